@@ -11,6 +11,7 @@ import { repositoriesProjection } from './repositories/apply.ts';
 import type { Projection } from './runner/projection.ts';
 import { createTimersProjection } from './workflow-timers/apply.ts';
 import { usageProjection } from './usage/apply.ts';
+import { usageLedgerProjection } from './usage-ledger/apply.ts';
 import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
 
 export type Models = ReadModelsOptions['models'] & {
@@ -26,6 +27,7 @@ export function createModels(options: ModelsOptions): Models {
     accessTokens: accessTokensProjection,
     activity: activityProjection,
     usage: usageProjection,
+    usageLedger: usageLedgerProjection,
     webhookDeliveries: webhookDeliveriesProjection,
     bucketErrors: bucketErrorsProjection,
     accountLog: createAccountLogProjection(options.digest),

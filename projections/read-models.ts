@@ -27,6 +27,7 @@ import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories }
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
 import { readBucketStorage, readDailyTraffic, readUsage } from './usage/queries.ts';
+import { readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
@@ -44,6 +45,7 @@ export interface ReadModelsOptions {
     readonly accessTokens: Projection;
     readonly activity: Projection;
     readonly usage: Projection;
+    readonly usageLedger: Projection;
     readonly webhookDeliveries: Projection;
     readonly bucketErrors: Projection;
     readonly accountLog: Projection;
@@ -69,6 +71,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const accessTokens = readerOf(models.accessTokens);
   const activity = readerOf(models.activity);
   const usage = readerOf(models.usage);
+  const usageLedger = readerOf(models.usageLedger);
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
   const accountLog = readerOf(models.accountLog);
@@ -118,6 +121,8 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
+    usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };

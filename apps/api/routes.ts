@@ -57,7 +57,7 @@ import {
 } from './handlers/storage-buckets.ts';
 import { getTags } from './handlers/tags.ts';
 import { getDeletedRepositories, postPurge, postRestoration, postUndeletion } from './handlers/undo.ts';
-import { getUsage } from './handlers/usage.ts';
+import { getUsage, getUsageLedger } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
 import {
   getWebhook,
@@ -110,7 +110,7 @@ import {
 } from './schemas/trust-rules.ts';
 import { TAGS } from './schemas/tags.ts';
 import { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from './schemas/undo.ts';
-import { USAGE } from './schemas/usage.ts';
+import { LEDGER_QUERY, USAGE, USAGE_LEDGER } from './schemas/usage.ts';
 import {
   CHANGED_WEBHOOK,
   NEW_WEBHOOK,
@@ -138,6 +138,9 @@ const ENTRIES_NOTES =
 
 const EXPORT_NOTES =
   'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
+
+const LEDGER_NOTES =
+  'A month of changes, each with its event, repository and token. `totals` are the figures of `GET /v1/account/usage`, but for transfer of the last minute, which is not in the log yet; a crash may lose that minute.';
 
 const AUDIT_ROUTES: readonly Route[] = [
   accountRoute({
@@ -512,6 +515,20 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: USAGE },
     problems: [],
     handle: getUsage,
+  }),
+  accountRoute({
+    operationId: 'listUsageLedger',
+    tag: 'Audit',
+    summary: 'List what the figures of usage are the sum of',
+    description: LEDGER_NOTES,
+    method: 'GET',
+    path: '/v1/account/usage/ledger',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: LEDGER_QUERY },
+    answers: { 200: USAGE_LEDGER },
+    problems: [],
+    handle: getUsageLedger,
   }),
   accountRoute({
     operationId: 'listRepositories',

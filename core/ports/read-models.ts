@@ -11,6 +11,7 @@ import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
+import type { UsageLedgerReader } from './usage-ledger.ts';
 import type { BucketStorageReader, DailyTrafficReader, UsageReader } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
@@ -31,6 +32,7 @@ export type ReadModels = ReadModelProgress &
   WebhookDeliveryLists &
   BucketErrorLists &
   UsageReader &
+  UsageLedgerReader &
   BucketStorageReader &
   DailyTrafficReader;
 

@@ -21,6 +21,7 @@ import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { accountLogContract } from './account-log.ts';
+import { usageLedgerContract } from './usage-ledger.ts';
 import type { Ending } from '../support/cleanup.ts';
 import type { MemoryObjects } from '../support/memory/object-database.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
@@ -58,6 +59,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of activity', () => activityContract(open));
     describe('of the logs of accounts', () => accountLogContract(open));
     describe('of usage', () => usageContract(open));
+    describe('of usage ledgers', () => usageLedgerContract(open));
 
     test('catch up with the start of the log, and with the last appended event', async (context) => {
       const { append, reads } = await open(context);

@@ -269,7 +269,7 @@ describe('an event of a type that this program does not know', () => {
     const parked = await runner.parked();
     assert.deepEqual(
       new Set(parked.map(({ projection }) => projection)),
-      new Set(['repositories', 'history', 'usage', 'bucket_errors']),
+      new Set(['repositories', 'history', 'usage', 'usage_ledger', 'bucket_errors']),
     );
     assert.match(parked[0]?.error ?? '', /unknown-event/);
     assert.ok(log.lines.some(({ level, message }) => level === 'error' && message.includes('parked')));

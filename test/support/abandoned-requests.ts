@@ -208,6 +208,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['createDeviceSession', () => call('POST', '/v1/auth/sessions', 201, { hostname: 'laptop' })],
     ['pollDeviceSession', async () => call('GET', await newSession(), 202)],
     ['getUsage', () => call('GET', '/v1/account/usage', 200)],
+    ['listUsageLedger', () => call('GET', '/v1/account/usage/ledger', 200)],
     ['exportAccountLog', () => call('GET', '/v1/account/events/export', 200)],
     ['listAccountEvents', () => call('GET', '/v1/account/events', 200)],
     ['listRepositories', () => call('GET', '/v1/repositories', 200)],

@@ -1,9 +1,10 @@
-/** The account's usage, and the quotas of its plan. */
+/** The account's usage, the quotas of its plan, and what the figures are the sum of. */
 import type { z } from 'zod';
+import { listUsageLedger } from '../../../core/use-cases/auditing/usage-ledger.ts';
 import { accountBucketStorage, accountUsage } from '../../../core/use-cases/reading/account-usage.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
-import type { USAGE } from '../schemas/usage.ts';
+import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../schemas/usage.ts';
 
 export async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
   const usage = await accountUsage(context, principal.account, position);
@@ -22,6 +23,31 @@ export async function getUsage({ context, principal, position }: AccountCall): P
         used: storageBytes,
       })),
     },
+  };
+  return ok(json);
+}
+
+export async function getUsageLedger(
+  { context, principal, position }: AccountCall,
+  { query }: { readonly query: z.output<typeof LEDGER_QUERY> },
+): Promise<Outcome> {
+  const { month = null, after = null, limit } = query;
+  const wanted = { account: principal.account, seen: position, month, after, limit };
+  const ledger = await listUsageLedger(context, wanted);
+  const last = ledger.entries.at(-1) ?? after;
+  const json: z.output<typeof USAGE_LEDGER> = {
+    month: ledger.month,
+    opening: ledger.opening,
+    entries: ledger.entries.map(({ eventId, member, delta, at, repositoryId, tokenId }) => ({
+      event_id: eventId,
+      member,
+      delta,
+      at,
+      repository_id: repositoryId,
+      token_id: tokenId,
+    })),
+    pagination: { next_after: last === null ? null : placeText(last), has_more: ledger.hasMore },
+    totals: ledger.totals,
   };
   return ok(json);
 }

@@ -1,5 +1,9 @@
 /** Account usage on the wire. */
 import { z } from 'zod';
+import { type EventId, parseTimestamp, parseUuid } from '../../../core/kernel/ids.ts';
+import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
+import type { LedgerPlace } from '../../../core/ports/usage-ledger.ts';
+import { ID, pageLength, TIMESTAMP } from './common.ts';
 
 const FIGURE = z
   .object({
@@ -26,3 +30,69 @@ export const USAGE = z
     byo_storage_bytes: BUCKETS_FIGURE,
   })
   .meta({ id: 'Usage' });
+
+const MONTH = '^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])$';
+
+/** Returns the text of a place in the ledger: its members, separated by tildes. */
+export function placeText({ at, eventId, index }: LedgerPlace): string {
+  return `${at}~${eventId}~${index}`;
+}
+
+function parsePlace(text: string): LedgerPlace | null {
+  const [time = '', id = '', index = '', ...rest] = text.split('~');
+  const at = parseTimestamp(time);
+  const eventId = parseUuid<EventId>(id);
+  if (at === null || eventId === null || !/^\d{1,9}$/.test(index) || rest.length > 0) return null;
+  return { at, eventId, index: Number(index) };
+}
+
+const AFTER = z
+  .string()
+  .transform((text, issues): LedgerPlace => {
+    const place = parsePlace(text);
+    if (place !== null) return place;
+    issues.addIssue({ code: 'custom', message: 'Expected the next_after of a page', input: text });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: 'Entries behind this one: the `next_after` of a page.', wire: { type: 'string' } });
+
+export const LEDGER_QUERY = z.object({
+  month: z
+    .string()
+    .regex(new RegExp(MONTH), 'Expected a month such as 2026-11')
+    .optional()
+    .meta({ description: 'In UTC. Absent: the current one.', wire: { type: 'string', pattern: MONTH } }),
+  after: AFTER,
+  limit: pageLength(ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX),
+});
+
+const LEVEL = z.int();
+
+export const USAGE_LEDGER = z
+  .object({
+    month: z.string().meta({ examples: ['2026-11'] }),
+    opening: z
+      .object({ repos: LEVEL, storage_bytes: LEVEL })
+      .meta({ description: 'The levels when the month began; of traffic every month begins with nothing.' }),
+    entries: z
+      .array(
+        z.object({
+          event_id: ID,
+          member: z.enum(['repos', 'storage_bytes', 'transfer_bytes', 'ingress_bytes']),
+          delta: z.int(),
+          at: TIMESTAMP.meta({ description: 'Of transfer the minute in which the bytes were sent.' }),
+          repository_id: ID.nullable().meta({ description: 'Null: not known.' }),
+          token_id: ID.nullable().meta({ description: 'The access token that caused it. Null: none, or not known.' }),
+        }),
+      )
+      .meta({ description: 'Oldest first.' }),
+    pagination: z.object({
+      next_after: z.string().nullable().meta({ description: 'The value of `after` for the next page.' }),
+      has_more: z.boolean(),
+    }),
+    totals: z
+      .object({ repos: LEVEL, storage_bytes: LEVEL, transfer_bytes: LEVEL, ingress_bytes: LEVEL })
+      .meta({ description: 'Of the whole month, whatever the page: the opening and all entries together.' }),
+  })
+  .meta({ id: 'UsageLedger' });

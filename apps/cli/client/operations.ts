@@ -179,6 +179,56 @@ export interface ErrorBody {
     | readonly { readonly loc: readonly (string | number)[]; readonly msg: string; readonly type: string }[];
 }
 
+export interface UsageFigure {
+  readonly used: number;
+  /** Null: unlimited. */
+  readonly quota: number | null;
+}
+
+export interface BucketUsageFigure {
+  readonly used: number;
+  /** What lies in a bucket of your own counts against no quota. */
+  readonly quota: null;
+  readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
+}
+
+export interface Usage {
+  readonly repos: UsageFigure;
+  readonly storage_bytes: UsageFigure;
+  readonly transfer_bytes: UsageFigure;
+  readonly ingress_bytes: UsageFigure;
+  readonly byo_storage_bytes: BucketUsageFigure;
+}
+
+export interface UsageLedger {
+  readonly month: string;
+  /** The levels when the month began; of traffic every month begins with nothing. */
+  readonly opening: { readonly repos: number; readonly storage_bytes: number };
+  /** Oldest first. */
+  readonly entries: readonly {
+    readonly event_id: string;
+    readonly member: 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingress_bytes';
+    readonly delta: number;
+    /** Of transfer the minute in which the bytes were sent. */
+    readonly at: string;
+    /** Null: not known. */
+    readonly repository_id: string | null;
+    /** The access token that caused it. Null: none, or not known. */
+    readonly token_id: string | null;
+  }[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: string | null;
+    readonly has_more: boolean;
+  };
+  /** Of the whole month, whatever the page: the opening and all entries together. */
+  readonly totals: {
+    readonly repos: number;
+    readonly storage_bytes: number;
+    readonly transfer_bytes: number;
+    readonly ingress_bytes: number;
+  };
+}
+
 export interface AccessToken {
   readonly id: string;
   readonly name: string;
@@ -779,27 +829,6 @@ export interface Purge {
   readonly freed_bytes: number;
 }
 
-export interface UsageFigure {
-  readonly used: number;
-  /** Null: unlimited. */
-  readonly quota: number | null;
-}
-
-export interface BucketUsageFigure {
-  readonly used: number;
-  /** What lies in a bucket of your own counts against no quota. */
-  readonly quota: null;
-  readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
-}
-
-export interface Usage {
-  readonly repos: UsageFigure;
-  readonly storage_bytes: UsageFigure;
-  readonly transfer_bytes: UsageFigure;
-  readonly ingress_bytes: UsageFigure;
-  readonly byo_storage_bytes: BucketUsageFigure;
-}
-
 export interface Webhook {
   readonly id: string;
   readonly url: string;
@@ -986,6 +1015,19 @@ export interface Operations {
     readonly query: undefined;
     readonly body: undefined;
     readonly answer: Usage;
+  };
+  /** List what the figures of usage are the sum of */
+  readonly listUsageLedger: {
+    readonly path: undefined;
+    readonly query: {
+      /** In UTC. Absent: the current one. */ readonly month?: string;
+      /** Entries behind this one: the `next_after` of a page. */
+      readonly after?: string;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: UsageLedger;
   };
   /** List repositories */
   readonly listRepositories: {
@@ -1584,6 +1626,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getPublicKeys: { method: 'GET', path: '/.well-known/jwks.json' },
   createDeviceSession: { method: 'POST', path: '/v1/auth/sessions' },
   getUsage: { method: 'GET', path: '/v1/account/usage' },
+  listUsageLedger: { method: 'GET', path: '/v1/account/usage/ledger' },
   listRepositories: { method: 'GET', path: '/v1/repositories' },
   createRepository: { method: 'POST', path: '/v1/repositories' },
   getRepository: { method: 'GET', path: '/v1/repos/{username}/{name}' },

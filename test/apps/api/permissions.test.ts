@@ -25,6 +25,7 @@ interface Expectation {
 /** Written from docs/interface.md's permission table, not from the routes. */
 const EXPECTED: Readonly<Record<string, Expectation>> = {
   getUsage: { grants: null, scope: 'any', status: 200 },
+  listUsageLedger: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   exportAccountLog: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listAccountEvents: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   listRepositories: { grants: ['ALL', 'API_REPOS_READ', 'API_REPOS_WRITE'], scope: 'any', status: 200 },

@@ -6,6 +6,7 @@
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessToken } from '../../../core/access-token/state.ts';
+import { accountEventKinds } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { Account } from '../../../core/account/state.ts';
 import { byRefOrder } from '../../../core/git/ref-name.ts';
@@ -41,6 +42,7 @@ import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts
 import { createMemoryAccountLog } from './account-log.ts';
 import { createMemoryActivity } from './activity.ts';
 import { createMemoryBucketErrors } from './bucket-errors.ts';
+import { createMemoryUsageLedger } from './usage-ledger.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
 
@@ -98,9 +100,11 @@ export function createMemoryReadModels(options: {
         case 'account':
           apply(folded.accounts, uuid<AccountId>(id), accounts, event);
           if (event.type === 'RepositoryCreated') {
-            const { repository_id, storage_bucket_id } = event.data;
-            const bucket = storage_bucket_id === null ? null : uuid<StorageBucketId>(String(storage_bucket_id));
-            folded.made.set(uuid(String(repository_id)), { account: uuid(id), bucket });
+            const made = readStored(accountEventKinds, event);
+            if (made.type !== 'RepositoryCreated') throw new TypeError('The event changed its type');
+            const { repository_id, storage_bucket_id } = made.data;
+            const bucket = storage_bucket_id === null ? null : uuid<StorageBucketId>(storage_bucket_id);
+            folded.made.set(uuid(repository_id), { account: uuid(id), bucket });
           }
           break;
         case 'repository':
@@ -312,6 +316,7 @@ export function createMemoryReadModels(options: {
     ...createMemoryAccountLog(options),
     ...createMemoryActivity(options),
     ...createMemoryBucketErrors(events),
+    ...createMemoryUsageLedger(events),
     webhookDeliveries: deliveries.webhookDeliveries,
     webhookDelivery: deliveries.webhookDelivery,
     usageOf,

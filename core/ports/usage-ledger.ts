@@ -1,0 +1,50 @@
+/**
+ * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of.
+ *
+ * Must stay true: a month's entries, in their order, have a place each that never changes, so a page continues where the
+ * one before it ended whatever was added meanwhile.
+ */
+import type { LogPosition } from '../kernel/envelope.ts';
+import type { AccessTokenId, AccountId, EventId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+
+/** The figures of usage. `repos` and `storage_bytes` are levels; the others are sums of a calendar month (UTC). */
+export type LedgerMember = 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingress_bytes';
+
+/** Entries are in the order of these members. */
+export interface LedgerPlace {
+  /** Of transfer the minute in which the bytes were sent, else the time of the event. */
+  readonly at: Timestamp;
+  readonly eventId: EventId;
+  /** Distinguishes the entries of one event. */
+  readonly index: number;
+}
+
+export interface LedgerEntry extends LedgerPlace {
+  readonly member: LedgerMember;
+  readonly delta: number;
+  /** Null for reads that the event names no repository of. */
+  readonly repositoryId: RepositoryId | null;
+  /** The access token that caused it; null if none did, or it is not known. */
+  readonly tokenId: AccessTokenId | null;
+}
+
+export interface LedgerPage {
+  /** The levels when the month began. */
+  readonly opening: { readonly [Member in 'repos' | 'storage_bytes']: number };
+  readonly entries: readonly LedgerEntry[];
+  /** Whether the month has entries after these. */
+  readonly hasMore: boolean;
+  /** The levels when the month ended, or now, and the sums of the month, whatever the page. */
+  readonly totals: { readonly [Member in LedgerMember]: number };
+}
+
+export interface UsageLedgerReader {
+  /** Resolves when the ledger has every event up to the position. */
+  usageLedgerCaughtUp(position: LogPosition): Promise<void>;
+  /** `month` is `YYYY-MM`; `after` is null for the beginning. What lies in buckets of users is not in the ledger. */
+  usageLedger(
+    account: AccountId,
+    month: string,
+    page: { readonly after: LedgerPlace | null; readonly limit: number },
+  ): Promise<LedgerPage>;
+}

@@ -1,0 +1,35 @@
+/**
+ * Lists what the figures of an account's usage are the sum of, in a calendar month.
+ *
+ * Must stay true: the answer holds every event that the caller has seen, and its totals are those of the usage that is
+ * read at the same moment, but for what a node has sent and not yet written to the log.
+ */
+import type { LogPosition } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { LedgerPage, LedgerPlace, UsageLedgerReader } from '../../ports/usage-ledger.ts';
+import { monthOf } from '../../usage/ledger.ts';
+
+export interface UsageLedgerContext {
+  readonly readModels: UsageLedgerReader;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+export interface WantedLedger {
+  readonly account: AccountId;
+  readonly seen: LogPosition;
+  /** `YYYY-MM`; null: the current one. */
+  readonly month: string | null;
+  /** The place that the page begins behind; null for the month's beginning. */
+  readonly after: LedgerPlace | null;
+  readonly limit: number;
+}
+
+export async function listUsageLedger(
+  { readModels, clock }: UsageLedgerContext,
+  { account, seen, month, after, limit }: WantedLedger,
+): Promise<LedgerPage & { readonly month: string }> {
+  await readModels.usageLedgerCaughtUp(seen);
+  const wanted = month ?? monthOf(clock.now());
+  return { month: wanted, ...(await readModels.usageLedger(account, wanted, { after, limit })) };
+}

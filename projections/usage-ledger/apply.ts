@@ -1,0 +1,102 @@
+/**
+ * Folds events into the entries of the usage ledger and their sums by month.
+ *
+ * Must stay true: the number of statements does not grow with the events of a batch, nor with the readers of an event.
+ */
+import { accountEventKinds } from '../../core/account/events.ts';
+import { readEvent } from '../../core/kernel/decider.ts';
+import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { LedgerEntry, LedgerMember } from '../../core/ports/usage-ledger.ts';
+import { LEDGER_CATEGORIES, ledgerEntriesOf, monthOf } from '../../core/usage/ledger.ts';
+import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { usageLedgerTables } from './table.ts';
+
+export const usageLedgerProjection: Projection = {
+  name: 'usage_ledger',
+  version: 1,
+  categories: LEDGER_CATEGORIES,
+  tables: usageLedgerTables,
+  onPoison: 'park',
+  weight: ({ data }) => (Array.isArray(data['by_reader']) ? data['by_reader'].length + 1 : 1),
+  open: (table) => ({
+    prepare: async (events) => {
+      const changes = new Changes();
+      for (const event of events) changes.add(event);
+      return changes.toWrite(table);
+    },
+  }),
+};
+
+type MonthSums = { readonly account_id: string; readonly month: string } & Record<LedgerMember, number>;
+
+class Changes {
+  readonly #entries: object[] = [];
+  readonly #months = new Map<string, MonthSums>();
+  readonly #storage = new Map<string, { repository_id: string; month: string; storage_bytes: number }>();
+  readonly #inBuckets = new Map<string, string>();
+
+  add(recorded: RecordedEvent): void {
+    const { accountId, stream, revision } = recorded;
+    this.#addBucket(recorded);
+    for (const one of ledgerEntriesOf(recorded)) {
+      // Events of these streams always name the account.
+      if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
+      if (one.delta !== 0) this.#addEntry(accountId, one);
+    }
+  }
+
+  #addBucket(recorded: RecordedEvent): void {
+    if (categoryOf(recorded.stream) !== 'account') return;
+    const event = readEvent(accountEventKinds, recorded);
+    if (event.type !== 'RepositoryCreated' || event.data.storage_bucket_id === null) return;
+    this.#inBuckets.set(event.data.repository_id, entityIdOf(recorded.stream));
+  }
+
+  #addEntry(account_id: string, { at, eventId, index, member, delta, repositoryId, tokenId }: LedgerEntry): void {
+    const ids = { repository_id: repositoryId, token_id: tokenId };
+    this.#entries.push({ account_id, at, event_id: eventId, index, member, delta, ...ids });
+    const month = monthOf(at);
+    const key = `${account_id} ${month}`;
+    const none = { repos: 0, storage_bytes: 0, transfer_bytes: 0, ingress_bytes: 0 };
+    const sums = this.#months.get(key) ?? { account_id, month, ...none };
+    sums[member] += delta;
+    this.#months.set(key, sums);
+    if (member !== 'storage_bytes' || repositoryId === null) return;
+    const own = `${repositoryId} ${month}`;
+    const stored = this.#storage.get(own) ?? { repository_id: repositoryId, month, storage_bytes: 0 };
+    stored.storage_bytes += delta;
+    this.#storage.set(own, stored);
+  }
+
+  toWrite(table: TableOf): Write {
+    return {
+      lists: [
+        {
+          items: this.#entries,
+          text: `INSERT INTO ${table('ledger_entries')} SELECT * FROM json_to_recordset($1) AS e(account_id uuid, at text,
+            event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid)`,
+        },
+        {
+          items: [...this.#months.values()],
+          text: `INSERT INTO ${table('ledger_months')} AS m SELECT * FROM json_to_recordset($1) AS r(account_id uuid,
+              month text, repos bigint, storage_bytes bigint, transfer_bytes bigint, ingress_bytes bigint)
+            ON CONFLICT (account_id, month) DO UPDATE SET repos = m.repos + excluded.repos,
+              storage_bytes = m.storage_bytes + excluded.storage_bytes,
+              transfer_bytes = m.transfer_bytes + excluded.transfer_bytes,
+              ingress_bytes = m.ingress_bytes + excluded.ingress_bytes`,
+        },
+        {
+          items: [...this.#storage.values()],
+          text: `INSERT INTO ${table('ledger_storage')} AS s
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, month text, storage_bytes bigint)
+            ON CONFLICT (repository_id, month) DO UPDATE SET storage_bytes = s.storage_bytes + excluded.storage_bytes`,
+        },
+        {
+          items: [...this.#inBuckets].map(([repository_id, account_id]) => ({ repository_id, account_id })),
+          text: `INSERT INTO ${table('ledger_in_buckets')}
+            SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid)`,
+        },
+      ],
+    };
+  }
+}

@@ -1,0 +1,52 @@
+/** The query of the usage ledger. */
+import type { AccountId } from '../../core/kernel/ids.ts';
+import type { LedgerEntry, LedgerPage, LedgerPlace } from '../../core/ports/usage-ledger.ts';
+import type { LiveReader, ReadQuery } from '../live-reader.ts';
+import type { TableOf } from '../runner/projection.ts';
+
+/** The levels before and until the end of the month, and its sums. */
+function sums(table: TableOf): string {
+  return `(SELECT coalesce(sum(repos) FILTER (WHERE month < $2), 0) AS repos_before,
+        coalesce(sum(repos), 0) AS repos,
+        coalesce(sum(storage_bytes) FILTER (WHERE month < $2), 0) AS storage_before,
+        coalesce(sum(storage_bytes), 0) AS storage,
+        coalesce(sum(transfer_bytes) FILTER (WHERE month = $2), 0) AS transfer,
+        coalesce(sum(ingress_bytes) FILTER (WHERE month = $2), 0) AS ingress
+      FROM ${table('ledger_months')} WHERE account_id = $1 AND month <= $2) AS m,
+    (SELECT coalesce(sum(s.storage_bytes) FILTER (WHERE s.month < $2), 0) AS storage_before,
+        coalesce(sum(s.storage_bytes), 0) AS storage
+      FROM ${table('ledger_in_buckets')} JOIN ${table('ledger_storage')} AS s USING (repository_id)
+      WHERE account_id = $1 AND s.month <= $2) AS own`;
+}
+
+/** `-99` sorts behind every day of the month and before the next month. */
+const ledgerQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object(
+      'opening', json_build_object('repos', m.repos_before, 'storage_bytes', m.storage_before - own.storage_before),
+      'totals', json_build_object('repos', m.repos, 'storage_bytes', m.storage - own.storage,
+        'transfer_bytes', m.transfer, 'ingress_bytes', m.ingress),
+      'entries', (SELECT coalesce(json_agg(entry), '[]') FROM (
+        SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId"
+        FROM ${table('ledger_entries')}
+        WHERE account_id = $1 AND at >= $2::text AND at < $2::text || '-99' AND (at, event_id, index) > ($3, $4, $5)
+          AND NOT (member = 'storage_bytes' AND repository_id IN
+            (SELECT repository_id FROM ${table('ledger_in_buckets')} WHERE account_id = $1))
+        ORDER BY account_id, at, event_id, index LIMIT $6) AS entry))
+    FROM ${sums(table)}`,
+};
+
+/** Sorts before every entry. */
+const BEGINNING = { at: '', eventId: '00000000-0000-0000-0000-000000000000', index: 0 };
+
+export async function readUsageLedger(
+  reader: LiveReader,
+  account: AccountId,
+  month: string,
+  { after, limit }: { readonly after: LedgerPlace | null; readonly limit: number },
+): Promise<LedgerPage> {
+  const { at, eventId, index } = after ?? BEGINNING;
+  const values = [account, month, at, eventId, index, limit + 1];
+  const { value } = await reader.read(ledgerQuery, values, () => ({ account }));
+  const page = value as Omit<LedgerPage, 'hasMore'> & { readonly entries: readonly LedgerEntry[] };
+  return { ...page, entries: page.entries.slice(0, limit), hasMore: page.entries.length > limit };
+}

@@ -1,0 +1,71 @@
+/**
+ * The tables of the usage ledger: its entries, and their sums by month, so that no answer adds up a whole month or past.
+ *
+ * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds to.
+ * Which repositories lie in buckets of users is known from account streams alone, so queries leave those out.
+ */
+import type { ProjectionTable } from '../runner/projection.ts';
+
+const KEY = ['account_id', 'at', 'event_id', 'index'] as const;
+
+const ENTRY_COLUMNS = `
+  account_id uuid NOT NULL,
+  at text COLLATE "C" NOT NULL,
+  event_id uuid NOT NULL,
+  index integer NOT NULL,
+  member text NOT NULL,
+  delta bigint NOT NULL,
+  repository_id uuid,
+  token_id uuid,
+  PRIMARY KEY (${KEY.join(', ')})`;
+
+const entries: ProjectionTable = {
+  name: 'ledger_entries',
+  key: KEY,
+  compare: 'exact',
+  create: (table) => [`CREATE TABLE ${table} (${ENTRY_COLUMNS})`],
+};
+
+/** `storage_bytes` holds what lies in buckets of users as well. `month` is `YYYY-MM`. */
+const months: ProjectionTable = {
+  name: 'ledger_months',
+  key: ['account_id', 'month'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      account_id uuid NOT NULL,
+      month text COLLATE "C" NOT NULL,
+      repos bigint NOT NULL,
+      storage_bytes bigint NOT NULL,
+      transfer_bytes bigint NOT NULL,
+      ingress_bytes bigint NOT NULL,
+      PRIMARY KEY (account_id, month))`,
+  ],
+};
+
+/** The storage of each repository by itself. */
+const storage: ProjectionTable = {
+  name: 'ledger_storage',
+  key: ['repository_id', 'month'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      repository_id uuid NOT NULL,
+      month text COLLATE "C" NOT NULL,
+      storage_bytes bigint NOT NULL,
+      PRIMARY KEY (repository_id, month))`,
+  ],
+};
+
+/** The repositories in buckets of users, also those that were deleted. */
+const inBuckets: ProjectionTable = {
+  name: 'ledger_in_buckets',
+  key: ['repository_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (repository_id uuid PRIMARY KEY, account_id uuid NOT NULL)`,
+    `CREATE INDEX ON ${table} (account_id)`,
+  ],
+};
+
+export const usageLedgerTables: readonly ProjectionTable[] = [entries, months, storage, inBuckets];

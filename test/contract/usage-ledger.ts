@@ -1,0 +1,146 @@
+/** The contract of core/ports/usage-ledger.ts, a part of that of the read models. */
+import assert from 'node:assert/strict';
+import { test } from 'vitest';
+import { streamName } from '../../core/kernel/envelope.ts';
+import { type AccountId, type RepositoryId, timestamp } from '../../core/kernel/ids.ts';
+import type { UsageReader } from '../../core/ports/usage.ts';
+import type { LedgerEntry, LedgerPlace, UsageLedgerReader } from '../../core/ports/usage-ledger.ts';
+import type { Ending } from '../support/cleanup.ts';
+import { type Appender, layer, newUuid } from '../support/read-models.ts';
+
+type Reads = UsageLedgerReader & UsageReader & { caughtUp(position: Appender['last']): Promise<void> };
+type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: Reads }>;
+
+const WHOLE = { after: null, limit: 1_000 };
+const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
+
+const transfer = (append: Appender, account: AccountId, minute: string, data: object): Promise<unknown> =>
+  append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
+    ...{ minute, sent_bytes: 0, by_reader: [], details: null },
+    ...data,
+  });
+
+const expire = (append: Appender, account: AccountId, id: RepositoryId, gone: ReturnType<typeof layer>) =>
+  append.append(streamName('repository', id), account, 'LayersExpired', {
+    ...{ layers: [{ id: gone.id, size_bytes: gone.size_bytes, current: true }], reason: 'purge' },
+    ...{ compacted_at: null, shrink_epoch: 1 },
+  });
+
+export function usageLedgerContract(open: Open): void {
+  test('add up to what the usage says, month by month, from the levels at its beginning', async (context) => {
+    const { append, reads } = await open(context);
+    append.now = timestamp('2026-10-31T23:59:59.999Z');
+    const account = await append.account('ada');
+    const [stored, more] = [layer(1_000), layer(70)];
+    const kept = await append.repository(account, 'kept');
+    const gone = await append.repository(account, 'gone');
+    await append.push(account, gone, { layer: stored, received_bytes: 1_100 });
+    append.now = timestamp('2026-11-02T10:00:00.000Z');
+    await append.push(account, kept, { layer: more, received_bytes: 75 });
+    await append.push(account, kept, { received_bytes: 5 });
+    await transfer(append, account, '2026-10-31T23:58:00.000Z', { sent_bytes: 40 });
+    await transfer(append, account, '2026-11-02T10:00:00.000Z', { sent_bytes: 400 });
+    await append.deleteRepository(account, gone, 'gone');
+    append.now = timestamp('2026-11-03T10:00:00.000Z');
+    await expire(append, account, gone, stored);
+    await reads.caughtUp(append.last);
+    await reads.usageLedgerCaughtUp(append.last);
+
+    const october = await reads.usageLedger(account, '2026-10', WHOLE);
+    assert.deepEqual(october.opening, { repos: 0, storage_bytes: 0 });
+    assert.deepEqual(october.totals, { repos: 2, storage_bytes: 1_000, transfer_bytes: 40, ingress_bytes: 1_100 });
+    const november = await reads.usageLedger(account, '2026-11', WHOLE);
+    assert.deepEqual(november.opening, { repos: 2, storage_bytes: 1_000 });
+    assert.deepEqual(
+      november.entries.map(DELTAS).toSorted(),
+      [
+        ...['storage_bytes 70', 'ingress_bytes 75', 'ingress_bytes 5', 'transfer_bytes 400'],
+        ...['repos -1', 'storage_bytes -1000'],
+      ].toSorted(),
+    );
+    const { usageOf } = reads;
+    const { storageBytes, transferBytes, ingressBytes } = await usageOf(account);
+    const used = { storage_bytes: storageBytes, transfer_bytes: transferBytes, ingress_bytes: ingressBytes };
+    assert.deepEqual(november.totals, { repos: 1, ...used });
+    assert.deepEqual(used, { storage_bytes: 70, transfer_bytes: 400, ingress_bytes: 80 });
+    const december = await reads.usageLedger(account, '2026-12', WHOLE);
+    assert.deepEqual([december.opening, december.entries], [{ repos: 1, storage_bytes: 70 }, []]);
+    const nothing = await reads.usageLedger(newUuid(), '2026-11', WHOLE);
+    assert.deepEqual(nothing.totals, { repos: 0, storage_bytes: 0, transfer_bytes: 0, ingress_bytes: 0 });
+  });
+
+  test('name the event, the repository and the token of each change', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const token = await append.token(account, 'ci');
+    append.actor = { kind: 'token', id: token };
+    const id = await append.repository(account, 'engine');
+    const other = await append.repository(account, 'other');
+    append.actor = { kind: 'trust_rule', id: newUuid() };
+    await append.push(account, id, { layer: layer(10), received_bytes: 20 });
+    const reader = { kind: 'token', id: token };
+    await transfer(append, account, '2026-11-21T10:00:00.000Z', {
+      sent_bytes: 100,
+      by_reader: [
+        { reader, repository_id: id, reads: 2, sent_bytes: 30 },
+        { reader: { kind: 'user', id: account }, repository_id: other, reads: 1, sent_bytes: 50 },
+      ],
+    });
+    await reads.usageLedgerCaughtUp(append.last);
+    const { entries } = await reads.usageLedger(account, '2026-11', WHOLE);
+    const lines = entries.map((one) => [one.member, one.delta, one.repositoryId, one.tokenId]);
+    const expected = [
+      ['repos', 1, id, token],
+      ['repos', 1, other, token],
+      ['ingress_bytes', 20, id, null],
+      ['storage_bytes', 10, id, null],
+      ['transfer_bytes', 30, id, token],
+      ['transfer_bytes', 50, other, null],
+      ['transfer_bytes', 20, null, null],
+    ];
+    assert.deepEqual(lines.map(String).toSorted(), expected.map(String).toSorted());
+    const ofPush = entries.filter(({ member }) => member === 'ingress_bytes' || member === 'storage_bytes');
+    assert.equal(new Set(ofPush.map(({ eventId }) => eventId)).size, 1, 'one push is one event');
+  });
+
+  test('leave out what lies in buckets of users, and keep their traffic', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const own = await append.repository(account, 'own', { storage_bucket_id: newUuid() });
+    await append.push(account, own, { layer: layer(1_000), received_bytes: 1_100 });
+    await append.deleteRepository(account, own, 'own');
+    await reads.usageLedgerCaughtUp(append.last);
+    const { entries, totals } = await reads.usageLedger(account, '2026-11', WHOLE);
+    assert.deepEqual(entries.map(DELTAS).toSorted(), ['ingress_bytes 1100', 'repos -1', 'repos 1']);
+    assert.deepEqual(totals, { repos: 0, storage_bytes: 0, transfer_bytes: 0, ingress_bytes: 1_100 });
+    assert.deepEqual((await reads.usageLedger(account, '2026-12', WHOLE)).opening, { repos: 0, storage_bytes: 0 });
+  });
+
+  test('come in pages that neither repeat nor leave out an entry, also of one event', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const id = await append.repository(account, 'engine');
+    const by_reader = Array.from({ length: 5 }, () => ({
+      ...{ reader: { kind: 'token', id: newUuid() }, repository_id: id, reads: 1, sent_bytes: 1 },
+    }));
+    await transfer(append, account, '2026-11-21T09:59:00.000Z', { sent_bytes: 5, by_reader });
+    await append.push(account, id, { layer: layer(10), received_bytes: 20 });
+    await reads.usageLedgerCaughtUp(append.last);
+    const { entries } = await reads.usageLedger(account, '2026-11', WHOLE);
+    assert.equal(entries.length, 8);
+    const paged: LedgerEntry[] = [];
+    for (let after: LedgerPlace | null = null, more = true; more; ) {
+      const page: Awaited<ReturnType<Reads['usageLedger']>> = await reads.usageLedger(account, '2026-11', {
+        after,
+        limit: 3,
+      });
+      paged.push(...page.entries);
+      after = page.entries.at(-1) ?? null;
+      more = page.hasMore;
+      assert.deepEqual(page.totals, { repos: 1, storage_bytes: 10, transfer_bytes: 5, ingress_bytes: 20 });
+    }
+    assert.deepEqual(paged, entries);
+    const times = entries.map(({ at }) => at);
+    assert.deepEqual(times, times.toSorted());
+  });
+}
