@@ -27,7 +27,7 @@ import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories }
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
 import { readBucketStorage, readDailyTraffic, readUsage } from './usage/queries.ts';
-import { readUsageLedger } from './usage-ledger/queries.ts';
+import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
   readDueDeliveries,
@@ -123,6 +123,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     usageOf: (account) => readUsage(usage, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
+    tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };

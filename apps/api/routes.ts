@@ -55,6 +55,7 @@ import {
   putStorageBucket,
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
+import { getTokenActivity } from './handlers/token-activity.ts';
 import { getTags } from './handlers/tags.ts';
 import { getDeletedRepositories, postPurge, postRestoration, postUndeletion } from './handlers/undo.ts';
 import { getUsage, getUsageLedger } from './handlers/usage.ts';
@@ -108,6 +109,7 @@ import {
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
+import { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from './schemas/token-activity.ts';
 import { TAGS } from './schemas/tags.ts';
 import { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from './schemas/undo.ts';
 import { LEDGER_QUERY, USAGE, USAGE_LEDGER } from './schemas/usage.ts';
@@ -755,6 +757,21 @@ export const ROUTES: readonly Route[] = [
     answers: { 200: ACCESS_TOKEN },
     problems: [404],
     handle: getAccessToken,
+  }),
+  accountRoute({
+    operationId: 'getAccessTokenActivity',
+    tag: 'Audit',
+    summary: 'Read what became of an access token, and what was done with it',
+    description:
+      'Also of a revoked one. Reads of the last minute are not in the log yet; a crash may lose that minute. Addresses are those of writes.',
+    method: 'GET',
+    path: '/v1/access-tokens/{id}/activity',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, query: TOKEN_ACTIVITY_QUERY },
+    answers: { 200: TOKEN_ACTIVITY },
+    problems: [404],
+    handle: getTokenActivity,
   }),
   accountRoute({
     operationId: 'updateAccessToken',

@@ -610,6 +610,9 @@ export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
 export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
 
+/** Addresses that are shown of what a token did in a repository within a minute. */
+export const TOKEN_USE_ADDRESSES_MAX = 50;
+
 /** Entries of an account's log on one page of the API. */
 export const ENTRIES_PAGE_LIMIT_DEFAULT = 100;
 export const ENTRIES_PAGE_LIMIT_MAX = 1_000;

@@ -1,5 +1,6 @@
 /**
- * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of.
+ * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of, and what each access token
+ * did.
  *
  * Must stay true: a month's entries, in their order, have a place each that never changes, so a page continues where the
  * one before it ended whatever was added meanwhile.
@@ -38,6 +39,23 @@ export interface LedgerPage {
   readonly totals: { readonly [Member in LedgerMember]: number };
 }
 
+/** Where a use lies among those of its token. */
+export interface TokenUsePlace {
+  /** The start of the minute. */
+  readonly minute: Timestamp;
+  readonly repositoryId: RepositoryId;
+}
+
+/** What an access token did in a repository within a minute. */
+export interface TokenUse extends TokenUsePlace {
+  /** Fetches, and reads of contents. */
+  readonly reads: number;
+  /** Pushes and restorations. */
+  readonly writes: number;
+  /** The addresses that the writes came from, at most `TOKEN_USE_ADDRESSES_MAX`. */
+  readonly addressRefs: readonly string[];
+}
+
 export interface UsageLedgerReader {
   /** Resolves when the ledger has every event up to the position. */
   usageLedgerCaughtUp(position: LogPosition): Promise<void>;
@@ -47,4 +65,10 @@ export interface UsageLedgerReader {
     month: string,
     page: { readonly after: LedgerPlace | null; readonly limit: number },
   ): Promise<LedgerPage>;
+  /** Returns the uses of the account's token, oldest first. */
+  tokenUses(
+    account: AccountId,
+    token: AccessTokenId,
+    page: { readonly after: TokenUsePlace | null; readonly limit: number },
+  ): Promise<{ readonly uses: readonly TokenUse[]; readonly hasMore: boolean }>;
 }

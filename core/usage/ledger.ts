@@ -1,5 +1,5 @@
 /**
- * The usage ledger: by how much each event changes what an account uses.
+ * The usage ledger: by how much each event changes what an account uses, and what a token did with it.
  *
  * Must stay true: the entries of a member add up to what the usage model says (projections/usage), for repositories and
  * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on its
@@ -17,8 +17,15 @@ import { transferEventKinds } from './events.ts';
 /** The categories of the streams whose events have entries. */
 export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 'transfer'];
 
-/** Returns the entries of an event, among them some of 0: an event that changed nothing is none of them. */
-export function ledgerEntriesOf(recorded: RecordedEvent): readonly LedgerEntry[] {
+export interface LedgerRow extends LedgerEntry {
+  readonly reads: number;
+  readonly writes: number;
+  /** The address that a write came from, as a vault reference. */
+  readonly addressRef: string | null;
+}
+
+/** Returns the entries of an event. Those with a `delta` of 0 change no figure: the token may have written all the same. */
+export function ledgerRowsOf(recorded: RecordedEvent): readonly LedgerRow[] {
   switch (categoryOf(recorded.stream)) {
     case 'account':
       return ofAccount(recorded);
@@ -31,7 +38,7 @@ export function ledgerEntriesOf(recorded: RecordedEvent): readonly LedgerEntry[]
   }
 }
 
-function ofAccount(recorded: RecordedEvent): readonly LedgerEntry[] {
+function ofAccount(recorded: RecordedEvent): readonly LedgerRow[] {
   const event = readEvent(accountEventKinds, recorded);
   if (event.type === 'RepositoryCreated' || event.type === 'RepositoryRestored') {
     return [entry(recorded, 'repos', 1, uuid(event.data.repository_id))];
@@ -39,32 +46,33 @@ function ofAccount(recorded: RecordedEvent): readonly LedgerEntry[] {
   return event.type === 'RepositoryDeleted' ? [entry(recorded, 'repos', -1, uuid(event.data.repository_id))] : [];
 }
 
-function ofRepository(recorded: RecordedEvent): readonly LedgerEntry[] {
+function ofRepository(recorded: RecordedEvent): readonly LedgerRow[] {
   const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   const change = layersChangeOf(event);
   const stored = change === null ? [] : [entry(recorded, 'storage_bytes', grownBytes(change), repository)];
   if (event.type !== 'RefsUpdated') return stored;
-  return [entry(recorded, 'ingress_bytes', event.data.received_bytes, repository), ...stored];
+  const pushed = entry(recorded, 'ingress_bytes', event.data.received_bytes, repository);
+  return [{ ...pushed, writes: 1, addressRef: recorded.sourceAddressRef }, ...stored];
 }
 
-function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, repository: RepositoryId): LedgerEntry {
+function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, repository: RepositoryId): LedgerRow {
   const { id, occurredAt, actor } = recorded;
   const index = member === 'storage_bytes' ? 1 : 0;
-  return { at: occurredAt, eventId: id, index, member, delta, repositoryId: repository, tokenId: tokenOf(actor) };
+  const place = { at: occurredAt, eventId: id, index };
+  return { ...place, member, delta, repositoryId: repository, tokenId: tokenOf(actor), ...NO_USE };
 }
 
+const NO_USE: Pick<LedgerRow, 'reads' | 'writes' | 'addressRef'> = { reads: 0, writes: 0, addressRef: null };
+
 /** One entry for each reader and repository, and one for the bytes of those that the event had no room for. */
-function ofTransfer(recorded: RecordedEvent): readonly LedgerEntry[] {
+function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
   const { minute, sent_bytes, by_reader } = readEvent(transferEventKinds, recorded).data;
-  const about: Pick<LedgerEntry, 'at' | 'eventId' | 'member'> = {
-    at: timestamp(minute),
-    eventId: recorded.id,
-    member: 'transfer_bytes',
-  };
-  const entries = by_reader.map((sum, index): LedgerEntry => {
+  const place = { at: timestamp(minute), eventId: recorded.id };
+  const about = { ...place, ...NO_USE, member: 'transfer_bytes' as const };
+  const entries = by_reader.map((sum, index): LedgerRow => {
     const repositoryId = parseUuid<RepositoryId>(sum.repository_id);
-    return { ...about, index, delta: sum.sent_bytes, repositoryId, tokenId: tokenOf(sum.reader) };
+    return { ...about, index, delta: sum.sent_bytes, repositoryId, tokenId: tokenOf(sum.reader), reads: sum.reads };
   });
   const rest = entries.reduce((left, { delta }) => left - delta, sent_bytes);
   return [...entries, { ...about, index: entries.length, delta: rest, repositoryId: null, tokenId: null }];

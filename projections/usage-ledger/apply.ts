@@ -6,14 +6,14 @@
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import type { LedgerEntry, LedgerMember } from '../../core/ports/usage-ledger.ts';
-import { LEDGER_CATEGORIES, ledgerEntriesOf, monthOf } from '../../core/usage/ledger.ts';
+import type { LedgerMember } from '../../core/ports/usage-ledger.ts';
+import { LEDGER_CATEGORIES, type LedgerRow, ledgerRowsOf, monthOf } from '../../core/usage/ledger.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
-  version: 1,
+  version: 2,
   categories: LEDGER_CATEGORIES,
   tables: usageLedgerTables,
   onPoison: 'park',
@@ -38,10 +38,10 @@ class Changes {
   add(recorded: RecordedEvent): void {
     const { accountId, stream, revision } = recorded;
     this.#addBucket(recorded);
-    for (const one of ledgerEntriesOf(recorded)) {
+    for (const one of ledgerRowsOf(recorded)) {
       // Events of these streams always name the account.
       if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
-      if (one.delta !== 0) this.#addEntry(accountId, one);
+      if (one.delta !== 0 || one.writes > 0) this.#addEntry(accountId, one);
     }
   }
 
@@ -52,9 +52,11 @@ class Changes {
     this.#inBuckets.set(event.data.repository_id, entityIdOf(recorded.stream));
   }
 
-  #addEntry(account_id: string, { at, eventId, index, member, delta, repositoryId, tokenId }: LedgerEntry): void {
+  #addEntry(account_id: string, row: LedgerRow): void {
+    const { at, eventId, index, member, delta, repositoryId, tokenId, reads, writes, addressRef } = row;
     const ids = { repository_id: repositoryId, token_id: tokenId };
-    this.#entries.push({ account_id, at, event_id: eventId, index, member, delta, ...ids });
+    const use = { reads, writes, address_ref: addressRef };
+    this.#entries.push({ account_id, at, event_id: eventId, index, member, delta, ...ids, ...use });
     const month = monthOf(at);
     const key = `${account_id} ${month}`;
     const none = { repos: 0, storage_bytes: 0, transfer_bytes: 0, ingress_bytes: 0 };
@@ -74,7 +76,8 @@ class Changes {
         {
           items: this.#entries,
           text: `INSERT INTO ${table('ledger_entries')} SELECT * FROM json_to_recordset($1) AS e(account_id uuid, at text,
-            event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid)`,
+            event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid, reads integer,
+            writes integer, address_ref text)`,
         },
         {
           items: [...this.#months.values()],

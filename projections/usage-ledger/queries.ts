@@ -1,8 +1,10 @@
-/** The query of the usage ledger. */
-import type { AccountId } from '../../core/kernel/ids.ts';
-import type { LedgerEntry, LedgerPage, LedgerPlace } from '../../core/ports/usage-ledger.ts';
+/** The queries of the usage ledger, and of what tokens did. */
+import type { AccessTokenId, AccountId } from '../../core/kernel/ids.ts';
+import { TOKEN_USE_ADDRESSES_MAX } from '../../core/kernel/limits.ts';
+import type { LedgerEntry, LedgerPage, LedgerPlace, TokenUse, TokenUsePlace } from '../../core/ports/usage-ledger.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
+import { IS_USE, MINUTE } from './table.ts';
 
 /** The levels before and until the end of the month, and its sums. */
 function sums(table: TableOf): string {
@@ -29,7 +31,7 @@ const ledgerQuery: ReadQuery = {
         SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId"
         FROM ${table('ledger_entries')}
         WHERE account_id = $1 AND at >= $2::text AND at < $2::text || '-99' AND (at, event_id, index) > ($3, $4, $5)
-          AND NOT (member = 'storage_bytes' AND repository_id IN
+          AND delta <> 0 AND NOT (member = 'storage_bytes' AND repository_id IN
             (SELECT repository_id FROM ${table('ledger_in_buckets')} WHERE account_id = $1))
         ORDER BY account_id, at, event_id, index LIMIT $6) AS entry))
     FROM ${sums(table)}`,
@@ -49,4 +51,27 @@ export async function readUsageLedger(
   const { value } = await reader.read(ledgerQuery, values, () => ({ account }));
   const page = value as Omit<LedgerPage, 'hasMore'> & { readonly entries: readonly LedgerEntry[] };
   return { ...page, entries: page.entries.slice(0, limit), hasMore: page.entries.length > limit };
+}
+
+/** The index has the order of the groups, so a page adds up no more than its own rows. */
+const usesQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(token_use), '[]') FROM (
+      SELECT ${MINUTE} || ':00.000Z' AS minute, repository_id AS "repositoryId", sum(reads) AS reads, sum(writes) AS writes,
+        coalesce((array_agg(DISTINCT address_ref) FILTER (WHERE address_ref IS NOT NULL))[:${TOKEN_USE_ADDRESSES_MAX}],
+          '{}') AS "addressRefs"
+      FROM ${table('ledger_entries')}
+      WHERE token_id = $1 AND account_id = $2 AND ${IS_USE} AND (${MINUTE}, repository_id) > ($3, $4)
+      GROUP BY ${MINUTE}, repository_id ORDER BY ${MINUTE}, repository_id LIMIT $5) AS token_use`,
+};
+
+export async function readTokenUses(
+  reader: LiveReader,
+  account: AccountId,
+  token: AccessTokenId,
+  { after, limit }: { readonly after: TokenUsePlace | null; readonly limit: number },
+): Promise<{ readonly uses: readonly TokenUse[]; readonly hasMore: boolean }> {
+  const place = after === null ? ['', BEGINNING.eventId] : [after.minute.slice(0, 16), after.repositoryId];
+  const { value } = await reader.read(usesQuery, [token, account, ...place, limit + 1], () => ({ account }));
+  const uses = value as readonly TokenUse[];
+  return { uses: uses.slice(0, limit), hasMore: uses.length > limit };
 }

@@ -8,6 +8,12 @@ import type { ProjectionTable } from '../runner/projection.ts';
 
 const KEY = ['account_id', 'at', 'event_id', 'index'] as const;
 
+/** The minute of an entry, without seconds. */
+export const MINUTE = 'left(at, 16)';
+
+/** Which entries say what a token did. */
+export const IS_USE = 'token_id IS NOT NULL AND repository_id IS NOT NULL AND reads + writes > 0';
+
 const ENTRY_COLUMNS = `
   account_id uuid NOT NULL,
   at text COLLATE "C" NOT NULL,
@@ -17,13 +23,19 @@ const ENTRY_COLUMNS = `
   delta bigint NOT NULL,
   repository_id uuid,
   token_id uuid,
+  reads integer NOT NULL,
+  writes integer NOT NULL,
+  address_ref text,
   PRIMARY KEY (${KEY.join(', ')})`;
 
 const entries: ProjectionTable = {
   name: 'ledger_entries',
   key: KEY,
   compare: 'exact',
-  create: (table) => [`CREATE TABLE ${table} (${ENTRY_COLUMNS})`],
+  create: (table) => [
+    `CREATE TABLE ${table} (${ENTRY_COLUMNS})`,
+    `CREATE INDEX ON ${table} (token_id, (${MINUTE}), repository_id) WHERE ${IS_USE}`,
+  ],
 };
 
 /** `storage_bytes` holds what lies in buckets of users as well. `month` is `YYYY-MM`. */

@@ -1,10 +1,17 @@
 /** The contract of core/ports/usage-ledger.ts, a part of that of the read models. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { streamName } from '../../core/kernel/envelope.ts';
+import { type Actor, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, timestamp } from '../../core/kernel/ids.ts';
+import { TOKEN_USE_ADDRESSES_MAX } from '../../core/kernel/limits.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
-import type { LedgerEntry, LedgerPlace, UsageLedgerReader } from '../../core/ports/usage-ledger.ts';
+import type {
+  LedgerEntry,
+  LedgerPlace,
+  TokenUse,
+  TokenUsePlace,
+  UsageLedgerReader,
+} from '../../core/ports/usage-ledger.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
 
@@ -142,5 +149,59 @@ export function usageLedgerContract(open: Open): void {
     assert.deepEqual(paged, entries);
     const times = entries.map(({ at }) => at);
     assert.deepEqual(times, times.toSorted());
+  });
+
+  test('say what a token read and wrote in each minute and repository, and from where', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const token = await append.token(account, 'ci');
+    const [first, second] = [await append.repository(account, 'first'), await append.repository(account, 'second')];
+    const reader: Actor = { kind: 'token', id: token };
+    const read = (repository_id: RepositoryId, times: number) => ({
+      reader: { kind: 'token', id: token },
+      repository_id,
+      reads: times,
+      sent_bytes: 9,
+    });
+    const minute = timestamp('2026-11-21T10:00:00.000Z');
+    const uses = async (after: TokenUsePlace | null = null, limit = 100) =>
+      (await reads.tokenUses(account, token, { after, limit })).uses;
+    append.actor = reader;
+    const refs = Array.from({ length: TOKEN_USE_ADDRESSES_MAX + 1 }, (_, n) => n.toString(16).padStart(64, '0'));
+    append.now = timestamp('2026-11-21T10:00:59.999Z');
+    for (const ref of refs.slice(1)) {
+      append.sourceAddressRef = ref;
+      await append.push(account, first, { received_bytes: 0 });
+    }
+    append.actor = { kind: 'user', id: account };
+    await append.push(account, first, { received_bytes: 50 });
+    await transfer(append, account, minute, { sent_bytes: 18, by_reader: [read(first, 2), read(second, 3)] });
+    await transfer(append, account, minute, { sent_bytes: 9, by_reader: [read(second, 4)] });
+    await transfer(append, account, '2026-11-21T10:01:00.000Z', { sent_bytes: 9, by_reader: [read(first, 1)] });
+    await reads.usageLedgerCaughtUp(append.last);
+    const writes = TOKEN_USE_ADDRESSES_MAX;
+    const inOrder = [
+      { minute, repositoryId: first, reads: 2, writes, addressRefs: refs.slice(1) },
+      { minute, repositoryId: second, reads: 7, writes: 0, addressRefs: [] },
+    ].toSorted((a, b) => (a.repositoryId < b.repositoryId ? -1 : 1));
+    const later = { minute: '2026-11-21T10:01:00.000Z', repositoryId: first, reads: 1, writes: 0, addressRefs: [] };
+    const expected = [...inOrder, later];
+    assert.deepEqual(await uses(), expected);
+    const paged: TokenUse[] = [];
+    for (let page = await uses(null, 1); page.length > 0; page = await uses(page.at(-1), 1)) paged.push(...page);
+    assert.deepEqual(paged, expected);
+    assert.deepEqual(await reads.tokenUses(newUuid(), token, { after: null, limit: 1 }), { uses: [], hasMore: false });
+    // One address more than are shown.
+    append.actor = reader;
+    append.sourceAddressRef = refs[0] ?? '';
+    await append.push(account, first, {});
+    await reads.usageLedgerCaughtUp(append.last);
+    const [busy] = (await uses()).filter((use) => use.writes > 0);
+    assert.deepEqual([busy?.writes, busy?.addressRefs], [writes + 1, refs.slice(0, writes)]);
+    const { entries } = await reads.usageLedger(account, '2026-11', WHOLE);
+    assert.ok(
+      entries.every(({ delta }) => delta !== 0),
+      'what changed no figure is no entry',
+    );
   });
 }

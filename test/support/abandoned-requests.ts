@@ -237,6 +237,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['createAccessToken', () => call('POST', '/v1/access-tokens', 201, settings)],
     ['listAccessTokens', () => call('GET', '/v1/access-tokens', 200)],
     ['getAccessToken', async () => call('GET', await newToken(), 200)],
+    ['getAccessTokenActivity', async () => call('GET', `${await newToken()}/activity`, 200)],
     ['updateAccessToken', async () => call('PUT', await newToken(), 200, rename)],
     ['deleteAccessToken', async () => call('DELETE', await newToken(), 204)],
     ['listWebhookDeliveries', async () => call('GET', path.dirname(await newDelivery()), 200)],

@@ -56,6 +56,8 @@ export class Appender {
   /** The time of the next events; tests may change it. */
   now: Timestamp = timestamp('2026-11-21T10:00:00.000Z');
   last: LogPosition = 0n as LogPosition;
+  /** Where the next events come from; tests may change it. */
+  sourceAddressRef: string | null = null;
   /** Who causes the next events; tests may change it. */
   actor: Actor = { kind: 'system', id: 'test' };
 
@@ -82,7 +84,13 @@ export class Appender {
         return {
           ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
           actor: this.actor,
-          ...{ requestId: 'request-1', sourceAddressRef: null, causationId: null, isRecord: record, data },
+          ...{
+            requestId: 'request-1',
+            sourceAddressRef: this.sourceAddressRef,
+            causationId: null,
+            isRecord: record,
+            data,
+          },
         };
       }),
     });

@@ -179,56 +179,6 @@ export interface ErrorBody {
     | readonly { readonly loc: readonly (string | number)[]; readonly msg: string; readonly type: string }[];
 }
 
-export interface UsageFigure {
-  readonly used: number;
-  /** Null: unlimited. */
-  readonly quota: number | null;
-}
-
-export interface BucketUsageFigure {
-  readonly used: number;
-  /** What lies in a bucket of your own counts against no quota. */
-  readonly quota: null;
-  readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
-}
-
-export interface Usage {
-  readonly repos: UsageFigure;
-  readonly storage_bytes: UsageFigure;
-  readonly transfer_bytes: UsageFigure;
-  readonly ingress_bytes: UsageFigure;
-  readonly byo_storage_bytes: BucketUsageFigure;
-}
-
-export interface UsageLedger {
-  readonly month: string;
-  /** The levels when the month began; of traffic every month begins with nothing. */
-  readonly opening: { readonly repos: number; readonly storage_bytes: number };
-  /** Oldest first. */
-  readonly entries: readonly {
-    readonly event_id: string;
-    readonly member: 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingress_bytes';
-    readonly delta: number;
-    /** Of transfer the minute in which the bytes were sent. */
-    readonly at: string;
-    /** Null: not known. */
-    readonly repository_id: string | null;
-    /** The access token that caused it. Null: none, or not known. */
-    readonly token_id: string | null;
-  }[];
-  readonly pagination: {
-    /** The value of `after` for the next page. */ readonly next_after: string | null;
-    readonly has_more: boolean;
-  };
-  /** Of the whole month, whatever the page: the opening and all entries together. */
-  readonly totals: {
-    readonly repos: number;
-    readonly storage_bytes: number;
-    readonly transfer_bytes: number;
-    readonly ingress_bytes: number;
-  };
-}
-
 export interface AccessToken {
   readonly id: string;
   readonly name: string;
@@ -285,6 +235,97 @@ export interface CreatedAccessToken {
 
 export interface AccessTokenList {
   readonly access_tokens: readonly AccessToken[];
+}
+
+export interface TokenActivity {
+  /** What the token was allowed from each event on, oldest first. */
+  readonly changes: readonly {
+    readonly at: string;
+    readonly event_id: string;
+    readonly grants: readonly (
+      | 'ALL'
+      | 'GIT_HTTP_READ'
+      | 'GIT_HTTP_WRITE'
+      | 'API_REPOS_READ'
+      | 'API_REPOS_WRITE'
+      | 'API_COMMITS_READ'
+      | 'API_WEBHOOKS'
+      | 'API_STORAGE'
+      | 'API_OIDC_TRUST'
+    )[];
+    /** ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`. */
+    readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
+    readonly repository_ids: readonly string[];
+    readonly expires_at: string | null;
+    /** True for its end; the other members say what it was allowed. */
+    readonly revoked: boolean;
+  }[];
+  /** Oldest first. */
+  readonly used: readonly {
+    /** The start of the minute. */ readonly minute: string;
+    readonly repository_id: string;
+    /** Fetches, and reads of contents. */
+    readonly reads: number;
+    /** Pushes and restorations. */
+    readonly writes: number;
+    /** The addresses of writes, by the references in the events, at most 50; no erased ones. */
+    readonly addresses: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
+  }[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: string;
+    /** Whether there are more changes or more uses. */
+    readonly has_more: boolean;
+  };
+}
+
+export interface UsageFigure {
+  readonly used: number;
+  /** Null: unlimited. */
+  readonly quota: number | null;
+}
+
+export interface BucketUsageFigure {
+  readonly used: number;
+  /** What lies in a bucket of your own counts against no quota. */
+  readonly quota: null;
+  readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
+}
+
+export interface Usage {
+  readonly repos: UsageFigure;
+  readonly storage_bytes: UsageFigure;
+  readonly transfer_bytes: UsageFigure;
+  readonly ingress_bytes: UsageFigure;
+  readonly byo_storage_bytes: BucketUsageFigure;
+}
+
+export interface UsageLedger {
+  readonly month: string;
+  /** The levels when the month began; of traffic every month begins with nothing. */
+  readonly opening: { readonly repos: number; readonly storage_bytes: number };
+  /** Oldest first. */
+  readonly entries: readonly {
+    readonly event_id: string;
+    readonly member: 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingress_bytes';
+    readonly delta: number;
+    /** Of transfer the minute in which the bytes were sent. */
+    readonly at: string;
+    /** Null: not known. */
+    readonly repository_id: string | null;
+    /** The access token that caused it. Null: none, or not known. */
+    readonly token_id: string | null;
+  }[];
+  readonly pagination: {
+    /** The value of `after` for the next page. */ readonly next_after: string | null;
+    readonly has_more: boolean;
+  };
+  /** Of the whole month, whatever the page: the opening and all entries together. */
+  readonly totals: {
+    readonly repos: number;
+    readonly storage_bytes: number;
+    readonly transfer_bytes: number;
+    readonly ingress_bytes: number;
+  };
 }
 
 export interface LogEntry {
@@ -1284,6 +1325,17 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: undefined;
   };
+  /** Read what became of an access token, and what was done with it */
+  readonly getAccessTokenActivity: {
+    readonly path: { readonly id: string };
+    readonly query: {
+      /** What is behind a page: its `next_after`. */ readonly after?: string;
+      /** Items on a page. */
+      readonly limit?: number;
+    };
+    readonly body: undefined;
+    readonly answer: TokenActivity;
+  };
   /** Create a webhook */
   readonly createWebhook: {
     readonly path: undefined;
@@ -1646,6 +1698,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getAccessToken: { method: 'GET', path: '/v1/access-tokens/{id}' },
   updateAccessToken: { method: 'PUT', path: '/v1/access-tokens/{id}' },
   deleteAccessToken: { method: 'DELETE', path: '/v1/access-tokens/{id}' },
+  getAccessTokenActivity: { method: 'GET', path: '/v1/access-tokens/{id}/activity' },
   createWebhook: { method: 'POST', path: '/v1/webhooks' },
   listWebhooks: { method: 'GET', path: '/v1/webhooks' },
   getWebhook: { method: 'GET', path: '/v1/webhooks/{id}' },

@@ -74,6 +74,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   },
   listAccessTokens: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   getAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
+  getAccessTokenActivity: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   updateAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
   deleteAccessToken: { grants: ['ALL'], scope: 'ALL_REPO', status: 204 },
   createWebhook: {

@@ -3,11 +3,23 @@ import { accountEventKinds } from '../../../core/account/events.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { LedgerEntry, LedgerMember, LedgerPlace, UsageLedgerReader } from '../../../core/ports/usage-ledger.ts';
-import { ledgerEntriesOf, monthOf } from '../../../core/usage/ledger.ts';
+import { timestamp } from '../../../core/kernel/ids.ts';
+import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
+import type {
+  LedgerEntry,
+  LedgerMember,
+  LedgerPlace,
+  TokenUse,
+  UsageLedgerReader,
+} from '../../../core/ports/usage-ledger.ts';
+import { type LedgerRow, ledgerRowsOf, monthOf } from '../../../core/usage/ledger.ts';
 
 const byPlace = (a: LedgerPlace, b: LedgerPlace): number =>
   a.at < b.at ? -1 : a.at > b.at ? 1 : a.eventId < b.eventId ? -1 : a.eventId > b.eventId ? 1 : a.index - b.index;
+
+function entryOf({ at, eventId, index, member, delta, repositoryId, tokenId }: LedgerRow): LedgerEntry {
+  return { at, eventId, index, member, delta, repositoryId, tokenId };
+}
 
 export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): UsageLedgerReader {
   return {
@@ -23,7 +35,7 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
         }),
       );
       const counted = all
-        .flatMap((event) => ledgerEntriesOf(event))
+        .flatMap((event) => ledgerRowsOf(event))
         .filter(({ delta }) => delta !== 0)
         .filter(({ member, repositoryId }) => member !== 'storage_bytes' || !inBuckets.has(repositoryId ?? ''))
         .toSorted(byPlace);
@@ -35,7 +47,7 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
       const left = counted.filter((entry) => within(entry) && (after === null || byPlace(entry, after) > 0));
       return {
         opening: { repos: sum('repos', before), storage_bytes: sum('storage_bytes', before) },
-        entries: left.slice(0, limit),
+        entries: left.slice(0, limit).map(entryOf),
         hasMore: left.length > limit,
         totals: {
           repos: sum('repos', until),
@@ -44,6 +56,22 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
           ingress_bytes: sum('ingress_bytes', within),
         },
       };
+    },
+    async tokenUses(account, token, { after, limit }) {
+      const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
+      const uses = new Map<string, { -readonly [Member in keyof TokenUse]: TokenUse[Member] }>();
+      for (const { at, repositoryId, tokenId, reads, writes, addressRef } of all.flatMap((one) => ledgerRowsOf(one))) {
+        if (tokenId !== token || repositoryId === null || reads + writes === 0) continue;
+        const minute = timestamp(`${at.slice(0, 16)}:00.000Z`);
+        const key = `${minute} ${repositoryId}`;
+        const use = uses.get(key) ?? { minute, repositoryId, reads: 0, writes: 0, addressRefs: [] };
+        const refs = new Set([...use.addressRefs, ...(addressRef === null ? [] : [addressRef])]);
+        const addressRefs = [...refs].toSorted().slice(0, TOKEN_USE_ADDRESSES_MAX);
+        uses.set(key, { ...use, reads: use.reads + reads, writes: use.writes + writes, addressRefs });
+      }
+      const beginning = after === null ? '' : `${after.minute} ${after.repositoryId}`;
+      const left = [...uses].filter(([key]) => key > beginning).toSorted(([a], [b]) => (a < b ? -1 : 1));
+      return { uses: left.slice(0, limit).map(([, use]) => use), hasMore: left.length > limit };
     },
   };
 }

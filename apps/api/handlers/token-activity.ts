@@ -1,0 +1,44 @@
+/** What became of an access token, and what was done with it. */
+import type { z } from 'zod';
+import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
+import { readTokenActivity, type TokenActivityPlace } from '../../../core/use-cases/auditing/token-activity.ts';
+import { ok } from '../http/answer.ts';
+import type { AccountCall, Outcome } from '../route.ts';
+import type { ID_PARAMS } from '../schemas/params.ts';
+import { activityPlaceText, type TOKEN_ACTIVITY, type TOKEN_ACTIVITY_QUERY } from '../schemas/token-activity.ts';
+
+const BEGINNING: TokenActivityPlace = { changes: 0, used: null };
+
+export async function getTokenActivity(
+  { context, principal, position }: AccountCall,
+  {
+    params,
+    query,
+  }: { readonly params: z.output<typeof ID_PARAMS>; readonly query: z.output<typeof TOKEN_ACTIVITY_QUERY> },
+): Promise<Outcome> {
+  const token = parseUuid<AccessTokenId>(params.id);
+  if (token === null) return { refused: { code: 'token-not-found' } };
+  const { after: from = BEGINNING, limit } = query;
+  const activity = await readTokenActivity(context, { account: principal.account, token, seen: position, from, limit });
+  if ('refused' in activity) return activity;
+  const json: z.output<typeof TOKEN_ACTIVITY> = {
+    changes: activity.changes.map(({ at, eventId, grants, scope, repositoryIds, expiresAt, revoked }) => ({
+      at,
+      event_id: eventId,
+      grants: [...grants],
+      scope,
+      repository_ids: [...repositoryIds],
+      expires_at: expiresAt,
+      revoked,
+    })),
+    used: activity.used.map(({ minute, repositoryId, reads, writes, addresses }) => ({
+      minute,
+      repository_id: repositoryId,
+      reads,
+      writes,
+      addresses: Object.fromEntries([...addresses].map(([ref, { nonce, value }]) => [ref, { nonce, value }])),
+    })),
+    pagination: { next_after: activityPlaceText(activity.next), has_more: activity.hasMore },
+  };
+  return ok(json);
+}

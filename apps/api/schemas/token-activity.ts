@@ -1,0 +1,69 @@
+/** What became of an access token, and what was done with it, on the wire. */
+import { z } from 'zod';
+import { parseTimestamp, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
+import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
+import type { TokenActivityPlace } from '../../../core/use-cases/auditing/token-activity.ts';
+import { ACCESS_TOKEN } from './access-tokens.ts';
+import { ID, LIMIT, TIMESTAMP } from './common.ts';
+
+/** Returns the text of a place in the activity: its members, separated by tildes. */
+export function activityPlaceText({ changes, used }: TokenActivityPlace): string {
+  return used === null ? `${changes}` : `${changes}~${used.minute}~${used.repositoryId}`;
+}
+
+function parsePlace(text: string): TokenActivityPlace | null {
+  const [changes = '', time, id, ...rest] = text.split('~');
+  if (!/^\d{1,9}$/.test(changes) || rest.length > 0) return null;
+  if (time === undefined) return { changes: Number(changes), used: null };
+  const minute = parseTimestamp(time);
+  const repositoryId = parseUuid<RepositoryId>(id ?? '');
+  return minute === null || repositoryId === null ? null : { changes: Number(changes), used: { minute, repositoryId } };
+}
+
+const AFTER = z
+  .string()
+  .transform((text, issues): TokenActivityPlace => {
+    const place = parsePlace(text);
+    if (place !== null) return place;
+    issues.addIssue({ code: 'custom', message: 'Expected the next_after of a page', input: text });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({ description: 'What is behind a page: its `next_after`.', wire: { type: 'string' } });
+
+export const TOKEN_ACTIVITY_QUERY = z.object({ after: AFTER, limit: LIMIT });
+
+export const TOKEN_ACTIVITY = z
+  .object({
+    changes: z
+      .array(
+        z.object({
+          at: TIMESTAMP,
+          event_id: ID,
+          grants: ACCESS_TOKEN.shape.grants,
+          scope: ACCESS_TOKEN.shape.scope,
+          repository_ids: z.array(ID),
+          expires_at: TIMESTAMP.nullable(),
+          revoked: z.boolean().meta({ description: 'True for its end; the other members say what it was allowed.' }),
+        }),
+      )
+      .meta({ description: 'What the token was allowed from each event on, oldest first.' }),
+    used: z
+      .array(
+        z.object({
+          minute: TIMESTAMP.meta({ description: 'The start of the minute.' }),
+          repository_id: ID,
+          reads: z.int().nonnegative().meta({ description: 'Fetches, and reads of contents.' }),
+          writes: z.int().nonnegative().meta({ description: 'Pushes and restorations.' }),
+          addresses: z.record(z.string(), z.object({ nonce: z.string(), value: z.string() })).meta({
+            description: `The addresses of writes, by the references in the events, at most ${TOKEN_USE_ADDRESSES_MAX}; no erased ones.`,
+          }),
+        }),
+      )
+      .meta({ description: 'Oldest first.' }),
+    pagination: z.object({
+      next_after: z.string().meta({ description: 'The value of `after` for the next page.' }),
+      has_more: z.boolean().meta({ description: 'Whether there are more changes or more uses.' }),
+    }),
+  })
+  .meta({ id: 'TokenActivity' });
