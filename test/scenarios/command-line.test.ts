@@ -557,6 +557,18 @@ describe('The command line', () => {
     assert.match(broken.stderr, /is not TOML \(line 1\)/);
   });
 
+  test('audit token shows what a token was allowed and what it did, also after its end', async () => {
+    const made = await json<{ id: string }>(['token', 'create', '--name', 'watched', '--grants', 'API_REPOS_READ']);
+    await text(['token', 'delete', made.id]);
+    assert.match(
+      await text(['audit', 'token', made.id]),
+      /^\S+\tallowed API_REPOS_READ\tall\t\n\S+\trevoked\tall\t\n$/,
+    );
+    const answer = await json<object>(['audit', 'token', made.id, '--limit', '1']);
+    assert.deepEqual(answer, await bodyOf(`/v1/access-tokens/${made.id}/activity?limit=1`));
+    await fails(1, /not found/i, ['audit', 'token', UNKNOWN]);
+  });
+
   test('audit replay rebuilds the account from an export, and tells whether the service shows the same', async () => {
     await cli.done(['repo', 'create', 'recorded', '--description', 'Two lines\u2028in one']);
     const entries = (await shared.log.since()).filter((event) => event.isRecord && event.accountId === ada.id);

@@ -92,6 +92,24 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/audit-replay.ts')).auditReplay,
   },
   {
+    name: 'audit token',
+    summary: 'Show what an access token was allowed and what it did, also of a revoked one',
+    arguments: [{ name: 'id', description: 'the id of the token' }],
+    options: [
+      { name: 'after', kind: 'text', value: 'PLACE', description: 'behind a page, as that page names it' },
+      {
+        name: 'limit',
+        kind: 'number',
+        value: 'N',
+        min: 1,
+        max: 100,
+        description: 'at most this many changes, and uses; 50 by default',
+      },
+    ],
+    examples: ['strata audit token 01a20000-0000-7000-8000-000000000000'],
+    load: async () => (await import('../commands/audit-token.ts')).auditToken,
+  },
+  {
     name: 'audit watch',
     summary: 'Keep checkpoints, and fail when two do not agree',
     options: [
