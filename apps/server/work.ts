@@ -14,6 +14,7 @@ import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { recordUsage } from '../../core/use-cases/auditing/record-usage.ts';
 import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
 import { createDeletionFinisher } from '../../core/use-cases/accounts/finish-deletions.ts';
 import type { ComposedAccountStates } from './account-states.ts';
@@ -33,6 +34,8 @@ const DELETIONS_INTERVAL_MS = 5_000;
 const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
 /** Each account's log is signed within an hour of a day after its last checkpoint. */
 const CHECKPOINTS_INTERVAL_MS = 60 * 60_000;
+/** Reads only what was appended since the last time; what was appended today waits for tomorrow. */
+const USAGE_INTERVAL_MS = 10 * 60_000;
 /** Until a long log that has grown has a snapshot, its owner's request folds what is behind the one before. */
 const ACCOUNT_SNAPSHOTS_INTERVAL_MS = 5 * 60_000;
 
@@ -76,6 +79,8 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     const daily = { readModels, checkpoints, store: layers.platform, log };
     const sign = (signal: AbortSignal): Promise<void> => signDaily(daily, signal);
     parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
+    const record = (signal: AbortSignal): Promise<void> => recordUsage(requests, signal);
+    parts.add(every(USAGE_INTERVAL_MS, record, (cause) => onFault('daily-usage', cause)));
     const keep = (signal: AbortSignal): Promise<void> => states.accountStates.keepSnapshots(signal);
     parts.add(every(ACCOUNT_SNAPSHOTS_INTERVAL_MS, keep, (cause) => onFault('account-snapshots', cause)));
     parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));

@@ -610,6 +610,11 @@ export const BUCKET_CHECK_SPAN_MS = 30_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
 export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
 
+/** Pairs of reader and repository that a `UsageRecorded` names; the bytes of further ones are in its sums. */
+export const USAGE_READERS_MAX = 1_000;
+/** Such pairs, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the log is summed first. */
+export const USAGE_SUMS_AT_ONCE_MAX = 200_000;
+
 /** Addresses that are shown of what a token did in a repository within a minute. */
 export const TOKEN_USE_ADDRESSES_MAX = 50;
 

@@ -1,0 +1,71 @@
+/**
+ * The sums of an account's operational events for its next `UsageRecorded`.
+ *
+ * Must stay true: every event that is added is in the sums, whether its readers are named or not. The names are bounded, so
+ * that the event fits into an append and the sums of many accounts into memory.
+ */
+import { readEvent } from '../kernel/decider.ts';
+import { categoryOf, type RecordedEvent } from '../kernel/envelope.ts';
+import { USAGE_READERS_MAX } from '../kernel/limits.ts';
+import { transferEventKinds, type UsageRecorded } from './events.ts';
+
+type Transfer = UsageRecorded['data']['transfer'][number];
+type ReadSum = Transfer['by_reader'][number];
+
+interface Day {
+  sentBytes: number;
+  readonly byReader: Map<string, ReadSum>;
+}
+
+export class DailySums {
+  readonly #days = new Map<string, Day>();
+  #readers = 0;
+  #webhookAttempts = 0;
+  #signInFailures = 0;
+  #through: UsageRecorded['data']['through'] = null;
+
+  /** Readers and repositories that are named: what the sums take of memory. */
+  get readers(): number {
+    return this.#readers;
+  }
+
+  /** Adds the account's next operational event. */
+  add(recorded: RecordedEvent): void {
+    const { id, position, type } = recorded;
+    if (categoryOf(recorded.stream) === 'transfer') this.#addTransfer(recorded);
+    if (type === 'WebhookDeliveryAttempted') this.#webhookAttempts += 1;
+    if (type === 'SignInFailed') this.#signInFailures += 1;
+    this.#through = { event_id: id, position: String(position) };
+  }
+
+  #addTransfer(recorded: RecordedEvent): void {
+    const { minute, sent_bytes, by_reader } = readEvent(transferEventKinds, recorded).data;
+    const name = minute.slice(0, 10);
+    const day = this.#days.get(name) ?? { sentBytes: 0, byReader: new Map<string, ReadSum>() };
+    this.#days.set(name, day);
+    day.sentBytes += sent_bytes;
+    for (const sum of by_reader) {
+      const key = `${sum.reader.kind} ${sum.reader.id} ${sum.repository_id}`;
+      const before = day.byReader.get(key);
+      if (before === undefined && this.#readers >= USAGE_READERS_MAX) continue;
+      if (before === undefined) this.#readers += 1;
+      const reads = (before?.reads ?? 0) + sum.reads;
+      day.byReader.set(key, { ...sum, reads, sent_bytes: (before?.sent_bytes ?? 0) + sum.sent_bytes });
+    }
+  }
+
+  /** Returns the event for a day that has ended; null if no event was added. */
+  recorded(day: string): UsageRecorded | null {
+    if (this.#through === null) return null;
+    const days = [...this.#days].toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const transfer = days.map(
+      ([name, { sentBytes, byReader }]): Transfer => ({
+        day: name,
+        sent_bytes: sentBytes,
+        by_reader: [...byReader.values()],
+      }),
+    );
+    const counts = { webhook_attempts: this.#webhookAttempts, sign_in_failures: this.#signInFailures };
+    return { type: 'UsageRecorded', data: { day, through: this.#through, transfer, ...counts, details: null } };
+  }
+}
