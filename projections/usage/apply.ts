@@ -3,21 +3,22 @@
  *
  * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
  * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in a
- * bucket of a user never counts.
+ * bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a `UsageRecorded`
+ * takes the place of what was appended up to its day. So the model is the same when the events that it sums are pruned.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
-import { transferEventKinds } from '../../core/usage/events.ts';
+import { transferEventKinds, usageEventKinds } from '../../core/usage/events.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 5,
-  categories: ['account', 'repository', 'transfer'],
+  version: 6,
+  categories: ['account', 'repository', 'transfer', 'usage'],
   tables: usageTables,
   onPoison: 'park',
   open: (table) => ({
@@ -41,10 +42,30 @@ interface CountedRepository {
   readonly deleted: boolean;
 }
 
+interface MinuteRow {
+  readonly event_id: string;
+  readonly account_id: string;
+  /** The day on which the event was appended. */
+  readonly appended_on: string;
+  /** The day on which the bytes were sent. */
+  readonly day: string;
+  readonly sent_bytes: number;
+  readonly position: string;
+}
+
+/** The last `UsageRecorded` of an account. */
+interface RecordedRow {
+  readonly account_id: string;
+  readonly through: string;
+  readonly position: string;
+}
+
 class Changes {
   readonly #listed = new Map<string, CountedRepository>();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
+  #minutes: MinuteRow[] = [];
+  readonly #recorded = new Map<string, RecordedRow>();
   readonly #traffic = new Map<
     string,
     { account_id: string; day: string; ingress_bytes: number; transfer_bytes: number }
@@ -58,12 +79,35 @@ class Changes {
       case 'repository':
         this.#addRepositoryEvent(recorded);
         break;
-      case 'transfer': {
-        const { minute, sent_bytes } = readEvent(transferEventKinds, recorded).data;
-        this.#trafficOf(ownerOf(recorded), dayOf(minute)).transfer_bytes += sent_bytes;
+      case 'transfer':
+        this.#addMinute(recorded);
         break;
-      }
+      case 'usage':
+        this.#addRecorded(recorded);
+        break;
     }
+  }
+
+  #addMinute(recorded: RecordedEvent): void {
+    const { minute, sent_bytes } = readEvent(transferEventKinds, recorded).data;
+    this.#minutes.push({
+      event_id: recorded.id,
+      account_id: ownerOf(recorded),
+      appended_on: dayOf(recorded.occurredAt),
+      day: dayOf(minute),
+      sent_bytes,
+      position: String(recorded.position),
+    });
+  }
+
+  #addRecorded(recorded: RecordedEvent): void {
+    const { day: through, transfer } = readEvent(usageEventKinds, recorded).data;
+    const account = ownerOf(recorded);
+    this.#minutes = this.#minutes.filter((one) => one.account_id !== account || one.appended_on > through);
+    const before = this.#recorded.get(account)?.through ?? '';
+    const row = { account_id: account, through: through > before ? through : before };
+    this.#recorded.set(account, { ...row, position: String(recorded.position) });
+    for (const { day, sent_bytes } of transfer) this.#trafficOf(account, day).transfer_bytes += sent_bytes;
   }
 
   #addAccountEvent(recorded: RecordedEvent): void {
@@ -109,6 +153,8 @@ class Changes {
   toWrite(table: TableOf): Write {
     const repositories = table('usage_repositories');
     const storage = table('usage_storage');
+    const minutes = table('usage_minutes');
+    const recorded = table('usage_recorded');
     const lists = [
       {
         items: [...this.#deleted],
@@ -126,6 +172,27 @@ class Changes {
         text: `INSERT INTO ${storage} AS s
             SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
             ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
+      },
+      {
+        items: [...this.#recorded.values()],
+        text: `DELETE FROM ${minutes} AS m
+            USING json_to_recordset($1) AS r(account_id uuid, through text)
+            WHERE m.account_id = r.account_id AND m.appended_on <= r.through`,
+      },
+      {
+        items: this.#minutes,
+        // A stream that was parked may come after the event that sums it.
+        text: `INSERT INTO ${minutes} SELECT event_id, account_id, appended_on, day, sent_bytes FROM json_to_recordset($1)
+              AS r(event_id uuid, account_id uuid, appended_on text, day text, sent_bytes bigint, position bigint)
+            WHERE NOT EXISTS (SELECT FROM ${recorded} AS u
+              WHERE u.account_id = r.account_id AND r.appended_on <= u.through AND r.position < u.position)`,
+      },
+      {
+        items: [...this.#recorded.values()],
+        text: `INSERT INTO ${recorded} AS u
+            SELECT * FROM json_to_recordset($1) AS r(account_id uuid, through text, position bigint)
+            ON CONFLICT (account_id) DO UPDATE SET through = greatest(u.through, excluded.through),
+              position = greatest(u.position, excluded.position)`,
       },
       {
         items: [...this.#traffic.values()],

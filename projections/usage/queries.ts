@@ -14,7 +14,8 @@ const usageQuery: ReadQuery = {
         FROM ${table('usage_repositories')} AS r JOIN ${table('usage_storage')} AS s USING (repository_id)
         WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL AND s.size_bytes <> 0),
     'ingressBytes', coalesce(sum(ingress_bytes), 0),
-    'transferBytes', coalesce(sum(transfer_bytes), 0))
+    'transferBytes', coalesce(sum(transfer_bytes), 0) + (SELECT coalesce(sum(sent_bytes), 0)
+        FROM ${table('usage_minutes')} WHERE account_id = $1 AND ${IN_MONTH}))
     FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}`,
 };
 
@@ -40,8 +41,10 @@ export async function readBucketStorage(reader: LiveReader, account: AccountId):
 
 const daysQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(traffic ORDER BY day), '[]') FROM (
-    SELECT day, ingress_bytes AS "ingressBytes", transfer_bytes AS "transferBytes"
-    FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}) AS traffic`,
+    SELECT day, sum(ingress_bytes) AS "ingressBytes", sum(transfer_bytes) AS "transferBytes" FROM (
+      SELECT day, ingress_bytes, transfer_bytes FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}
+      UNION ALL SELECT day, 0, sent_bytes FROM ${table('usage_minutes')} WHERE account_id = $1 AND ${IN_MONTH}) AS parts
+    GROUP BY day) AS traffic`,
 };
 
 export async function readDailyTraffic(

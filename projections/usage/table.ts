@@ -32,7 +32,10 @@ const storage: ProjectionTable = {
   ],
 };
 
-/** Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. */
+/**
+ * Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. Transfer is that
+ * of the daily sums.
+ */
 const traffic: ProjectionTable = {
   name: 'usage_traffic',
   key: ['account_id', 'day'],
@@ -47,4 +50,33 @@ const traffic: ProjectionTable = {
   ],
 };
 
-export const usageTables: readonly ProjectionTable[] = [repositories, storage, traffic];
+/** Transfer that no `UsageRecorded` sums yet, a row for each event. The days are as above. */
+const minutes: ProjectionTable = {
+  name: 'usage_minutes',
+  key: ['event_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      event_id uuid PRIMARY KEY,
+      account_id uuid NOT NULL,
+      appended_on text COLLATE "C" NOT NULL,
+      day text COLLATE "C" NOT NULL,
+      sent_bytes bigint NOT NULL)`,
+    `CREATE INDEX ON ${table} (account_id) INCLUDE (day, sent_bytes)`,
+  ],
+};
+
+/** The day of each account's last `UsageRecorded`, and its place in the log. */
+const recorded: ProjectionTable = {
+  name: 'usage_recorded',
+  key: ['account_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      account_id uuid PRIMARY KEY,
+      through text COLLATE "C" NOT NULL,
+      position bigint NOT NULL)`,
+  ],
+};
+
+export const usageTables: readonly ProjectionTable[] = [repositories, storage, traffic, minutes, recorded];

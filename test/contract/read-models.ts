@@ -563,7 +563,10 @@ function usageContract(open: Open): void {
     // It sums up the transfer that was counted above, and must not count again.
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day: '2026-12-01', through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
-      transfer: [{ day: '2026-12-01', sent_bytes: 7, by_reader: [] }],
+      transfer: [
+        { day: '2026-11-30', sent_bytes: 11, by_reader: [] },
+        { day: '2026-12-01', sent_bytes: 7, by_reader: [] },
+      ],
     });
     const reads = await current(models);
     append.now = timestamp('2026-11-30T12:00:00.000Z');

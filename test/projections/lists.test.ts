@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, describe, test } from 'vitest';
 import type { Pool } from 'pg';
-import { streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
+import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
+import { type AccountId, timestamp, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
@@ -11,6 +11,9 @@ import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts
 import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
+import { executeWrite } from '../../projections/runner/bulk.ts';
+import { createRunnerTables, createTables, tablesOf } from '../../projections/runner/tables.ts';
+import { usageProjection } from '../../projections/usage/apply.ts';
 import { createMemoryDeliveries } from '../support/memory/deliveries.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import {
@@ -228,6 +231,100 @@ describe('usage', () => {
     });
     await later.current();
     assert.deepEqual(await later.reads.usageOf(account), { ...whole, storageBytes: 3_050 }, 'also in one batch');
+  });
+});
+
+describe('transfer', () => {
+  test('is the same when the events that a daily sum holds are pruned, and counts those after it', async (context) => {
+    const { append, reads, current, afterBatch, store } = await serve(context);
+    const account = await append.account('ada');
+    const sent = (minute: string, sent_bytes: number) =>
+      append.append(
+        streamName('transfer', `${account}-node-${minute.slice(0, 10).replaceAll('-', '')}`),
+        account,
+        'TransferRecorded',
+        {
+          ...{ minute, sent_bytes, by_reader: [], details: null },
+        },
+      );
+    const summed = (day: string, days: Readonly<Record<string, number>>) =>
+      append.append(streamName('usage', account), account, 'UsageRecorded', {
+        ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+        transfer: Object.entries(days).map(([one, sent_bytes]) => ({ day: one, sent_bytes, by_reader: [] })),
+      });
+    append.now = timestamp('2026-11-20T10:00:00.000Z');
+    await sent('2026-11-20T09:59:00.000Z', 1);
+    append.now = timestamp('2026-11-21T00:00:30.000Z');
+    // Sent yesterday and appended today: the sum of yesterday does not hold it.
+    await sent('2026-11-20T23:59:00.000Z', 20);
+    await current();
+    assert.equal((await reads.usageOf(account)).transferBytes, 21);
+    await summed('2026-11-20', { '2026-11-20': 1 });
+    await sent('2026-11-21T00:01:00.000Z', 300);
+    await current();
+    assert.equal((await reads.usageOf(account)).transferBytes, 321);
+    const days = [
+      { day: '2026-11-20', ingressBytes: 0, transferBytes: 21 },
+      { day: '2026-11-21', ingressBytes: 0, transferBytes: 300 },
+    ];
+    assert.deepEqual(await reads.dailyTraffic(account), days);
+    const later = await afterBatch(async () => {
+      append.now = timestamp('2026-11-22T00:10:00.000Z');
+      await sent('2026-11-22T00:05:00.000Z', 4_000);
+      await summed('2026-11-21', { '2026-11-20': 20, '2026-11-21': 300 });
+      await sent('2026-11-22T00:06:00.000Z', 50_000);
+    });
+    await later.current();
+    assert.deepEqual(await later.reads.dailyTraffic(account), [
+      ...days,
+      { day: '2026-11-22', ingressBytes: 0, transferBytes: 54_000 },
+    ]);
+    for (const { projection, differences } of await later.runner.verify(null)) assert.equal(differences, 0, projection);
+    const pruned = createMemoryEventStore();
+    for (const { stream, revision, ...event } of await store.readAll(LOG_START, 1_000)) {
+      if (stream.endsWith('-20261120') || stream.endsWith('-20261121')) continue;
+      await pruned.append({ stream, expected: revision === 0 ? 'none' : revision - 1, events: [event] });
+    }
+    const beside = await serveOn(context, {
+      database: await newDatabase(context),
+      store: pruned,
+      append: later.append,
+    });
+    const head = await pruned.head();
+    await beside.reads.caughtUp(head);
+    assert.deepEqual(await beside.reads.usageOf(account), await later.reads.usageOf(account));
+    assert.deepEqual(await beside.reads.dailyTraffic(account), await later.reads.dailyTraffic(account));
+  });
+});
+
+describe('transfer of a stream that was parked', () => {
+  test('does not count again if it is replayed after the daily sum that holds it', async (context) => {
+    const { append, store } = await serve(context);
+    const account = await append.account('ada');
+    const minute = append.now;
+    await append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
+      ...{ minute, sent_bytes: 7, by_reader: [], details: null },
+    });
+    await append.append(streamName('usage', account), account, 'UsageRecorded', {
+      ...{ day: minute.slice(0, 10), through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+      transfer: [{ day: minute.slice(0, 10), sent_bytes: 7, by_reader: [] }],
+    });
+    const database = await newDatabase(context);
+    const generation = { projection: usageProjection, number: 1 };
+    await createRunnerTables(database);
+    await createTables(database, generation);
+    const table = tablesOf(generation);
+    const all = await store.readAll(LOG_START, 10);
+    for (const category of ['usage', 'transfer']) {
+      const events = all.filter(({ stream }) => stream.startsWith(`${category}-`));
+      const write = await usageProjection.open(table).prepare(events, database, { patient: true });
+      await executeWrite(database, write);
+    }
+    const { rows } = await database.query(
+      `SELECT (SELECT sum(transfer_bytes) FROM ${table('usage_traffic')})::int AS summed,
+        (SELECT count(*) FROM ${table('usage_minutes')})::int AS minutes`,
+    );
+    assert.deepEqual(rows, [{ summed: 7, minutes: 0 }]);
   });
 });
 
