@@ -78,7 +78,7 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
     const keep = (signal: AbortSignal): Promise<void> => states.accountStates.keepSnapshots(signal);
     parts.add(every(ACCOUNT_SNAPSHOTS_INTERVAL_MS, keep, (cause) => onFault('account-snapshots', cause)));
-    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
       deliveries,

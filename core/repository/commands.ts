@@ -1,6 +1,6 @@
 /** The commands of a repository. */
 import type { RefName } from '../git/ref-name.ts';
-import type { LayerId, ObjectId } from '../kernel/ids.ts';
+import type { LayerId, ObjectId, Timestamp } from '../kernel/ids.ts';
 import type { FoundTip, Layer } from '../ports/object-database.ts';
 
 /** One command of a push, with what the object database knows about its new tip. */
@@ -60,6 +60,12 @@ export type RepositoryCommand =
       /** The revision of the `LayersCompacted`. */
       readonly compactedAt: number;
       readonly layers: ReplacedLayers['layers'];
+    }
+  | {
+      /** Records that all layers of a deleted repository leave storage. */
+      readonly type: 'ExpireDeleted';
+      /** A repository that was closed again later keeps them. */
+      readonly closedUntil: Timestamp;
     }
   | { readonly type: 'ReopenRepository' }
   | {
