@@ -15,6 +15,7 @@ import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
+import { expireStorage, type ExpiryReport } from './expire-storage.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 
@@ -26,6 +27,8 @@ export type AdminContext = Foundation['context'] & {
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   listStorage(): Promise<readonly ListedStorage[]>;
+  /** Removes what has passed retention. */
+  expireStorage(): Promise<ExpiryReport>;
   /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
   /** Opens the stores of layers for the work. */
@@ -91,6 +94,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       verifyLog: (options) =>
         onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log, accountLogs }, options)),
       listStorage: () => onStorage(listStorage),
+      expireStorage: () => onStorage(({ layers }) => expireStorage({ foundation, layers, settings, log })),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
       onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),
     });
