@@ -23,12 +23,12 @@ import { createPostgresSessionStore } from '../../adapters/postgres/session-stor
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
-import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { repeatErasures } from '../../core/use-cases/accounts/repeat-erasures.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
@@ -61,7 +61,7 @@ import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
-import { composeDeliveryStore, readNotifiedTo } from './webhooks.ts';
+import { readNotifiedTo } from './webhooks.ts';
 import { startWork } from './work.ts';
 import { registerGauges } from './gauges.ts';
 
@@ -90,6 +90,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const { context } = foundation;
     const runs = (role: Role): boolean => settings.roles.includes(role);
     metrics.roles(settings.roles);
+    await repeatErasures({ ...context, platformStore: opened.layers.platform, log });
     await projections.runner.start({ lead: runs('worker') });
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
     if (work !== null) parts.add(work.stop);
@@ -142,7 +143,6 @@ interface Opened {
   readonly layers: LayerStores;
   readonly objects: GitObjectDatabase;
   readonly projections: ComposedProjections;
-  readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly identity: IdentityIssuer;
   readonly buckets: ComposedBuckets;
@@ -186,7 +186,6 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     privateAllowed: settings.allowPrivateTargets,
   });
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
-  const deliveries = composeDeliveryStore(foundation);
   const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
   const past = composePastEntities(foundation, onFault);
   const states = composeAccountStates(foundation, projections.readModels, onFault);
@@ -198,7 +197,6 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     layers,
     objects,
     projections,
-    deliveries,
     outgoing,
     identity,
     identityTokens,
@@ -276,7 +274,6 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     outgoing: opened.outgoing,
     identity: opened.identity,
     identityTokens: opened.identityTokens,
-    deliveries: opened.deliveries,
     past: opened.past,
     retentionMs: settings.retentionMs,
     newTokenSecret,

@@ -15,6 +15,7 @@ import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
+import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
 import {
   createPostgresDeviceLoginRequests,
   type PostgresDeviceLoginRequests,
@@ -34,6 +35,7 @@ import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
@@ -61,6 +63,7 @@ export interface Foundation {
     readonly compactions: PostgresLayerCompactions;
     readonly manifests: PostgresManifestWrites;
     readonly refusedExchanges: RefusedExchanges;
+    readonly deliveries: DeliveryStore;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -149,6 +152,7 @@ export async function composeFoundation(
       compactions: createPostgresLayerCompactions(pool),
       manifests: createPostgresManifestWrites(pool),
       refusedExchanges: createPostgresRefusedExchanges(pool),
+      deliveries: createPostgresDeliveryStore(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

@@ -45,14 +45,15 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, metrics, log, onFault } = options;
+  const { foundation, layers, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
   sweepLayerStores(options, parts);
   const marks = createPostgresPolicyMarks(pool);
   parts.add(startRetention(options));
   const references = createPostgresVaultReferences(pool);
-  const vaultSweep = { ...context, references, log, onSwept: () => metrics.swept('vault-record') };
+  const erasing = { ...context, platformStore: layers.platform };
+  const vaultSweep = { ...erasing, references, log, onSwept: () => metrics.swept('vault-record') };
   parts.add(
     every(
       VAULT_INTERVAL_MS,
@@ -68,7 +69,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
       (cause) => onFault('webhook-secret-expiry', cause),
     ),
   );
-  const dueAccounts = { ...context, marks, log };
+  const dueAccounts = { ...erasing, marks, log };
   parts.add(
     every(
       ERASURES_INTERVAL_MS,

@@ -6,7 +6,6 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
@@ -42,7 +41,6 @@ export interface WorkOptions {
   readonly layers: LayerStores;
   readonly objects: ObjectDatabase & LayerMerges & LayerDrops;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
-  readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly checkpoints: Checkpoints;
   readonly states: ComposedAccountStates;
@@ -58,7 +56,7 @@ export interface StartedWork {
 }
 
 export async function startWork(options: WorkOptions): Promise<StartedWork> {
-  const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
+  const { settings, foundation, layers, objects, projections, outgoing, metrics, log, onFault } = options;
   const { checkpoints, states } = options;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
@@ -81,7 +79,6 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     parts.add(startSweeps({ foundation, layers, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
-      deliveries,
       objects,
       outgoing,
       due: readModels,

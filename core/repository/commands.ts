@@ -75,6 +75,7 @@ export type RepositoryCommand =
       readonly all: boolean;
       /** What compactions replaced and no event has let go yet, in the order of the stream. */
       readonly replaced: readonly ReplacedLayers[];
+      readonly reason: 'purge' | 'erasure';
     };
 
 /** The layers that one `LayersCompacted` removed from the list. */

@@ -61,7 +61,7 @@ function reopen(state: Repository): Decision<RepositoryEvent> {
  */
 function purged(
   state: Repository,
-  { replaced, all }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
+  { replaced, all, reason }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
 ): readonly LayersExpired[] {
   const current = state.status === 'closed' ? state.before : state;
   const { shrinkEpoch, expiredThrough } = current;
@@ -72,10 +72,10 @@ function purged(
     room -= gone.length;
     if (room < 0) return events;
     const named = gone.map(({ id, size_bytes }) => ({ id, size_bytes, current: false }));
-    const data = { layers: named, reason: 'purge', compacted_at: compactedAt, shrink_epoch: shrinkEpoch } as const;
+    const data = { layers: named, reason, compacted_at: compactedAt, shrink_epoch: shrinkEpoch };
     events.push({ type: 'LayersExpired', data });
   }
-  return all ? [...events, ...currentExpired(current, 'purge', room)] : events;
+  return all ? [...events, ...currentExpired(current, reason, room)] : events;
 }
 
 /** Returns the event that removes the first layers of the list, or none if there is nothing to remove. */

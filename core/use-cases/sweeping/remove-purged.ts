@@ -1,5 +1,6 @@
 /**
- * The policy that removes the layers of purges, and of deleted repositories that have passed retention.
+ * The policy that removes the layers of purges and erasures, and of deleted repositories that have passed
+ * retention.
  *
  * Must stay true: the `LayersExpired` is in the log before, and is passed only after all its layers were removed. They
  * stay an hour, as replaced layers do, since requests under way may read them. Any number of nodes may run the policy.
@@ -32,7 +33,7 @@ async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Prom
   if (event.type !== 'LayersExpired') return true;
   const { reason, layers } = event.data;
   // Those that a compaction replaced are removed by the policy that records their expiry.
-  if (reason !== 'purge' && !layers.some(({ current }) => current)) return true;
+  if (reason === 'retention' && !layers.some(({ current }) => current)) return true;
   if (context.clock.now() < plusMs(recorded.occurredAt, REPLACED_LAYERS_KEPT_MS_MIN)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   // The account has forgotten a deleted repository, but had it at the first event of its stream.
