@@ -34,6 +34,7 @@ import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.t
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import { createCacheDrops } from '../../core/use-cases/sweeping/drop-cached.ts';
 import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
@@ -68,6 +69,7 @@ import { registerGauges } from './gauges.ts';
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
+const CACHE_DROPS_INTERVAL_MS = 60_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -101,6 +103,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const website = await composeWebsite(composing, opened, shared);
     await website.ready();
     const { readModels, timers } = projections;
+    startCacheDrops(composing, opened);
     registerGauges({
       metrics,
       clock: context.clock,
@@ -202,6 +205,17 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     identityTokens,
     buckets,
   };
+}
+
+/** Drops what this node has cached of repositories whose layers went. */
+function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }: Opened): void {
+  const { events } = foundation.context;
+  const drops = createCacheDrops({ events, objects, onFault: (cause) => onFault('cache-drops', cause) });
+  parts.add(() => drops.close());
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
+  background.run('cache-drops', () => drops.catchUp({ aborted: false }));
+  parts.add(every(CACHE_DROPS_INTERVAL_MS, drops.catchUp, (cause) => onFault('cache-drops', cause)));
 }
 
 type RequestContext = ReturnType<typeof requestContext>;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { beforeAll, describe, test } from 'vitest';
 import { parseKeys } from '../../apps/verifier/checkpoint.ts';
@@ -51,6 +52,15 @@ function held(text: string, values: readonly string[]): readonly string[] {
   return values.filter((value) => text.includes(value) || text.includes(Buffer.from(value).toString('hex')));
 }
 
+/** A node drops what it has cached when the event reaches it. */
+async function untilEmpty(folder: string): Promise<void> {
+  for (const deadline = Date.now() + 30_000; ; await sleep(50)) {
+    const files = await filesBelow(folder);
+    if (files.length === 0) return;
+    if (Date.now() > deadline) assert.fail(`Still cached: ${files.join(', ')}`);
+  }
+}
+
 describe('After the erasure of an account', () => {
   const ending = suiteEnding();
   let shared: SharedParts;
@@ -86,6 +96,9 @@ describe('After the erasure of an account', () => {
       webhook,
       (list) => list.length >= 2 && list.every((one) => one.status === 'SUCCESS'),
     );
+    await git(await tempDir(ending), ['clone', '--quiet', url, 'clone']);
+    assert.ok((await filesBelow(path.join(strata.dataDir, 'cache', 'repositories'))).length > 0, 'the push is cached');
+    assert.ok((await filesBelow(path.join(strata.dataDir, 'cache', 'answers'))).length > 0, 'the clone is cached');
     note = (await api(strata, ada.token, 'GET', '/v1/account/checkpoints/latest')).text;
     values = [EMAIL, AUTHOR, ANSWER, ADDRESS, receiver.url, secret, ada.token];
     assert.deepEqual(
@@ -106,6 +119,8 @@ describe('After the erasure of an account', () => {
         assert.deepEqual(held(await readFile(path.join(folder, file), 'latin1'), values), [], file);
       }
     }
+    await untilEmpty(path.join(strata.dataDir, 'cache', 'repositories'));
+    await untilEmpty(path.join(strata.dataDir, 'cache', 'answers'));
     const stored = await filesBelow(shared.layersDir);
     assert.deepEqual(
       stored.map((file) => file.split('/')[0]).toSorted(),
