@@ -13,6 +13,8 @@ export interface ExpiryReport {
   readonly expired: { readonly repositories: number; readonly layers: number; readonly size_bytes: number };
   /** The layers that this command removed from storage. */
   readonly removed: number;
+  /** The operational streams that this command removed from the log. */
+  readonly pruned: number;
 }
 
 export interface ExpiryContext {
@@ -27,6 +29,10 @@ export async function expireStorage({ foundation, layers, settings, log }: Expir
   const { events } = foundation.context;
   const { retentionMs } = settings;
   let removed = 0;
+  let pruned = 0;
+  const onPruned = (): void => {
+    pruned += 1;
+  };
   const counting: LayerStores = {
     ...layers,
     of: (place, operation) => {
@@ -39,14 +45,15 @@ export async function expireStorage({ foundation, layers, settings, log }: Expir
     },
   };
   const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
-  const sweeps = composeRetention({ foundation, layers: counting, retentionMs, log, onFault });
+  const sweeps = composeRetention({ foundation, layers: counting, retentionMs, log, onPruned, onFault });
   const { signal } = new AbortController();
   const before = await events.head();
   await sweeps.expireLayers(signal);
   await sweeps.expireDeleted(signal);
   await sweeps.removePurged(signal);
   await sweeps.askForDrops(signal);
-  return { expired: await expiredSince(events, before), removed };
+  await sweeps.prune(signal);
+  return { expired: await expiredSince(events, before), removed, pruned };
 }
 
 const PAGE_EVENTS = 100;

@@ -43,6 +43,7 @@ export function addStorageCommands(program: Command, act: Act): void {
         const text = [
           `${layers} layers of ${repositories} repositories, ${size_bytes} bytes, have passed retention by now`,
           `${report.removed} layers were removed from storage; others leave it when requests under way have ended, in an hour`,
+          `${report.pruned} streams of operational events were removed from the log`,
         ].join('\n');
         return { value: report, text };
       }),

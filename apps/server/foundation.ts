@@ -27,6 +27,7 @@ import {
 import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
+import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
@@ -39,6 +40,7 @@ import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
@@ -73,6 +75,8 @@ export interface Foundation {
   readonly connectionString: string;
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
+  /** Null if the log cannot be pruned: it is on EventStoreDB. */
+  readonly pruning: LogPruning | null;
   close(): Promise<void>;
 }
 
@@ -157,7 +161,8 @@ export async function composeFoundation(
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    return { context, pool, connectionString, claim, close: () => parts.close() };
+    const pruning = settings.eventStoreDb === null ? createPostgresLogPruning(pool) : null;
+    return { context, pool, connectionString, claim, pruning, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;

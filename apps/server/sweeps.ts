@@ -26,6 +26,8 @@ import { composeRetention } from './retention.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** Reads only the events appended since the last time. */
 const RETENTION_INTERVAL_MS = 10 * 60_000;
+/** Looks at each delivery that is listed. */
+const PRUNING_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
@@ -100,19 +102,21 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
 /** What leaves when the retention is over. */
 function startRetention(options: SweepsOptions): () => Promise<void> {
   const parts = closer();
-  const sweeps = composeRetention(options);
+  const sweeps = composeRetention({ ...options, onPruned: () => options.metrics.swept('stream') });
   const faults: Readonly<Record<keyof typeof sweeps, string>> = {
     expireLayers: 'layer-expiry',
     expireDeleted: 'deleted-expiry',
     removePurged: 'purge-removal',
     askForDrops: 'unreached-objects',
+    prune: 'log-pruning',
   };
-  const start = (sweep: keyof typeof sweeps): void =>
-    parts.add(every(RETENTION_INTERVAL_MS, sweeps[sweep], (cause) => options.onFault(faults[sweep], cause)));
+  const start = (sweep: keyof typeof sweeps, intervalMs = RETENTION_INTERVAL_MS): void =>
+    parts.add(every(intervalMs, sweeps[sweep], (cause) => options.onFault(faults[sweep], cause)));
   start('expireLayers');
   start('expireDeleted');
   start('removePurged');
   start('askForDrops');
+  start('prune', PRUNING_INTERVAL_MS);
   return () => parts.close();
 }
 
