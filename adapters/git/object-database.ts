@@ -10,14 +10,14 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createArchiveContext } from './archive.ts';
-import { createAnswerCache } from './cache/answer-cache.ts';
+import { type AnswerCache, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createCommitGraphs } from './cache/commit-graphs.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit, type OwnLimits } from './process/git-commands.ts';
-import { createLayerCache } from './cache/layer-cache.ts';
+import { createLayerCache, type LayerCache } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext } from './object-reader.ts';
@@ -142,11 +142,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
-      drop: async (repository) => {
-        cache.drop(repository);
-        answers.drop(answerKeyStart(repository));
-      },
-      cached: () => cache.repositories(),
+      ...cacheControl(cache, answers),
       settled,
       close: async () => {
         await runner.close();
@@ -157,4 +153,14 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+function cacheControl(cache: LayerCache, answers: AnswerCache): CachedRepositories & Pick<ObjectDatabase, 'drop'> {
+  return {
+    drop: async (repository) => {
+      cache.drop(repository);
+      answers.drop(answerKeyStart(repository));
+    },
+    cached: () => cache.repositories(),
+  };
 }

@@ -41,6 +41,23 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
       }),
     );
 
+  addExportCommand(log, { act, print, wantsJson });
+
+  log
+    .command('import')
+    .argument('<file>', 'what log export wrote, or - for standard input')
+    .description('reads a whole log into an empty one, and verifies it; continues an interrupted import')
+    .action(async (file: string) => {
+      const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
+      const text = [
+        `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
+        'Read models were dropped: the server rebuilds them at its start. Layers, vault and master key are moved separately',
+      ];
+      print({ value: { events, found, digest }, text: text.join('\n') });
+    });
+}
+
+function addExportCommand(log: Command, { act, wantsJson }: CommandOutput): void {
   async function exportOne(account: AccountId, file: string): Promise<void> {
     if (file === '-' && !wantsJson()) return withAdminContext((context) => context.exportAccountLog(account, null));
     if (file === '-') throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
@@ -71,19 +88,6 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
       if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
       const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
       process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
-    });
-
-  log
-    .command('import')
-    .argument('<file>', 'what log export wrote, or - for standard input')
-    .description('reads a whole log into an empty one, and verifies it; continues an interrupted import')
-    .action(async (file: string) => {
-      const { events, digest, found } = await withImport(file === '-' ? null : path.resolve(callersFolder(), file));
-      const text = [
-        `${events} events, ${found} of them found there; read back and verified, digest ${digest}`,
-        'Read models were dropped: the server rebuilds them at its start. Layers, vault and master key are moved separately',
-      ];
-      print({ value: { events, found, digest }, text: text.join('\n') });
     });
 }
 

@@ -123,8 +123,8 @@ describe('After the erasure of an account', () => {
     await untilEmpty(path.join(strata.dataDir, 'cache', 'answers'));
     const stored = await filesBelow(shared.layersDir);
     assert.deepEqual(
-      stored.map((file) => file.split('/')[0]).toSorted(),
-      ['checkpoints', 'erasures'],
+      new Set(stored.map((file) => file.split('/')[0])),
+      new Set(['checkpoints', 'erasures']),
       'what proves the history and the erasure stays',
     );
   });

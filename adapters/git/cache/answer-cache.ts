@@ -84,8 +84,8 @@ class KeptAnswers implements AnswerCache {
   }
 
   drop(keyStart: string): void {
-    for (const key of [...this.#whole.keys()]) if (key.startsWith(keyStart)) this.#whole.delete(key);
-    for (const answer of [...this.#growing.values()]) {
+    for (const key of Array.from(this.#whole.keys())) if (key.startsWith(keyStart)) this.#whole.delete(key);
+    for (const answer of this.#growing.values()) {
       if (!answer.key.startsWith(keyStart)) continue;
       answer.wanted = false;
       this.#forgetGrowing(answer);
