@@ -11,15 +11,12 @@ import type { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { CheckpointError } from '../../core/ports/account-log.ts';
-import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type ExportContext, openExport } from '../../core/use-cases/auditing/export-account-log.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { composeCheckpoints } from '../server/auditing.ts';
 import type { Foundation } from '../server/foundation.ts';
 import type { Settings } from '../server/settings.ts';
-import { Refused } from './answer.ts';
 import type { WithProjections } from './command-projections.ts';
 import { exists, syncFolder } from './export-log.ts';
 
@@ -42,7 +39,7 @@ export async function exportAccountLogToFile(
   account: AccountId,
   file: string,
 ): Promise<void> {
-  if (await exists(file)) throw new Refused(`${file} exists: an export never replaces one`);
+  if (await exists(file)) throw new Error(`${file} exists: an export never replaces one`);
   const partial = `${file}.partial`;
   await exportAccountLog(context, account, () => createWriteStream(partial, { flags: 'w', mode: 0o600 }));
   const handle = await open(partial, 'r+');
@@ -65,8 +62,8 @@ export async function exportAccountLog(
   await withProjections(async ({ runner, readModels }) => {
     await runner.start({ lead: true });
     const seen = await context.events.head();
-    await runner.waitFor(seen, CATCHING_UP_MS, [ACCOUNT_LOG_MODEL]).catch(explained);
-    if ((await readModels.logPrefix(account, null)).size === 0) throw new Refused(`There is no log of ${account}`);
+    await runner.waitFor(seen, CATCHING_UP_MS, [ACCOUNT_LOG_MODEL]);
+    if ((await readModels.logPrefix(account, null)).size === 0) throw new Error(`There is no log of ${account}`);
     const opened = await openExport(
       {
         events: context.events,
@@ -76,7 +73,7 @@ export async function exportAccountLog(
         checkpoints: composeCheckpoints(settings, foundation, layers, readModels),
       },
       { account, seen, since: null, until: null },
-    ).catch(explained);
+    );
     if ('refused' in opened) throw new TypeError(`The only export was refused: ${opened.refused.code}`);
     try {
       const target = output();
@@ -85,9 +82,4 @@ export async function exportAccountLog(
       opened.close();
     }
   });
-}
-
-function explained(error: unknown): never {
-  if (error instanceof CheckpointError || error instanceof ReadModelError) throw new Refused(error.message);
-  throw error;
 }
