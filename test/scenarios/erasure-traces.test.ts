@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { beforeAll, describe, test } from 'vitest';
 import { parseKeys } from '../../apps/verifier/checkpoint.ts';
-import { suiteEnding } from '../support/cleanup.ts';
+import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
 import { kept, verifyText } from '../support/exported-log.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {
@@ -45,6 +45,25 @@ async function dump(connectionString: string): Promise<string> {
   } finally {
     await pool.end();
   }
+}
+
+/** Copies a database to which nobody is connected. The copy is dropped at the end. */
+async function copyOf(connectionString: string, ending: Ending): Promise<string> {
+  const [server, copy] = [new URL(connectionString), new URL(connectionString)];
+  const name = copy.pathname.slice(1);
+  server.pathname = '/postgres';
+  copy.pathname = `/${name}_restored`;
+  const run = async (text: string): Promise<void> => {
+    const pool = new Pool({ connectionString: server.href });
+    try {
+      await pool.query(text);
+    } finally {
+      await pool.end();
+    }
+  };
+  await run(`CREATE DATABASE ${name}_restored TEMPLATE ${name}`);
+  cleanUp(ending, () => run(`DROP DATABASE ${name}_restored WITH (FORCE)`));
+  return copy.href;
 }
 
 /** Which of the values the text holds, plain or in hex. */
@@ -145,5 +164,18 @@ describe('After the erasure of an account', () => {
       admin(strata, ['log', 'export', `${file}2`, '--account', ada.id.replace(/^../, 'ff')]),
       /no log/,
     );
+  });
+
+  // The attack: an operator restores a backup from before an erasure, and the person is back.
+  test('a server that starts on a backup from before an erasure erases again before it answers', async () => {
+    const bob = await createAccount(strata, 'bob');
+    assert.equal((await api(strata, bob.token, 'GET', '/v1/repositories')).status, 200);
+    await strata.stop();
+    const backup = await copyOf(shared.env['STRATA_DATABASE_URL'] ?? '', ending);
+    await admin(strata, ['account', 'erase', '--username', 'bob', '--yes']);
+    const restored = await startNode(ending, shared, { STRATA_DATABASE_URL: backup });
+    assert.equal((await api(restored, bob.token, 'GET', '/v1/repositories')).status, 401);
+    assert.match(restored.log(), /Erased an account again[^]*Strata is ready/);
+    assert.deepEqual(held(await dump(backup), ['bob@example.org']), []);
   });
 });
