@@ -4,22 +4,23 @@
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { join, resolve } from 'node:path';
+import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { createArchiveContext } from './archive.ts';
-import { createAnswerCache } from './cache/answer-cache.ts';
+import { type AnswerCache, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { createCommitGraphs } from './cache/commit-graphs.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit, type OwnLimits } from './process/git-commands.ts';
-import { createLayerCache } from './cache/layer-cache.ts';
+import { createLayerCache, type LayerCache } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
-import { createObjectReader, type ReaderContext } from './object-reader.ts';
+import { answerKeyStart, createObjectReader, type ReaderContext } from './object-reader.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
@@ -52,7 +53,7 @@ export interface GitObjectDatabaseOptions {
   readonly packsMax?: number;
 }
 
-export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops {
+export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, CachedRepositories {
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -141,7 +142,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
-      drop: async (repository) => cache.drop(repository),
+      ...cacheControl(cache, answers),
       settled,
       close: async () => {
         await runner.close();
@@ -152,4 +153,14 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+function cacheControl(cache: LayerCache, answers: AnswerCache): CachedRepositories & Pick<ObjectDatabase, 'drop'> {
+  return {
+    drop: async (repository) => {
+      cache.drop(repository);
+      answers.drop(answerKeyStart(repository));
+    },
+    cached: () => cache.repositories(),
+  };
 }

@@ -5,7 +5,7 @@
  * closed and the last of its processes has ended, whichever is later.
  */
 import { parentsFault } from '../../core/git/object-bounds.ts';
-import type { ObjectId } from '../../core/kernel/ids.ts';
+import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
@@ -37,6 +37,11 @@ export interface ReaderContext {
   readonly answers: AnswerCache;
   readonly historySlots: FairSlots;
   readonly archives: ArchiveContext;
+}
+
+/** Returns what the keys of all answers of a repository begin with. */
+export function answerKeyStart(repository: RepositoryId): string {
+  return `${repository} `;
 }
 
 /** Takes over the lease: the reader releases it. */
@@ -87,7 +92,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
           context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
         });
       if (options.answerKey === null) return make(options.signal);
-      return context.answers.follow(`${lease.folder.repository} ${options.answerKey}`, options.signal, make);
+      return context.answers.follow(answerKeyStart(lease.folder.repository) + options.answerKey, options.signal, make);
     },
     archive: (options) => streamWithLease(() => archive(context.archives, view, options)),
     close,

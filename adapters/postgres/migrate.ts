@@ -24,6 +24,7 @@ import * as signingKeys from './migrations/014-signing-keys.ts';
 import * as layerCompactions from './migrations/015-layer-compactions.ts';
 import * as manifestWrites from './migrations/016-manifest-writes.ts';
 import * as logKeys from './migrations/017-log-keys.ts';
+import * as prune from './migrations/019-prune.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -38,7 +39,7 @@ export interface MigrationSet {
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
- * repositories to compact, manifests to write, keys of checkpoints.
+ * repositories to compact, manifests to write, keys of checkpoints, pruning.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -60,6 +61,7 @@ export const logMigrations: MigrationSet = {
     '015-layer-compactions': layerCompactions,
     '016-manifest-writes': manifestWrites,
     '017-log-keys': logKeys,
+    '019-prune': prune,
   },
 };
 

@@ -14,7 +14,7 @@ import { type ComposedProjections, composeProjections } from '../server/projecti
 import type { Settings } from '../server/settings.ts';
 
 export type WithProjections = <Result>(
-  work: (projections: Pick<ComposedProjections, 'runner' | 'models'>) => Promise<Result>,
+  work: (projections: Pick<ComposedProjections, 'runner' | 'models' | 'readModels'>) => Promise<Result>,
 ) => Promise<Result>;
 
 /** Calls the work with a runner that is not started, and closes the runner afterwards. */

@@ -5,6 +5,7 @@
  * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { composeFoundation, type Foundation } from '../server/foundation.ts';
@@ -15,6 +16,8 @@ import { importLogFile } from './import-log.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
+import { exportAccountLog, exportAccountLogToFile } from './export-account-log.ts';
+import { expireStorage, type ExpiryReport } from './expire-storage.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 
@@ -25,7 +28,11 @@ export type AdminContext = Foundation['context'] & {
   readonly settings: Settings;
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
+  /** Exports the log of one account to a new file; null for standard output. */
+  exportAccountLog(account: AccountId, file: string | null): Promise<void>;
   listStorage(): Promise<readonly ListedStorage[]>;
+  /** Removes what has passed retention. */
+  expireStorage(): Promise<ExpiryReport>;
   /** Verifies the layers of one repository; null for all. */
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
   /** Opens the stores of layers for the work. */
@@ -84,13 +91,21 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
         await close();
       }
     };
+    const withProjections = projectionsOf(foundation, settings, log);
     return await run({
       ...foundation.context,
       settings,
-      withProjections: projectionsOf(foundation, settings, log),
+      withProjections,
+      exportAccountLog: (account, file) =>
+        onStorage(({ layers }) => {
+          const exporting = { foundation, layers, settings, log, withProjections };
+          if (file === null) return exportAccountLog(exporting, account, () => process.stdout);
+          return exportAccountLogToFile(exporting, account, file);
+        }),
       verifyLog: (options) =>
         onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log, accountLogs }, options)),
       listStorage: () => onStorage(listStorage),
+      expireStorage: () => onStorage(({ layers }) => expireStorage({ foundation, layers, settings, log })),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
       onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),
     });

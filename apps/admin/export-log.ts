@@ -119,7 +119,7 @@ export async function exportLogToStream(source: LogSource, output: Writable): Pr
   return { file: null, events: last.events, digest: last.digest, resumed: 0 };
 }
 
-async function exists(file: string): Promise<boolean> {
+export async function exists(file: string): Promise<boolean> {
   try {
     await stat(file);
     return true;
@@ -130,7 +130,7 @@ async function exists(file: string): Promise<boolean> {
 }
 
 /** Syncs the folder, so that the file's new name survives a power failure. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { noteSigning } from '../../adapters/node/note-signing.ts';
 import { verifierKeyText } from '../../core/audit/checkpoint.ts';
+import { type AccountId, parseUuid } from '../../core/kernel/ids.ts';
 import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
 import { type CommandOutput, Refused } from './answer.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
@@ -40,21 +41,7 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
       }),
     );
 
-  log
-    .command('export')
-    .argument('<file>', 'a new file, or - for standard output')
-    .description('writes the whole log, as of now, to one file; continues an interrupted export')
-    .action(async (file: string) => {
-      if (file !== '-') {
-        return act<unknown>(async (context) => {
-          const report = await exportLogToFile(context, path.resolve(callersFolder(), file));
-          return { value: report, text: `Exported ${report.events} events, digest ${report.digest}` };
-        })({});
-      }
-      if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
-      const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
-      process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
-    });
+  addExportCommand(log, { act, print, wantsJson });
 
   log
     .command('import')
@@ -68,4 +55,44 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
       ];
       print({ value: { events, found, digest }, text: text.join('\n') });
     });
+}
+
+function addExportCommand(log: Command, { act, wantsJson }: CommandOutput): void {
+  async function exportOne(account: AccountId, file: string): Promise<void> {
+    if (file === '-' && !wantsJson()) return withAdminContext((context) => context.exportAccountLog(account, null));
+    if (file === '-') throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
+    await act<unknown>(async (context) => {
+      const target = path.resolve(callersFolder(), file);
+      await context.exportAccountLog(account, target);
+      return { value: { account, file: target }, text: `Exported the log of ${account}` };
+    })({});
+  }
+
+  log
+    .command('export')
+    .argument('<file>', 'a new file, or - for standard output')
+    .description('writes the whole log, as of now, to one file; continues an interrupted export')
+    .option(
+      '--account <id>',
+      'only the log of this account, as strata audit verify reads it, without openings',
+      accountId,
+    )
+    .action(async (file: string, { account }: { account?: AccountId }) => {
+      if (account !== undefined) return exportOne(account, file);
+      if (file !== '-') {
+        return act<unknown>(async (context) => {
+          const report = await exportLogToFile(context, path.resolve(callersFolder(), file));
+          return { value: report, text: `Exported ${report.events} events, digest ${report.digest}` };
+        })({});
+      }
+      if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
+      const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
+      process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
+    });
+}
+
+function accountId(text: string): AccountId {
+  const id = parseUuid<AccountId>(text);
+  if (id === null) throw new InvalidArgumentError('Give the id of an account.');
+  return id;
 }

@@ -109,7 +109,12 @@ account
       }
       const { id, state } = found;
       if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
-      const erased = requireAccepted(await eraseAccount(context, causeOf(context, 'account erase'), id));
+      const erased = requireAccepted(
+        await context.onStorage(({ layers }) => {
+          const erasing = { ...context, platformStore: layers.platform };
+          return eraseAccount(erasing, causeOf(context, 'account erase'), id);
+        }),
+      );
       const { repositories, addressReleased } = erased;
       const value = { id, username, repositories, address_released: addressReleased };
       const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
@@ -122,7 +127,7 @@ account
 function erasureText(username: string, repositories: number): string {
   return [
     `This would erase the account ${username}, for ever:`,
-    `- its repositories (${repositories}) are closed; their layers stay for the retention time`,
+    `- its repositories (${repositories}) are closed, and leave platform storage, those deleted before too`,
     '- its access tokens end at once',
     '- its email address, password and source addresses can never be read again; the address can sign up again',
     '- its events stay in the log, and its username stays taken',

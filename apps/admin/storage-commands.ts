@@ -33,6 +33,22 @@ export function addStorageCommands(program: Command, act: Act): void {
       }),
     );
 
+  storage
+    .command('expire')
+    .description('removes at once what has passed retention, as a running server does every ten minutes')
+    .action(
+      act(async (context) => {
+        const report = await context.expireStorage();
+        const { repositories, layers, size_bytes } = report.expired;
+        const text = [
+          `${layers} layers of ${repositories} repositories, ${size_bytes} bytes, have passed retention by now`,
+          `${report.removed} layers were removed from storage; others leave it when requests under way have ended, in an hour`,
+          `${report.pruned} streams of operational events were removed from the log`,
+        ].join('\n');
+        return { value: report, text };
+      }),
+    );
+
   addRebuildCommand(storage, act);
 
   storage

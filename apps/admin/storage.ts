@@ -222,8 +222,8 @@ async function listedLayers(
   }
 }
 
-/** The folders of what is no layer: checkpoints of accounts' logs (docs/audit.md). */
-const ACCOUNT_FOLDERS: ReadonlySet<string> = new Set(['checkpoints']);
+/** The folders of what is no layer: checkpoints of accounts' logs, and erasures (docs/audit.md). */
+const ACCOUNT_FOLDERS: ReadonlySet<string> = new Set(['checkpoints', 'erasures']);
 
 /** Reports files in the platform's store that belong to no repository of the log. */
 async function findUnknownFiles(

@@ -23,17 +23,18 @@ import { createPostgresSessionStore } from '../../adapters/postgres/session-stor
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
-import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { repeatErasures } from '../../core/use-cases/accounts/repeat-erasures.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import { createCacheDrops } from '../../core/use-cases/sweeping/drop-cached.ts';
 import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
@@ -61,13 +62,14 @@ import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
-import { composeDeliveryStore, readNotifiedTo } from './webhooks.ts';
+import { readNotifiedTo } from './webhooks.ts';
 import { startWork } from './work.ts';
 import { registerGauges } from './gauges.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
+const CACHE_DROPS_INTERVAL_MS = 60_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -90,6 +92,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const { context } = foundation;
     const runs = (role: Role): boolean => settings.roles.includes(role);
     metrics.roles(settings.roles);
+    await repeatErasures({ ...context, platformStore: opened.layers.platform, log });
     await projections.runner.start({ lead: runs('worker') });
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
     if (work !== null) parts.add(work.stop);
@@ -100,6 +103,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const website = await composeWebsite(composing, opened, shared);
     await website.ready();
     const { readModels, timers } = projections;
+    startCacheDrops(composing, opened);
     registerGauges({
       metrics,
       clock: context.clock,
@@ -142,7 +146,6 @@ interface Opened {
   readonly layers: LayerStores;
   readonly objects: GitObjectDatabase;
   readonly projections: ComposedProjections;
-  readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly identity: IdentityIssuer;
   readonly buckets: ComposedBuckets;
@@ -186,7 +189,6 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     privateAllowed: settings.allowPrivateTargets,
   });
   const identityTokens = createJoseIdentityTokens({ outgoing, clock: foundation.context.clock });
-  const deliveries = composeDeliveryStore(foundation);
   const checkpoints = composeCheckpoints(settings, foundation, layers, projections.readModels);
   const past = composePastEntities(foundation, onFault);
   const states = composeAccountStates(foundation, projections.readModels, onFault);
@@ -198,12 +200,22 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     layers,
     objects,
     projections,
-    deliveries,
     outgoing,
     identity,
     identityTokens,
     buckets,
   };
+}
+
+/** Drops what this node has cached of repositories whose layers went. */
+function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }: Opened): void {
+  const { events } = foundation.context;
+  const drops = createCacheDrops({ events, objects, onFault: (cause) => onFault('cache-drops', cause) });
+  parts.add(() => drops.close());
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
+  background.run('cache-drops', () => drops.catchUp({ aborted: false }));
+  parts.add(every(CACHE_DROPS_INTERVAL_MS, drops.catchUp, (cause) => onFault('cache-drops', cause)));
 }
 
 type RequestContext = ReturnType<typeof requestContext>;
@@ -276,7 +288,6 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     outgoing: opened.outgoing,
     identity: opened.identity,
     identityTokens: opened.identityTokens,
-    deliveries: opened.deliveries,
     past: opened.past,
     retentionMs: settings.retentionMs,
     newTokenSecret,

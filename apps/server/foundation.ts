@@ -15,6 +15,7 @@ import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
+import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
 import {
   createPostgresDeviceLoginRequests,
   type PostgresDeviceLoginRequests,
@@ -26,6 +27,7 @@ import {
 import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
+import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
@@ -34,9 +36,11 @@ import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
@@ -61,6 +65,7 @@ export interface Foundation {
     readonly compactions: PostgresLayerCompactions;
     readonly manifests: PostgresManifestWrites;
     readonly refusedExchanges: RefusedExchanges;
+    readonly deliveries: DeliveryStore;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -70,6 +75,8 @@ export interface Foundation {
   readonly connectionString: string;
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
+  /** Null if the log cannot be pruned: it is on EventStoreDB. */
+  readonly pruning: LogPruning | null;
   close(): Promise<void>;
 }
 
@@ -149,11 +156,13 @@ export async function composeFoundation(
       compactions: createPostgresLayerCompactions(pool),
       manifests: createPostgresManifestWrites(pool),
       refusedExchanges: createPostgresRefusedExchanges(pool),
+      deliveries: createPostgresDeliveryStore(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    return { context, pool, connectionString, claim, close: () => parts.close() };
+    const pruning = settings.eventStoreDb === null ? createPostgresLogPruning(pool) : null;
+    return { context, pool, connectionString, claim, pruning, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;

@@ -14,7 +14,7 @@ export interface Metrics {
   /** Counts a fault that the server survived and that an operator must see. */
   fault(what: string): void;
   /** Counts a removed layer or vault record that no event names. */
-  swept(what: 'layer' | 'vault-record'): void;
+  swept(what: 'layer' | 'vault-record' | 'stream'): void;
   /** Sets the gauge of the roles that this process runs. */
   roles(running: readonly Role[]): void;
   /** Counts a recorded attempt at a webhook delivery. */

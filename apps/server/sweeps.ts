@@ -1,6 +1,6 @@
 /**
  * The sweeps that every worker runs: they remove layers and vault records that no event names, layers that a compaction
- * replaced, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
+ * replaced or that belong to deleted repositories, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
  * of repositories that hold what no ref reaches.
  *
  * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
@@ -11,26 +11,23 @@ import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { BucketsInUse } from '../../core/ports/repository-lists.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
-import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
-import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
-import { type ManifestContext, removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
-import { removePurged } from '../../core/use-cases/sweeping/remove-purged.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
 import { closer, type Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
-import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
+import { composeRetention } from './retention.ts';
 
 /** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** Reads only the events appended since the last time. */
 const RETENTION_INTERVAL_MS = 10 * 60_000;
+/** Looks at each delivery that is listed. */
+const PRUNING_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
@@ -41,7 +38,6 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
-  readonly manifestContext: ManifestContext;
   readonly readModels: BucketsInUse;
   readonly retentionMs: number;
   readonly metrics: Metrics;
@@ -51,14 +47,15 @@ export interface SweepsOptions {
 
 /** Starts the sweeps; the returned function stops them. */
 export function startSweeps(options: SweepsOptions): () => Promise<void> {
-  const { foundation, metrics, log, onFault } = options;
+  const { foundation, layers, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
   sweepLayerStores(options, parts);
   const marks = createPostgresPolicyMarks(pool);
-  parts.add(startRetention(options, marks));
+  parts.add(startRetention(options));
   const references = createPostgresVaultReferences(pool);
-  const vaultSweep = { ...context, references, log, onSwept: () => metrics.swept('vault-record') };
+  const erasing = { ...context, platformStore: layers.platform };
+  const vaultSweep = { ...erasing, references, log, onSwept: () => metrics.swept('vault-record') };
   parts.add(
     every(
       VAULT_INTERVAL_MS,
@@ -74,7 +71,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
       (cause) => onFault('webhook-secret-expiry', cause),
     ),
   );
-  const dueAccounts = { ...context, marks, log };
+  const dueAccounts = { ...erasing, marks, log };
   parts.add(
     every(
       ERASURES_INTERVAL_MS,
@@ -102,38 +99,24 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
   return () => parts.close();
 }
 
-/** What leaves when the retention is over: layers that a compaction replaced, and what no ref reaches. */
-function startRetention(
-  { foundation, layers, manifestContext, retentionMs, log, onFault }: SweepsOptions,
-  marks: PolicyMarks,
-): () => Promise<void> {
-  const { context } = foundation;
+/** What leaves when the retention is over. */
+function startRetention(options: SweepsOptions): () => Promise<void> {
   const parts = closer();
-  const retention = { ...context, marks, retentionMs };
-  const beforeRemoval: LayerExpiryContext['beforeRemoval'] = (...of) => removeManifestsBefore(manifestContext, ...of);
-  const past = composePastEntities(foundation, onFault);
-  const layerExpiry = { ...retention, layers, past, log, beforeRemoval };
-  parts.add(
-    every(
-      RETENTION_INTERVAL_MS,
-      (signal) => expireLayers(layerExpiry, signal),
-      (cause) => onFault('layer-expiry', cause),
-    ),
-  );
-  parts.add(
-    every(
-      RETENTION_INTERVAL_MS,
-      (signal) => removePurged(layerExpiry, signal),
-      (cause) => onFault('purge-removal', cause),
-    ),
-  );
-  parts.add(
-    every(
-      RETENTION_INTERVAL_MS,
-      (signal) => askForDrops(retention, signal),
-      (cause) => onFault('unreached-objects', cause),
-    ),
-  );
+  const sweeps = composeRetention({ ...options, onPruned: () => options.metrics.swept('stream') });
+  const faults: Readonly<Record<keyof typeof sweeps, string>> = {
+    expireLayers: 'layer-expiry',
+    expireDeleted: 'deleted-expiry',
+    removePurged: 'purge-removal',
+    askForDrops: 'unreached-objects',
+    prune: 'log-pruning',
+  };
+  const start = (sweep: keyof typeof sweeps, intervalMs = RETENTION_INTERVAL_MS): void =>
+    parts.add(every(intervalMs, sweeps[sweep], (cause) => options.onFault(faults[sweep], cause)));
+  start('expireLayers');
+  start('expireDeleted');
+  start('removePurged');
+  start('askForDrops');
+  start('prune', PRUNING_INTERVAL_MS);
   return () => parts.close();
 }
 

@@ -6,13 +6,12 @@
 import type { Logger } from 'pino';
 import { createAlarm } from '../../adapters/node/alarm.ts';
 import { pause } from '../../adapters/node/pause.ts';
-import { createPostgresDeliveryStore, createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
+import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
 import { BUCKET_BACKGROUND_REST_MS, BUCKET_BACKGROUND_WAIT_MS } from '../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
-import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
@@ -34,7 +33,6 @@ const BUCKETS_REMEMBERED_MAX = 1_000;
 
 export interface WebhooksOptions {
   readonly foundation: Foundation;
-  readonly deliveries: DeliveryStore;
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly outgoing: OutgoingRequests;
   readonly due: DueDeliveries;
@@ -49,7 +47,7 @@ export interface WebhooksOptions {
 
 /** Starts sending webhooks and removing old bodies. */
 export function startWebhooks(options: WebhooksOptions): StartedPart {
-  const { foundation, deliveries, due, retentionMs, log, onFault } = options;
+  const { foundation, due, retentionMs, log, onFault } = options;
   const { context, connectionString } = foundation;
   const parts = closer();
   const health = createWebhookHealth(() => context.clock.monotonicMs());
@@ -58,7 +56,7 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
   parts.add(() => pool.end());
   const lead = createPostgresLead({ pool, pause, log });
   parts.add(lead.whenever('webhook-deliveries', sendingOf(options, health)));
-  const retention = { clock: context.clock, deliveries, due, retentionMs };
+  const retention = { ...context, due, retentionMs };
   const removeOld = (signal: AbortSignal): Promise<void> => removeOldDeliveries(retention, signal);
   parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
   return { health, stop: () => parts.close() };
@@ -87,13 +85,12 @@ function sendingOf(options: WebhooksOptions, health: WebhookHealth): (signal: Ab
 }
 
 function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPushesContext {
-  const { foundation, deliveries, objects, webUrl, retentionMs, log, onFault } = options;
+  const { foundation, objects, webUrl, retentionMs, log, onFault } = options;
   const { context, pool } = foundation;
   const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
   const past = composePastEntities(foundation, onFault);
   return {
     ...context,
-    deliveries,
     objects,
     past,
     complete,
@@ -126,20 +123,14 @@ async function forBucket<Value>(work: Promise<Value>): Promise<Value | null> {
   }
 }
 
-function attemptingOf({ foundation, deliveries, outgoing, version, metrics, log }: WebhooksOptions): AttemptContext {
+function attemptingOf({ foundation, outgoing, version, metrics, log }: WebhooksOptions): AttemptContext {
   return {
     ...foundation.context,
-    deliveries,
     outgoing,
     agent: `Strata-Webhook/${version}`,
     onAttempted: metrics.webhookAttempted,
     log,
   };
-}
-
-/** The store of delivery bodies, which the API reads as well. */
-export function composeDeliveryStore({ pool }: Foundation): DeliveryStore {
-  return createPostgresDeliveryStore(pool);
 }
 
 /** Returns a function that reads how far webhooks were notified of pushes; null before the first. */

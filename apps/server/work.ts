@@ -6,7 +6,6 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
@@ -45,7 +44,6 @@ export interface WorkOptions {
   readonly layers: LayerStores;
   readonly objects: ObjectDatabase & LayerMerges & LayerDrops;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
-  readonly deliveries: DeliveryStore;
   readonly outgoing: OutgoingRequests;
   readonly checkpoints: Checkpoints;
   readonly states: ComposedAccountStates;
@@ -61,7 +59,7 @@ export interface StartedWork {
 }
 
 export async function startWork(options: WorkOptions): Promise<StartedWork> {
-  const { settings, foundation, layers, objects, projections, deliveries, outgoing, metrics, log, onFault } = options;
+  const { settings, foundation, layers, objects, projections, outgoing, metrics, log, onFault } = options;
   const { checkpoints, states } = options;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
@@ -83,10 +81,9 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
     parts.add(every(USAGE_INTERVAL_MS, record, (cause) => onFault('daily-usage', cause)));
     const keep = (signal: AbortSignal): Promise<void> => states.accountStates.keepSnapshots(signal);
     parts.add(every(ACCOUNT_SNAPSHOTS_INTERVAL_MS, keep, (cause) => onFault('account-snapshots', cause)));
-    parts.add(startSweeps({ foundation, layers, manifestContext, readModels, retentionMs, metrics, log, onFault }));
+    parts.add(startSweeps({ foundation, layers, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,
-      deliveries,
       objects,
       outgoing,
       due: readModels,

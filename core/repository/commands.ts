@@ -1,6 +1,6 @@
 /** The commands of a repository. */
 import type { RefName } from '../git/ref-name.ts';
-import type { LayerId, ObjectId } from '../kernel/ids.ts';
+import type { LayerId, ObjectId, Timestamp } from '../kernel/ids.ts';
 import type { FoundTip, Layer } from '../ports/object-database.ts';
 
 /** One command of a push, with what the object database knows about its new tip. */
@@ -61,6 +61,12 @@ export type RepositoryCommand =
       readonly compactedAt: number;
       readonly layers: ReplacedLayers['layers'];
     }
+  | {
+      /** Records that all layers of a deleted repository leave storage. */
+      readonly type: 'ExpireDeleted';
+      /** A repository that was closed again later keeps them. */
+      readonly closedUntil: Timestamp;
+    }
   | { readonly type: 'ReopenRepository' }
   | {
       /** Records that layers leave storage before the retention is over. */
@@ -69,6 +75,7 @@ export type RepositoryCommand =
       readonly all: boolean;
       /** What compactions replaced and no event has let go yet, in the order of the stream. */
       readonly replaced: readonly ReplacedLayers[];
+      readonly reason: 'purge' | 'erasure';
     };
 
 /** The layers that one `LayersCompacted` removed from the list. */

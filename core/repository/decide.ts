@@ -35,6 +35,9 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : dropUnreached(state, command);
     case 'ExpireReplacedLayers':
       return expireReplacedLayers(state.status === 'closed' ? state.before : state, command);
+    case 'ExpireDeleted':
+      if (state.status === 'open' || state.closedAt > command.closedUntil) return accept<RepositoryEvent>();
+      return accept<RepositoryEvent>(...currentExpired(state.before, 'retention', LAYERS_REMOVED_AT_ONCE_MAX));
     case 'ReopenRepository':
       return reopen(state);
     case 'PurgeLayers':
@@ -58,9 +61,10 @@ function reopen(state: Repository): Decision<RepositoryEvent> {
  */
 function purged(
   state: Repository,
-  { replaced, all }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
+  { replaced, all, reason }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
 ): readonly LayersExpired[] {
-  const { layers, shrinkEpoch, expiredThrough } = state.status === 'closed' ? state.before : state;
+  const current = state.status === 'closed' ? state.before : state;
+  const { shrinkEpoch, expiredThrough } = current;
   const events: LayersExpired[] = [];
   let room = LAYERS_REMOVED_AT_ONCE_MAX;
   for (const { compactedAt, layers: gone } of replaced) {
@@ -68,13 +72,22 @@ function purged(
     room -= gone.length;
     if (room < 0) return events;
     const named = gone.map(({ id, size_bytes }) => ({ id, size_bytes, current: false }));
-    const data = { layers: named, reason: 'purge', compacted_at: compactedAt, shrink_epoch: shrinkEpoch } as const;
+    const data = { layers: named, reason, compacted_at: compactedAt, shrink_epoch: shrinkEpoch };
     events.push({ type: 'LayersExpired', data });
   }
-  if (!all || layers.length === 0 || room === 0) return events;
-  const current = [...layers].slice(0, room).map(({ id, sizeBytes }) => ({ id, size_bytes: sizeBytes, current: true }));
-  const data = { layers: current, reason: 'purge', compacted_at: null, shrink_epoch: shrinkEpoch + 1 } as const;
-  return [...events, { type: 'LayersExpired', data }];
+  return all ? [...events, ...currentExpired(current, reason, room)] : events;
+}
+
+/** Returns the event that removes the first layers of the list, or none if there is nothing to remove. */
+function currentExpired(
+  { layers, shrinkEpoch }: OpenRepository,
+  reason: LayersExpired['data']['reason'],
+  atMost: number,
+): readonly LayersExpired[] {
+  if (layers.length === 0 || atMost === 0) return [];
+  const named = [...layers].slice(0, atMost).map(({ id, sizeBytes }) => ({ id, size_bytes: sizeBytes, current: true }));
+  const data = { layers: named, reason, compacted_at: null, shrink_epoch: shrinkEpoch + 1 };
+  return [{ type: 'LayersExpired', data }];
 }
 
 /** Accepts nothing the second time: compactions expire in their order. */

@@ -36,10 +36,10 @@ function evolveRepository(state: Repository, event: RepositoryEvent, at: Timesta
     case 'LayersExpired': {
       if (state.status === 'open') return withExpired(state, event);
       const expired = state.expired || event.data.layers.some(({ current }) => current);
-      return { status: 'closed', before: withExpired(state.before, event), expired };
+      return { ...state, before: withExpired(state.before, event), expired };
     }
     case 'RepositoryClosed':
-      return { status: 'closed', before: open(state, event), expired: false };
+      return { status: 'closed', before: open(state, event), closedAt: at, expired: false };
     case 'RepositoryReopened':
       if (state.status !== 'closed' || state.expired) throw misplaced(event, state);
       return state.before;

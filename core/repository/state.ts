@@ -47,6 +47,7 @@ export interface LeftTip {
 export interface ClosedRepository {
   readonly status: 'closed';
   readonly before: OpenRepository;
+  readonly closedAt: Timestamp;
   /** Whether layers were removed from storage, after which the repository cannot be restored. */
   readonly expired: boolean;
 }

@@ -4,8 +4,13 @@ import { randomUUID } from 'node:crypto';
 import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
+import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import type { ListedStorage, StorageFault, StorageReport } from '../../apps/admin/storage.ts';
-import { ORPHANED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
+import {
+  ORPHANED_LAYER_SPAN_MS,
+  REPLACED_LAYERS_KEPT_MS_MIN,
+  RETENTION_DAYS_DEFAULT,
+} from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {
@@ -21,6 +26,9 @@ import {
   tryAdmin,
 } from '../support/strata.ts';
 import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const SET_CLOCK = path.resolve(import.meta.dirname, '../support/set-clock.ts');
 
 describe('strata-admin storage', () => {
   const ending = suiteEnding();
@@ -135,6 +143,26 @@ describe('strata-admin storage', () => {
     assert.deepEqual([gone.code, gone.stdout], [1, '']);
     assert.match(gone.stderr, /There is no repository "ada\/deleted"/);
     assert.equal((await tryAdmin(strata, ['storage', 'verify', '--repository', 'ada'])).code, 2);
+  });
+
+  test('expire lets a deleted repository go after the retention, which then cannot be restored', async () => {
+    const id = ids.get('deleted') ?? '';
+    const clockFile = path.join(await tempDir(ending), 'ahead-ms');
+    const clock = { NODE_OPTIONS: `--import ${SET_CLOCK}`, TEST_CLOCK_FILE: clockFile };
+    const expire = async (aheadMs: number): Promise<ExpiryReport> => {
+      await writeFile(clockFile, String(aheadMs));
+      return (await admin({ env: { ...strata.env, ...clock } }, ['storage', 'expire'])) as ExpiryReport;
+    };
+    const retentionMs = RETENTION_DAYS_DEFAULT * 24 * 60 * 60_000;
+    const nothing = { expired: { repositories: 0, layers: 0, size_bytes: 0 }, removed: 0, pruned: 0 };
+    assert.deepEqual(await expire(retentionMs - 60 * 60_000), nothing);
+    const report = await expire(retentionMs);
+    assert.deepEqual([report.expired.repositories, report.expired.layers, report.removed], [1, 2, 0]);
+    assert.ok(report.expired.size_bytes > 0);
+    assert.deepEqual(await expire(retentionMs + REPLACED_LAYERS_KEPT_MS_MIN), { ...nothing, removed: 2 });
+    assert.deepEqual(await layersOf('deleted'), []);
+    const answer = await api(strata, ada.token, 'POST', `/v1/repositories/${id}/restore`);
+    assert.equal(answer.status, 410, JSON.stringify(answer.body));
   });
 });
 

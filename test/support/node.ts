@@ -1,4 +1,6 @@
 /** One node over an event log: the cache of entities and everything else that use cases need. */
+import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
@@ -8,10 +10,12 @@ import { uuids } from '../../adapters/node/ids.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { Background } from '../../core/ports/background.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
@@ -37,6 +41,8 @@ export interface TestNode extends Context {
   readonly plans: Plans;
   readonly rateLimits: RateLimits;
   readonly refusedExchanges: RefusedExchanges;
+  readonly deliveries: DeliveryStore;
+  readonly platformStore: LayerStore;
   readonly background: Background & { settled(): Promise<void> };
   readonly failpoint: Failpoint;
   /** The faults that the entities reported, in order. */
@@ -80,6 +86,8 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     plans: DEFAULT_PLANS,
     rateLimits: options.rateLimits ?? createMemoryRateLimits(clock),
     refusedExchanges: createMemoryRefusedExchanges(),
+    deliveries: createMemoryDeliveryStore(),
+    platformStore: createMemoryLayerStore(),
     background: createBackground((_what, cause) => {
       throw cause;
     }),

@@ -22,6 +22,8 @@ export interface AnswerCache {
     signal: AbortSignal,
     make: (signal: AbortSignal) => AsyncIterable<Uint8Array>,
   ): AsyncGenerator<Uint8Array>;
+  /** Keeps no answer of the keys that begin with this text; who follows one reads it to its end. */
+  drop(keyStart: string): void;
 }
 
 export interface AnswerCacheOptions {
@@ -39,6 +41,8 @@ interface Answer {
   state: 'growing' | 'whole' | 'failed';
   failure: unknown;
   followers: number;
+  /** Whether it may be kept when it is whole. */
+  wanted: boolean;
   readonly stop: AbortController;
   waiting: (() => void)[];
 }
@@ -79,6 +83,15 @@ class KeptAnswers implements AnswerCache {
     }
   }
 
+  drop(keyStart: string): void {
+    for (const key of Array.from(this.#whole.keys())) if (key.startsWith(keyStart)) this.#whole.delete(key);
+    for (const answer of this.#growing.values()) {
+      if (!answer.key.startsWith(keyStart)) continue;
+      answer.wanted = false;
+      this.#forgetGrowing(answer);
+    }
+  }
+
   async #join(key: string, make: Make): Promise<{ readonly answer: Answer; readonly file: FileHandle }> {
     const known = this.#growing.get(key) ?? this.#whole.get(key);
     if (known !== undefined) {
@@ -104,6 +117,7 @@ class KeptAnswers implements AnswerCache {
       state: 'growing',
       failure: null,
       followers: 1,
+      wanted: true,
       stop: new AbortController(),
       waiting: [],
     };
@@ -124,7 +138,7 @@ class KeptAnswers implements AnswerCache {
   #end(answer: Answer): void {
     const { key } = answer;
     this.#forgetGrowing(answer);
-    if (answer.state === 'whole') this.#whole.set(key, answer);
+    if (answer.state === 'whole' && answer.wanted) this.#whole.set(key, answer);
     // The cache refuses an answer that is larger than the whole cache.
     if (this.#whole.peek(key) !== answer) this.#remove(answer);
   }

@@ -176,6 +176,10 @@ export class CacheEntries {
     for (const entry of this.#known.values()) if (entry.folder.repository === repository) this.#retire(entry);
   }
 
+  repositories(): readonly RepositoryId[] {
+    return [...new Set(Array.from(this.#known.values(), ({ folder }) => folder.repository))];
+  }
+
   /** From now on hands out this folder, which has the same objects, instead of the entry's. */
   replace(entry: CacheEntry, folder: CacheFolder): void {
     this.#retire(entry);

@@ -40,6 +40,7 @@ export interface LayerCache {
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
   drop(repository: RepositoryId): void;
+  repositories(): readonly RepositoryId[];
   /** Bytes of packs and indexes in all folders. */
   sizeBytes(): number;
   /** Folders for incoming files, on the same file system. */
@@ -177,6 +178,10 @@ class DiskLayerCache implements LayerCache {
 
   drop(repository: RepositoryId): void {
     this.#parts.entries.drop(repository);
+  }
+
+  repositories(): readonly RepositoryId[] {
+    return this.#parts.entries.repositories();
   }
 
   sizeBytes(): number {

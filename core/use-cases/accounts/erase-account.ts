@@ -4,27 +4,36 @@
  * Must stay true: `AccountErased` is the commit point. All steps after it are idempotent. An interrupted erasure is
  * finished by the same command or by the sweep of the vault, which reads every event. The username remains claimed,
  * because the log names the account by it; the email address is released. The data key is destroyed after the event,
- * and after the address was read, so that the data of an account that still exists is never unreadable.
+ * and after the address was read, so that the data of an account that still exists is never unreadable. The erasure is
+ * recorded outside the database too, after the event: a database that is restored from a backup is erased again.
  */
 import type { AccountCommand } from '../../account/commands.ts';
 import { decideAccount } from '../../account/decide.ts';
+import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';
 import type { ErasedAccount } from '../../account/state.ts';
 import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
-import type { Cause } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import { type Cause, streamName } from '../../kernel/envelope.ts';
+import { type AccountId, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
 import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { settleClaim } from './claims.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
+import { recordErasure } from './erasure-records.ts';
+import { letLayersGo } from './let-layers-go.ts';
 import { closeRepository } from './repositories.ts';
 
 export interface ErasureContext extends Context {
   readonly vault: Vault;
   readonly refusedExchanges: Pick<RefusedExchanges, 'remove'>;
+  readonly deliveries: Pick<DeliveryStore, 'forgetAccount'>;
+  readonly platformStore: Pick<LayerStore, 'put' | 'list' | 'delete'>;
   readonly failpoint: Failpoint;
 }
 
@@ -77,6 +86,8 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   const former = state.formerEmail?.claim ?? null;
   if (former !== null) await settleClaim(context, cause, emailClaims, former, account, 'Release');
   await context.vault.eraseAccount(account);
+  await recordErasure(context.platformStore, account);
+  await context.deliveries.forgetAccount(account);
   await context.refusedExchanges.remove(account, null);
   let repositories = 0;
   for (const id of state.repositories.keys()) {
@@ -84,7 +95,39 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
     if ('refused' in closed) throw new TypeError(`Closing was refused: ${closed.refused.code}`);
     repositories += 1;
   }
+  await removeLayers(context, cause, account);
   return { repositories, addressReleased };
+}
+
+/**
+ * Removes what platform storage holds of all repositories that the account ever had. What is in a bucket of the account
+ * is its owner's, and the place of the bucket was just forgotten.
+ */
+async function removeLayers(context: ErasureContext, cause: Cause, account: AccountId): Promise<void> {
+  for await (const id of repositoriesOnPlatform(context, account)) {
+    const gone = await letLayersGo(context, { account, cause }, { id, all: true, reason: 'erasure' });
+    if ('refused' in gone) throw new TypeError(`Letting layers go was refused: ${gone.refused.code}`);
+    // Unlike the layers of a purge they leave at once; what was stored and not committed, and manifests, too.
+    for await (const { key } of context.platformStore.list(`repositories/${id}/`)) {
+      await context.platformStore.delete(key);
+    }
+  }
+}
+
+const PAGE_EVENTS_MAX = 100;
+
+async function* repositoriesOnPlatform({ events }: Context, account: AccountId): AsyncGenerator<RepositoryId> {
+  const stream = streamName(accounts.category, account);
+  for (let from = 0; ; ) {
+    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
+    for (const recorded of page) {
+      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+      if (event.type !== 'RepositoryCreated' || event.data.storage_bucket_id !== null) continue;
+      yield uuid<RepositoryId>(event.data.repository_id);
+    }
+    if (page.length < PAGE_EVENTS_MAX) return;
+    from += page.length;
+  }
 }
 
 async function releaseAddress(

@@ -5,20 +5,15 @@
  * living repository it removes no object that a ref reaches: the objects are chosen by the compaction that drops what
  * nobody reaches (drop-unreached.ts), with a window of nothing.
  */
-import { readEvent, refuse } from '../../kernel/decider.ts';
-import { streamName } from '../../kernel/envelope.ts';
+import { refuse } from '../../kernel/decider.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import type { EventId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerDrops } from '../../ports/layer-drops.ts';
-import type { ReplacedLayers } from '../../repository/commands.ts';
-import { decideRepository } from '../../repository/decide.ts';
-import { type LayersExpired, type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
-import type { OpenRepository, Repository } from '../../repository/state.ts';
-import type { Entity } from '../../runtime/entity.ts';
-import { type Context, execute } from '../../runtime/execute.ts';
+import type { OpenRepository } from '../../repository/state.ts';
+import { letLayersGo, replacedLayers } from '../accounts/let-layers-go.ts';
 import { findRepositoryById, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
 import { droppedBytes, type DroppingContext, dropUnreached } from '../compacting/drop-unreached.ts';
 import { isDroppable } from '../../repository/unreached.ts';
@@ -69,9 +64,9 @@ export async function purgeRepository(
   const kind = await kindOf(context, origin, id);
   if (typeof kind === 'object') return kind;
   const before = await context.entities.reload(repositories, id);
-  if (before.state.status === 'closed') return expire(context, origin, { id, all: true, addedBytes: 0 });
+  if (before.state.status === 'closed') return letGo(context, origin, { id, all: true }, 0);
   const dropped = await inSlot(context, origin, signal, () => drop(context, origin, id, signal));
-  return typeof dropped === 'object' ? dropped : expire(context, origin, { id, all: false, addedBytes: dropped });
+  return typeof dropped === 'object' ? dropped : letGo(context, origin, { id, all: false }, dropped);
 }
 
 function withoutWindow(context: PurgeContext): DroppingContext {
@@ -106,30 +101,14 @@ async function openState(
   return (await findRepositoryById(context, account, id))?.entity.state ?? null;
 }
 
-/** Lets layers go: those that compactions replaced, and of a deleted repository all. */
-async function expire(
+async function letGo(
   context: PurgeContext,
-  { account, cause, guarding }: RepositoryCommandOrigin,
-  { id, all, addedBytes }: { readonly id: RepositoryId; readonly all: boolean; readonly addedBytes: number },
+  origin: RepositoryCommandOrigin,
+  what: { readonly id: RepositoryId; readonly all: boolean },
+  addedBytes: number,
 ): Promise<Purge | Refused> {
-  const about = { account, cause, ...(guarding === undefined ? {} : { guarding }) };
-  let event: EventId | null = null;
-  let freedBytes = -addedBytes;
-  for (;;) {
-    const entity = await context.entities.reload(repositories, id);
-    const replaced = await replacedLayers(context, id, entity.state);
-    let purged: readonly LayersExpired[] = [];
-    const executed = await execute(context, repositories, id, about, (state) => {
-      const decision = decideRepository(state, { type: 'PurgeLayers', all, replaced });
-      purged = 'refused' in decision ? [] : decision.events.filter((one) => one.type === 'LayersExpired');
-      return decision;
-    });
-    if ('refused' in executed) return executed;
-    if (purged.length === 0) return { event, freedBytes: Math.max(0, freedBytes) };
-    event = executed.entity.lastEventId;
-    freedBytes += sizeOf(purged.flatMap(({ data }) => data.layers));
-    await context.failpoint('purge-appended');
-  }
+  const gone = await letLayersGo(context, origin, { ...what, reason: 'purge' });
+  return 'refused' in gone ? gone : { event: gone.event, freedBytes: Math.max(0, gone.sizeBytes - addedBytes) };
 }
 
 function sizeOf(layers: readonly { readonly size_bytes: number }[]): number {
@@ -161,28 +140,5 @@ async function inSlot<Result>(
     return await work();
   } finally {
     release();
-  }
-}
-
-const PAGE_EVENTS_MAX = 100;
-
-/** Returns what compactions replaced and no event has let go yet, in the order of the stream. */
-async function replacedLayers(
-  { events }: Pick<Context, 'events'>,
-  id: RepositoryId,
-  state: Repository,
-): Promise<readonly ReplacedLayers[]> {
-  const { expiredThrough } = state.status === 'closed' ? state.before : state;
-  const stream: Entity<Repository>['stream'] = streamName('repository', id);
-  const replaced: ReplacedLayers[] = [];
-  for (let from = expiredThrough + 1; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) {
-      const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-      if (event.type !== 'LayersCompacted') continue;
-      replaced.push({ compactedAt: recorded.revision, layers: event.data.removed });
-    }
-    if (page.length < PAGE_EVENTS_MAX) return replaced;
-    from += page.length;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The policy that removes the layers of purges.
+ * The policy that removes the layers of purges and erasures, and of deleted repositories that have passed
+ * retention.
  *
- * Must stay true: the purge is in the log before, and is passed only after all its layers were removed. They stay an
- * hour, as replaced layers do, since requests under way may read them. Any number of nodes may run the policy.
+ * Must stay true: the `LayersExpired` is in the log before, and is passed only after all its layers were removed. They
+ * stay an hour, as replaced layers do, since requests under way may read them. Any number of nodes may run the policy.
  */
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
@@ -18,7 +19,7 @@ export type PurgeRemovalContext = Omit<LayerExpiryContext, 'retentionMs'>;
 const POLICY = 'purged-layers';
 
 /**
- * Reads the log from where it stopped, up to the first purge that is younger than an hour. Rejects if the log, the marks
+ * Reads the log from where it stopped, up to the first of these events that is younger than an hour. Rejects if the log, the marks
  * or the store cannot be reached. Resolves early when the signal is aborted.
  */
 export async function removePurged(context: PurgeRemovalContext, signal: { readonly aborted: boolean }): Promise<void> {
@@ -29,12 +30,15 @@ export async function removePurged(context: PurgeRemovalContext, signal: { reado
 async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Promise<boolean> {
   if (recorded.type !== 'LayersExpired' || categoryOf(recorded.stream) !== repositories.category) return true;
   const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-  if (event.type !== 'LayersExpired' || event.data.reason !== 'purge') return true;
+  if (event.type !== 'LayersExpired') return true;
+  const { reason, layers } = event.data;
+  // Those that a compaction replaced are removed by the policy that records their expiry.
+  if (reason === 'retention' && !layers.some(({ current }) => current)) return true;
   if (context.clock.now() < plusMs(recorded.occurredAt, REPLACED_LAYERS_KEPT_MS_MIN)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   // The account has forgotten a deleted repository, but had it at the first event of its stream.
   const [first] = await context.events.readStream(recorded.stream, { direction: 'forwards', limit: 1 });
   const place = await placeAt(context, first ?? recorded, repository);
-  await removeLayers(context, place, { repository, revision: recorded.revision, layers: event.data.layers });
+  await removeLayers(context, place, { repository, revision: recorded.revision, layers });
   return true;
 }

@@ -7,7 +7,10 @@ import type { AccountId } from '../../../core/kernel/ids.ts';
 import { DELETED_REPOSITORIES_LISTED_MAX } from '../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../core/ports/failpoints.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { expireDeleted } from '../../../core/use-cases/sweeping/expire-deleted.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
+import { TEST_RETENTION_MS } from '../../support/past-repositories.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -162,6 +165,26 @@ describe('A deleted repository', () => {
     assert.deepEqual(await listed(), []);
     assert.deepEqual((await post('purge')).json(), { event_id: null, freed_bytes: 0 });
     await fixture.repository(account, 'project');
+  });
+
+  test('that has passed retention is gone for good, and its event is named', async () => {
+    const tip = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 2 });
+    await fixture.push(repository, { 'refs/heads/trunk': tip }, 5_000);
+    await remove();
+    const retention = { ...fixture.context, marks: createMemoryPolicyMarks(), retentionMs: TEST_RETENTION_MS };
+    const expire = () => expireDeleted(retention, { aborted: false });
+    fixture.clock.advance(TEST_RETENTION_MS - 1);
+    await expire();
+    assert.equal((await listed()).length, 1);
+    fixture.clock.advance(1);
+    await expire();
+    const { stream } = repository.entity;
+    const [last] = await fixture.context.events.readStream(stream, { direction: 'backwards', limit: 1 });
+    assert.ok(last?.type === 'LayersExpired' && last.data['reason'] === 'retention');
+    const answer = await post('restore');
+    assert.equal(answer.statusCode, 410, answer.body);
+    assert.ok(answer.json().detail.includes(last.id), answer.body);
+    assert.deepEqual(await listed(), []);
   });
 
   test(`is among the last ${DELETED_REPOSITORIES_LISTED_MAX} in the list`, async () => {

@@ -1,13 +1,14 @@
 /** The decisions of a repository's owner. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type LayerId, uuid } from '../../../core/kernel/ids.ts';
+import { type LayerId, plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
 import type { RepositoryCommand } from '../../../core/repository/commands.ts';
 import { decideRepository } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import { layerOf } from '../../../core/repository/layers.ts';
-import { given } from '../../support/fold.ts';
+import { FIRST_AT, given } from '../../support/fold.ts';
 import { branch, layer, moved, oid, pushed } from '../../support/repository-history.ts';
 
 const closed: RepositoryEvent = { type: 'RepositoryClosed', data: {} };
@@ -93,5 +94,45 @@ describe('The expiry of replaced layers', () => {
     assert.equal(expire([closed], 4).length, 1);
     assert.deepEqual([expire([event], 4), expire([event], 3)], [[], []]);
     assert.equal(expire([event], 9).length, 1);
+  });
+});
+
+describe('The expiry of a deleted repository', () => {
+  const one = branch('one');
+  const push = pushed([moved(one, null, oid('1'))], { layer: layer(1, 10) });
+  const expire = (history: readonly RepositoryEvent[], closedUntil: Timestamp = plusMs(FIRST_AT, 60_000)) =>
+    decide(history, { type: 'ExpireDeleted', closedUntil });
+
+  test('names the layers of the list, once', () => {
+    const [event] = expire([push, closed]);
+    const layers = [{ id: layer(1).id, size_bytes: 10, current: true }];
+    const data = { layers, reason: 'retention', compacted_at: null, shrink_epoch: 1 };
+    assert.deepEqual(event, { type: 'LayersExpired', data });
+    assert.ok(typeof event === 'object');
+    assert.deepEqual([expire([push, closed, event]), expire([closed])], [[], []]);
+    assert.equal(decide([push, closed, event], { type: 'ReopenRepository' }), 'objects-expired');
+  });
+
+  test('names none of a repository that is open, or was closed later', () => {
+    assert.deepEqual(expire([push]), []);
+    assert.deepEqual(expire([push, closed], FIRST_AT), []);
+  });
+
+  test(`names ${LAYERS_REMOVED_AT_ONCE_MAX} layers at once, and the next ones the next time`, () => {
+    const holding = (count: number): readonly RepositoryEvent[] => {
+      const added = Array.from({ length: count }, (_, n) => ({ ...layer(n + 2), holds: 'merged' }) as const);
+      const data = { revision: 0, removed: [{ id: layer(1).id, size_bytes: 10 }], added, shrink_epoch: 1, clean: true };
+      return [push, { type: 'LayersCompacted', data }, closed];
+    };
+    const history = holding(LAYERS_REMOVED_AT_ONCE_MAX + 1);
+    const [event] = expire(history);
+    assert.ok(typeof event === 'object' && event.type === 'LayersExpired');
+    assert.equal(event.data.layers.length, LAYERS_REMOVED_AT_ONCE_MAX);
+    const [last] = expire([...history, event]);
+    assert.ok(typeof last === 'object' && last.type === 'LayersExpired');
+    assert.deepEqual([last.data.layers.length, expire([...history, event, last])], [1, []]);
+    const [whole] = expire(holding(LAYERS_REMOVED_AT_ONCE_MAX));
+    assert.ok(typeof whole === 'object');
+    assert.deepEqual(expire([...holding(LAYERS_REMOVED_AT_ONCE_MAX), whole]), []);
   });
 });

@@ -88,6 +88,30 @@ describe('The cache of answers', () => {
     assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
   });
 
+  test('keeps none of the dropped answers, though one is still being made', async (context) => {
+    const { cache, directory } = await newCache(context);
+    const make = async function* () {
+      yield Buffer.from('answer');
+    };
+    await text(cache.follow('one clone', NEVER, make));
+    await text(cache.follow('two clone', NEVER, make));
+    const slow = slowAnswer();
+    const followed = text(cache.follow('one fetch', NEVER, slow.make));
+    await slow.step();
+    cache.drop('one ');
+    await slow.step();
+    await slow.step();
+    assert.equal(await followed, 'one two three', 'who follows it reads it to its end');
+    while ((await readdir(directory)).length > 1) await sleep(1);
+    let made = 0;
+    const makeAgain = async function* () {
+      made += 1;
+      yield* make();
+    };
+    for (const key of ['one clone', 'one fetch', 'two clone']) await text(cache.follow(key, NEVER, makeAgain));
+    assert.equal(made, 2);
+  });
+
   test('makes an answer once and then serves its bytes', async (context) => {
     const { cache } = await newCache(context);
     let made = 0;

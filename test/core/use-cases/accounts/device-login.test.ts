@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
 import { authenticate } from '../../../support/accounts.ts';
 import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
+import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
@@ -340,7 +342,13 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
 
   test('gives no token for an account that was erased since', async () => {
     await grant();
-    await eraseAccount({ ...one, refusedExchanges: createMemoryRefusedExchanges() }, CAUSE, ada);
+    const erasing = {
+      ...one,
+      refusedExchanges: createMemoryRefusedExchanges(),
+      deliveries: createMemoryDeliveryStore(),
+      platformStore: createMemoryLayerStore(),
+    };
+    await eraseAccount(erasing, CAUSE, ada);
     assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });
     assert.equal((await logged('accessToken')).length, 0);
   });

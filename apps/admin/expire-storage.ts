@@ -1,0 +1,82 @@
+/** `strata-admin storage expire`: runs the sweeps of the retention, and reports what they recorded and removed. */
+import type { Logger } from 'pino';
+import { readEvent } from '../../core/kernel/decider.ts';
+import type { LogPosition } from '../../core/kernel/envelope.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import type { Foundation } from '../server/foundation.ts';
+import { composeRetention } from '../server/retention.ts';
+import type { Settings } from '../server/settings.ts';
+
+export interface ExpiryReport {
+  /** What the log says since the command began; a running server may have been first. */
+  readonly expired: { readonly repositories: number; readonly layers: number; readonly size_bytes: number };
+  /** The layers that this command removed from storage. */
+  readonly removed: number;
+  /** The operational streams that this command removed from the log. */
+  readonly pruned: number;
+}
+
+export interface ExpiryContext {
+  readonly foundation: Foundation;
+  readonly layers: LayerStores;
+  readonly settings: Pick<Settings, 'retentionMs'>;
+  readonly log: Logger;
+}
+
+/** Rejects if the log or the platform's storage cannot be reached. */
+export async function expireStorage({ foundation, layers, settings, log }: ExpiryContext): Promise<ExpiryReport> {
+  const { events } = foundation.context;
+  const { retentionMs } = settings;
+  let removed = 0;
+  let pruned = 0;
+  const onPruned = (): void => {
+    pruned += 1;
+  };
+  const counting: LayerStores = {
+    ...layers,
+    of: (place, operation) => {
+      const store = layers.of(place, operation);
+      const remove = async (key: Parameters<typeof store.delete>[0]): Promise<void> => {
+        await store.delete(key);
+        removed += 1;
+      };
+      return { ...store, delete: remove };
+    },
+  };
+  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
+  const sweeps = composeRetention({ foundation, layers: counting, retentionMs, log, onPruned, onFault });
+  const { signal } = new AbortController();
+  const before = await events.head();
+  await sweeps.expireLayers(signal);
+  await sweeps.expireDeleted(signal);
+  await sweeps.removePurged(signal);
+  await sweeps.askForDrops(signal);
+  await sweeps.prune(signal);
+  return { expired: await expiredSince(events, before), removed, pruned };
+}
+
+const PAGE_EVENTS = 100;
+
+async function expiredSince(
+  events: Foundation['context']['events'],
+  from: LogPosition,
+): Promise<ExpiryReport['expired']> {
+  const repositories = new Set<string>();
+  const sums = { layers: 0, size_bytes: 0 };
+  for (let position = from; ; ) {
+    const page = await events.readAll(position, PAGE_EVENTS);
+    for (const recorded of page) {
+      ({ position } = recorded);
+      if (recorded.type !== 'LayersExpired') continue;
+      const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+      if (event.type !== 'LayersExpired') continue;
+      repositories.add(recorded.stream);
+      for (const { size_bytes } of event.data.layers) {
+        sums.layers += 1;
+        sums.size_bytes += size_bytes;
+      }
+    }
+    if (page.length < PAGE_EVENTS) return { repositories: repositories.size, ...sums };
+  }
+}
