@@ -95,7 +95,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));
   app.setNotFoundHandler((_request, reply) => send(reply, NOT_FOUND));
-  app.register(swagger, swaggerOptions(apiContext.version));
+  app.register(swagger, swaggerOptions(apiContext.version, ROUTES));
   app.after(() => {
     for (const route of ROUTES) mount(app, context, route, timeouts.idle);
   });

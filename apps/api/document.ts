@@ -10,7 +10,7 @@ export async function makeOpenApiDocument(version: string): Promise<object> {
   const app = Fastify({ logger: false });
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  app.register(swagger, swaggerOptions(version));
+  app.register(swagger, swaggerOptions(version, ROUTES));
   app.after(() => {
     for (const route of ROUTES) {
       app.route({

@@ -103,7 +103,9 @@ function override({ jsonSchema }: { readonly jsonSchema: { [keyword: string]: un
   Object.assign(jsonSchema, description === undefined ? {} : { description }, wire);
 }
 
-export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
+/** The options of the generator for those routes. */
+export function swaggerOptions(version: string, routes: readonly Route[]): FastifyDynamicSwaggerOptions {
+  const leavable = new Set(routes.filter(takesNoBodyToo).map(({ operationId }) => operationId));
   const zodToJsonConfig = { override };
   const described = createJsonSchemaTransform({ zodToJsonConfig });
   const named = createJsonSchemaTransformObject({ zodToJsonConfig });
@@ -126,7 +128,7 @@ export function swaggerOptions(version: string): FastifyDynamicSwaggerOptions {
       const documented = described(route);
       return { ...documented, url: documented.url.replace(/\*$/, ':path') };
     },
-    transformObject: (document) => withPlainNames(withoutUnused(named(document))),
+    transformObject: (document) => withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable),
   };
 }
 
@@ -156,4 +158,22 @@ function withPlainNames(document: object): object {
   const renamed: unknown = JSON.parse(plain);
   if (typeof renamed !== 'object' || renamed === null) throw new TypeError('The document is an object');
   return renamed;
+}
+
+function takesNoBodyToo({ schemas }: Route): boolean {
+  return schemas.body?.safeParse(undefined).success === true;
+}
+
+/** The generator requires every body, also one that a request of these operations may leave out. */
+function withOptionalBodies(document: object, operations: ReadonlySet<string>): object {
+  const marked: unknown = JSON.parse(JSON.stringify(document), (_key, value: unknown) => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (!('operationId' in value && 'requestBody' in value)) return value;
+    const { operationId, requestBody } = value;
+    if (typeof operationId !== 'string' || !operations.has(operationId)) return value;
+    if (typeof requestBody !== 'object' || requestBody === null) return value;
+    return { ...value, requestBody: { ...requestBody, required: false } };
+  });
+  if (typeof marked !== 'object' || marked === null) throw new TypeError('The document is an object');
+  return marked;
 }

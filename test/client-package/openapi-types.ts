@@ -31,7 +31,10 @@ interface Operation {
   readonly operationId: string;
   readonly summary: string;
   readonly parameters?: readonly Parameter[];
-  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+  readonly requestBody?: {
+    readonly required: boolean;
+    readonly content: Readonly<Record<string, { readonly schema: Schema }>>;
+  };
   readonly responses: Readonly<
     Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>
   >;
@@ -125,11 +128,13 @@ function answerType(operation: Operation): string {
 }
 
 function operationType(operation: Operation): string {
-  const body = operation.requestBody?.content['application/json']?.schema;
+  const { requestBody } = operation;
+  const schema = requestBody?.content['application/json']?.schema;
+  const body = schema === undefined ? 'undefined' : `${typeOf(schema)}${requestBody?.required ? '' : ' | undefined'}`;
   return `${note(operation.summary)}readonly ${operation.operationId}: {
     readonly path: ${parametersType(operation, 'path')};
     readonly query: ${parametersType(operation, 'query')};
-    readonly body: ${body === undefined ? 'undefined' : typeOf(body)};
+    readonly body: ${body};
     readonly answer: ${answerType(operation)};
   };`;
 }

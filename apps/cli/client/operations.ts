@@ -990,19 +990,23 @@ export interface Operations {
   readonly undeleteRepository: {
     readonly path: { readonly id: string };
     readonly query: undefined;
-    readonly body: {
-      /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
-      readonly name?: string;
-    };
+    readonly body:
+      | {
+          /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
+          readonly name?: string;
+        }
+      | undefined;
     readonly answer: Repository;
   };
   /** Purge a repository */
   readonly purgeRepository: {
     readonly path: { readonly id: string };
     readonly query: undefined;
-    readonly body: {
-      /** Answers what would be freed. */ readonly dry_run?: boolean;
-    };
+    readonly body:
+      | {
+          /** Answers what would be freed. */ readonly dry_run?: boolean;
+        }
+      | undefined;
     readonly answer: Purge;
   };
   /** This document */

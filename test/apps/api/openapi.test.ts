@@ -374,7 +374,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('describes the answers of every route, of success and of errors', async () => {
+  test('describes the answers of every route, of success and of errors, and where a body may be left out', async () => {
     const powerless = await fixture.token(owner, { grants: ['GIT_HTTP_READ'] });
     for (const { method, path, operation } of operations()) {
       const url = `${await preparedUrl(operation.operationId, path)}${QUERIES[operation.operationId] ?? ''}`;
@@ -397,7 +397,9 @@ describe('the OpenAPI document', () => {
         const large = `{"x": "${'x'.repeat(1024 * 1024)}"}`;
         assertFits(operation, await fixture.app.inject({ method: verb, url, headers: jsonBy(token), payload: large }));
       }
-      const answer = await fixture.request(verb, url, isPublic ? null : token, sent);
+      const required = operation.requestBody?.required === true;
+      if (required) assert.equal((await fixture.request(verb, url, token)).statusCode, 422, operation.operationId);
+      const answer = await fixture.request(verb, url, isPublic ? null : token, required ? sent : {});
       assert.ok(answer.statusCode < 300, `${operation.operationId}: ${answer.body}`);
       assertFits(operation, answer);
       const { etag } = answer.headers;
