@@ -7,6 +7,8 @@
 export interface FairSlots {
   /** Resolves with the idempotent release of a slot. Rejects with the signal's reason when it aborts first. */
   acquire(key: string, signal?: AbortSignal): Promise<() => void>;
+  /** Returns the idempotent release of a slot, without waiting; null if none is free. */
+  take(key: string): (() => void) | null;
 }
 
 interface Waiter {
@@ -49,6 +51,7 @@ export function createFairSlots(options: { readonly slots: number; readonly slot
   };
 
   return {
+    take: (key) => (isFree(key) ? occupy(key) : null),
     acquire: async (key, signal) => {
       signal?.throwIfAborted();
       if (isFree(key) && !waiting.has(key)) return occupy(key);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { refuse } from '../../../core/kernel/decider.ts';
 import { listDeletedRepositories, undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
-import type { Moment } from '../../../core/use-cases/auditing/moment.ts';
+import type { RestorePoint } from '../../../core/use-cases/auditing/moment.ts';
 import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/auditing/restore-refs.ts';
 import { ok } from '../http/answer.ts';
@@ -27,7 +27,7 @@ export async function postRestoration(
 }
 
 /** The schema lets one of the three through. */
-function momentOf({ at, event_id, before_event_id }: z.output<typeof RESTORATION>): Moment {
+function momentOf({ at, event_id, before_event_id }: z.output<typeof RESTORATION>): RestorePoint {
   if (event_id !== undefined) return { event: event_id };
   if (before_event_id !== undefined) return { beforeEvent: before_event_id };
   if (at === undefined) throw new TypeError('The schema let a restoration without a moment through');

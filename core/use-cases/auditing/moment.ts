@@ -4,37 +4,49 @@
  * Must stay true: an event of another stream is not found, whoever asks. So no moment tells anything about other
  * repositories or accounts.
  */
+import type { Moment } from '../../audit/moment.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { type LogPosition, streamName } from '../../kernel/envelope.ts';
-import type { EventId, Timestamp } from '../../kernel/ids.ts';
+import type { EventId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
+import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
+import { repositories } from '../../repository/evolve.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { logAsOf, type LogAsOfContext } from './as-of.ts';
 
-export type Moment =
-  | { readonly at: Timestamp }
-  /** With this event. */
-  | { readonly event: EventId }
-  /** Without it and all after it. */
+/** What refs may be set back to. */
+export type RestorePoint =
+  | Moment
+  /** Without that event and all after it. */
   | { readonly beforeEvent: EventId };
 
 export interface MomentContext extends LogAsOfContext {
   readonly readModels: LogAsOfContext['readModels'] & Pick<AccountLogReader, 'entryPlaceOf'>;
 }
 
-/** Returns the last position that the moment includes. */
+/** Returns the last position that is included. */
 export async function positionOf(
   context: MomentContext,
-  { id, accountId, entity }: FoundRepository,
-  moment: Moment,
+  repository: FoundRepository,
+  point: RestorePoint,
 ): Promise<{ readonly position: LogPosition } | { readonly refused: Refusal }> {
-  if ('at' in moment) return logAsOf(context, accountId, moment.at, entity.position);
-  await context.readModels.accountLogCaughtUp(entity.position);
-  const event = 'event' in moment ? moment.event : moment.beforeEvent;
-  const place = await context.readModels.entryPlaceOf(accountId, event);
-  if (place === null || place.stream !== streamName('repository', id)) return refuse({ code: 'event-not-found' });
-  return { position: 'event' in moment ? place.position : positionBefore(place.position) };
+  const seen = repository.entity.position;
+  if ('at' in point) return logAsOf(context, repository.accountId, point.at, seen);
+  const place = await ownEvent(context, repository, 'event' in point ? point.event : point.beforeEvent, seen);
+  if (place === null) return refuse({ code: 'event-not-found' });
+  return { position: 'event' in point ? place.position : positionBefore(place.position) };
+}
+
+/** Returns the place of an event of the repository's own stream, if the log had it at `seen`; null for any other event. */
+export async function ownEvent(
+  { readModels }: Pick<MomentContext, 'readModels'>,
+  { id, accountId }: FoundRepository,
+  event: EventId,
+  seen: LogPosition,
+): Promise<EntryPlace | null> {
+  await readModels.accountLogCaughtUp(seen);
+  const place = await readModels.entryPlaceOf(accountId, event);
+  return place?.stream === streamName(repositories.category, id) ? place : null;
 }
 
 /** Positions have gaps, so no event need be there. */

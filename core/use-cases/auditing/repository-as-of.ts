@@ -6,7 +6,7 @@
  * it is refused. No object is readable but what these refs reach. Memory and work are bounded for each account.
  */
 import type { Moment } from '../../audit/moment.ts';
-import { type LogPosition, streamName } from '../../kernel/envelope.ts';
+import type { LogPosition } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
 import {
@@ -14,7 +14,6 @@ import {
   PAST_REPOSITORIES_READ_AT_ONCE_MAX,
   PAST_REPOSITORIES_SIZE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
@@ -23,9 +22,10 @@ import type { PastEntities } from '../../runtime/past-entities.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
-import { logAsOf, type LogAsOfContext, repositoryAt } from './as-of.ts';
+import { logAsOf, repositoryAt } from './as-of.ts';
 import { expiredTip, type ExpiredTipContext } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
+import { type MomentContext, ownEvent } from './moment.ts';
 
 /** Why a repository cannot be shown as of a moment. */
 export type MomentDenial =
@@ -48,8 +48,7 @@ export interface PastRepositories {
   ): Promise<FoundRepository | Denied>;
 }
 
-export interface PastRepositoriesContext extends LogAsOfContext, ObjectsContext, ExpiredTipContext {
-  readonly readModels: LogAsOfContext['readModels'] & Pick<AccountLogReader, 'entryPlaceOf'>;
+export interface PastRepositoriesContext extends MomentContext, ObjectsContext, ExpiredTipContext {
   readonly past: PastEntities;
 }
 
@@ -106,17 +105,16 @@ export function createPastRepositories(context: PastRepositoriesContext): PastRe
 /** Returns the position of the log that a moment ends with. */
 async function placeOf(
   context: PastRepositoriesContext,
-  { id, accountId }: FoundRepository,
+  repository: FoundRepository,
   moment: Moment,
   seen: LogPosition,
 ): Promise<{ readonly position: LogPosition } | Denied> {
   if ('at' in moment) {
-    const prefix = await logAsOf(context, accountId, moment.at, seen);
+    const prefix = await logAsOf(context, repository.accountId, moment.at, seen);
     return 'refused' in prefix ? { denied: { code: 'moment-in-future' } } : prefix;
   }
-  await context.readModels.accountLogCaughtUp(seen);
-  const place = await context.readModels.entryPlaceOf(accountId, moment.event);
-  if (place?.stream !== streamName(repositories.category, id)) return { denied: { code: 'event-not-found' } };
+  const place = await ownEvent(context, repository, moment.event, seen);
+  if (place === null) return { denied: { code: 'event-not-found' } };
   // With the rest of its append: the first push also chooses the default branch, by an event of its own.
   const from = { direction: 'forwards', from: place.revision, limit: 1 } as const;
   const whole = await context.events.readStream(place.stream, from);

@@ -28,7 +28,7 @@ import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
 import { type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { repositoryAt } from './as-of.ts';
 import { expiredTip } from './expired-tip.ts';
-import { type Moment, type MomentContext, positionOf } from './moment.ts';
+import { type MomentContext, positionOf, type RestorePoint } from './moment.ts';
 
 export interface RestoreContext extends Context, PartsContext, ObjectsContext {
   readonly readModels: MomentContext['readModels'] & Pick<AccountLogReader, 'entryPlaces'>;
@@ -38,7 +38,7 @@ export interface RestoreContext extends Context, PartsContext, ObjectsContext {
 
 export interface WantedRestoration {
   readonly repository: FoundRepository;
-  readonly to: Moment;
+  readonly to: RestorePoint;
   /** The full names of the refs to restore; null for all. */
   readonly refs: readonly string[] | null;
   /** The revision that the caller has seen a plan for; null if there was none. */
@@ -137,13 +137,13 @@ async function prepare(
   }
 }
 
-/** Returns the refs at a moment, and the event that they are of. */
+/** Returns the refs at that point, and the event that they are of. */
 async function pastRefs(
   context: RestoreContext,
   repository: FoundRepository,
-  moment: Moment,
+  point: RestorePoint,
 ): Promise<{ readonly refs: Refs; readonly event: EventId } | Refused> {
-  const found = await positionOf(context, repository, moment);
+  const found = await positionOf(context, repository, point);
   if ('refused' in found) return found;
   const then = await repositoryAt(context, repository, found.position);
   if (then === null) return refuse({ code: 'repository-not-there-then' });

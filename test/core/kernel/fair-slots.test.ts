@@ -65,4 +65,18 @@ describe('slots', () => {
     await assert.rejects(slots.acquire('a', abort.signal), /gone/);
     (await slots.acquire('a'))();
   });
+
+  test('give a slot at once or not at all to whoever does not wait', async () => {
+    const slots = createFairSlots({ slots: 2, slotsPerKey: 1 });
+    const release = slots.take('a');
+    assert.equal(slots.take('a'), null, 'all that the key may have');
+    (await slots.acquire('b'))();
+    const other = slots.take('b');
+    assert.equal(slots.take('c'), null, 'all that there are');
+    release?.();
+    release?.();
+    assert.notEqual(slots.take('c'), null);
+    assert.equal(slots.take('a'), null, 'a slot is freed once');
+    assert.notEqual(other, null);
+  });
 });

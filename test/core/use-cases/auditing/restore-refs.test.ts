@@ -8,7 +8,7 @@ import { APPEND_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { type RestoreContext, restoreRefs } from '../../../../core/use-cases/auditing/restore-refs.ts';
-import type { Moment } from '../../../../core/use-cases/auditing/moment.ts';
+import type { RestorePoint } from '../../../../core/use-cases/auditing/moment.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
@@ -40,7 +40,7 @@ function contextOf({ node, database }: GitReading): RestoreContext {
   };
 }
 
-async function restore(of: GitReading, to: Moment, refs: readonly string[] | null = null) {
+async function restore(of: GitReading, to: RestorePoint, refs: readonly string[] | null = null) {
   const repository = await of.current();
   const origin = { account: of.account, cause: CAUSE };
   return restoreRefs(contextOf(of), origin, { repository, to, refs, seen: null, signal: NEVER });
