@@ -1,11 +1,9 @@
 /** Restorations and pushes of several clients at once, whatever is killed meanwhile. */
 import assert from 'node:assert/strict';
-import path from 'node:path';
-import { beforeAll, describe, test, type TestContext } from 'vitest';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
-  api,
   commitFile,
   createAccount,
   createRepository,
@@ -15,20 +13,7 @@ import {
   startStrata,
   tryGit,
 } from '../support/strata.ts';
-import { tempDir } from '../support/temp-dir.ts';
-
-interface Change {
-  readonly id: string;
-  readonly ref: string;
-  readonly before: string;
-  readonly after: string;
-  readonly kind: string;
-}
-
-interface Restored {
-  readonly event_id: string | null;
-  readonly updates: readonly Omit<Change, 'id'>[];
-}
+import { activity, mirror, type Restored, restore } from '../support/undoing.ts';
 
 const ZERO = '0'.repeat(40);
 
@@ -48,37 +33,19 @@ describe('An owner', () => {
     return { name, url: await createRepository(strata, ada, name) };
   }
 
-  const restore = (name: string, body: object) => api(strata, ada.token, 'POST', `/v1/repos/ada/${name}/restore`, body);
-  const activity = async (name: string): Promise<readonly Change[]> => {
-    const changes: Change[] = [];
-    for (let page = 0; ; page += 1) {
-      const { body } = await api(strata, ada.token, 'GET', `/v1/repos/ada/${name}/activity?limit=100&page=${page}`);
-      const listed = body as { readonly activity: readonly Change[]; readonly pagination: { has_more: boolean } };
-      changes.push(...listed.activity);
-      if (!listed.pagination.has_more) return changes;
-    }
-  };
-
-  async function mirror(context: TestContext, url: string): Promise<string> {
-    const folder = path.join(await tempDir(context), 'mirror.git');
-    await git(path.dirname(folder), ['clone', '--quiet', '--mirror', url, folder]);
-    await git(folder, ['fsck', '--full', '--strict']);
-    return git(folder, ['for-each-ref', '--format=%(objectname) %(refname)']);
-  }
-
   // The attack: clients push and restore at once while the server is killed, so that one overwrites unseen.
   test('and pushes at once: each change that was acknowledged had seen what it replaced', async (context) => {
     const { name, url } = await newRepository();
     const first = await newWorkTree(context);
     await git(first, ['push', '--quiet', url, 'main']);
-    const [begun] = await activity(name);
+    const [begun] = await activity(strata, ada, name);
     const acknowledged: Restored[] = [];
     const pushed: string[] = [];
     const statuses = new Set<number>();
     let over = false;
     const restoring = async (): Promise<void> => {
       while (!over) {
-        const answer = await restore(name, { event_id: begun?.id }).catch(() => null);
+        const answer = await restore(strata, ada, name, { event_id: begun?.id }).catch(() => null);
         if (answer === null) continue;
         statuses.add(answer.status);
         if (answer.status === 200) acknowledged.push(answer.body as Restored);
@@ -103,7 +70,7 @@ describe('An owner', () => {
     over = true;
     await Promise.all(restorers);
     for (const status of statuses) assert.ok([200, 409, 503].includes(status), `${status}`);
-    const changes = (await activity(name)).toReversed();
+    const changes = (await activity(strata, ada, name)).toReversed();
     const refs = new Map<string, string>();
     for (const { ref, before, after } of changes) {
       assert.equal(before, refs.get(ref) ?? ZERO, `${ref} was overwritten unseen`);
