@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import {
   ARCHIVE_CPU_SECONDS_MAX,
@@ -90,14 +91,14 @@ describe('An archive', () => {
 
   test('runs under the limits of archives, and gives way to other processes', skippedFor(NO_PROC), async () => {
     const chunks = begin(reader, large);
+    onTestFinished(async () => void (await chunks.return?.()));
     assert.equal((await chunks.next()).done, false);
     const pid = archiveProcesses()[0]?.pid;
     const limits = readFileSync(`/proc/${pid}/limits`, 'utf8');
     assert.match(limits, new RegExp(`^Max cpu time +${ARCHIVE_CPU_SECONDS_MAX} `, 'm'));
     assert.match(limits, new RegExp(`^Max data size +${ARCHIVE_MEMORY_BYTES_MAX} `, 'm'));
     const [, nice] = /^.*\) (?:\S+ ){16}(\d+) /s.exec(readFileSync(`/proc/${pid}/stat`, 'latin1')) ?? [];
-    assert.equal(nice, '10');
-    await chunks.return?.();
+    assert.equal(Number(nice), Math.min(getPriority() + 10, 19), 'lower than whoever runs the tests');
   });
 
   // The attack: begin archives and read none of them, until no process is left for anybody's push.
