@@ -213,12 +213,15 @@ async function grantTables(owner: pg.ClientBase, role: string): Promise<boolean>
   return before.length > 0;
 }
 
+/** A database that was restored without its rights lets everybody call them. */
 async function grantFunctions(owner: pg.ClientBase, role: string): Promise<boolean> {
   const { rows } = await owner.query<{ name: string }>(
-    `SELECT name FROM unnest($2::text[]) AS name WHERE NOT has_function_privilege($1::name, name, 'EXECUTE')`,
+    `SELECT name FROM unnest($2::text[]) AS name
+     WHERE NOT has_function_privilege($1::name, name, 'EXECUTE') OR has_function_privilege('public', name, 'EXECUTE')`,
     [role, FUNCTIONS],
   );
   for (const { name } of rows) {
+    await owner.query(`REVOKE ALL ON FUNCTION ${name} FROM PUBLIC`);
     await owner.query(`GRANT EXECUTE ON FUNCTION ${name} TO ${owner.escapeIdentifier(role)}`);
   }
   return rows.length > 0;

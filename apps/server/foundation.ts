@@ -127,7 +127,7 @@ export async function composeFoundation(
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
-    if (!options.besideServer && claim === null) await warnOfMight(pool, log);
+    if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
     const events = await openEventLog(settings, connectionString, log);
     parts.add(() => events.close());
