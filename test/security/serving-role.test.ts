@@ -127,6 +127,21 @@ describe('A thief of the connection that serves', () => {
     assert.deepEqual(await content(), before);
   });
 
+  // The attack: a snapshot from before a stream grew makes it lose its beginning and keep its end.
+  test('prunes no part of a stream', async () => {
+    const store = openLog(ending, database);
+    const stream = streamName('transfer', newId());
+    await store.append({ stream, expected: 'none', events: [newEvent({ isRecord: false })] });
+    await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    const patient = await connect(ending, database.servingConnectionString);
+    await patient.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await patient.query('SELECT FROM events');
+    await store.append({ stream, expected: 0, events: [newEvent({ isRecord: false })] });
+    await assert.rejects(patient.query(`SELECT prune_stream($1, 0, '9999')`, [stream]), /needs READ COMMITTED/);
+    await patient.query('ROLLBACK');
+    assert.equal((await store.readStream(stream, { direction: 'forwards', limit: 9 })).length, 2);
+  });
+
   // The attack: a table of its own takes the place of `events` in a function that runs with the owner's rights.
   test('gives append_events and prune_stream no other tables or functions to work on', async () => {
     const mine = await connect(ending, database.servingConnectionString);
