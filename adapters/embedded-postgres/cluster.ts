@@ -13,6 +13,7 @@ import type { Binaries } from './binaries.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
 import { checkReachable, type UnixUser } from './unix-user.ts';
 
+/** The superuser owns the service's database. */
 export const SUPERUSER = 'strata';
 const PASSWORD_BYTES = 24;
 const DRAFT_PREFIX = 'new-';
@@ -73,12 +74,17 @@ export async function readOrMakePassword(paths: ClusterPaths): Promise<string> {
       );
     }
   }
-  const password = randomBytes(PASSWORD_BYTES).toString('hex');
+  const password = newPassword();
   const draft = `${paths.passwordFile}.${randomUUID()}`;
   await writeDurably(draft, password, null);
   await rename(draft, paths.passwordFile);
   await syncDirectory(paths.home);
   return password;
+}
+
+/** Its characters need no quoting, in SQL or in a URL. */
+export function newPassword(): string {
+  return randomBytes(PASSWORD_BYTES).toString('hex');
 }
 
 /** Creates the cluster if there is none, else checks its version. Throws `EmbeddedPostgresError`. */

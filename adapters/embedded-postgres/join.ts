@@ -10,14 +10,24 @@ import path from 'node:path';
 
 const CONNECTION_FILE = 'connection';
 
+/** How to connect to the service's database: as the role that serves, and as its owner. */
+export interface Connections {
+  readonly connectionString: string;
+  readonly ownerConnectionString: string;
+}
+
 /** Writes the file that `joinEmbeddedPostgres` reads, with mode 0600. */
-export async function writeConnectionFile(home: string, connectionString: string): Promise<void> {
+export async function writeConnectionFile(home: string, connections: Connections): Promise<void> {
   const draft = path.join(home, `${CONNECTION_FILE}.${randomUUID()}`);
-  await writeFile(draft, connectionString, { mode: 0o600 });
+  const { connectionString, ownerConnectionString } = connections;
+  await writeFile(draft, `${connectionString}\n${ownerConnectionString}\n`, { mode: 0o600 });
   await rename(draft, path.join(home, CONNECTION_FILE));
 }
 
-/** Returns the running server's connection string. Call it only when another process holds the directory's lock. */
-export async function joinEmbeddedPostgres(dataDir: string): Promise<string> {
-  return readFile(path.join(dataDir, 'postgres', CONNECTION_FILE), 'utf8');
+/** Returns the running server's connections. Call it only when another process holds the directory's lock. */
+export async function joinEmbeddedPostgres(dataDir: string): Promise<Connections> {
+  const text = await readFile(path.join(dataDir, 'postgres', CONNECTION_FILE), 'utf8');
+  // A server of the version before has one role, and so one line.
+  const [connectionString = '', ownerConnectionString = connectionString] = text.trimEnd().split('\n');
+  return { connectionString, ownerConnectionString };
 }

@@ -3,7 +3,8 @@
  *
  * Must stay true: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
  * own session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any
- * other reason, it is started again at the same address, so that its connection string stays valid.
+ * other reason, it is started again at the same address, so that its connection strings stay valid. Each start makes the
+ * role that serves if there is none, and gives it a new password, so that no file has to keep that.
  *
  * It waits on Node's timer, not on the port `Pause`: only a real process depends on the wait, and no test's clock can
  * move that.
@@ -15,7 +16,14 @@ import pg from 'pg';
 import { backoff } from '../../core/kernel/backoff.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { embeddedBinaries } from './binaries.ts';
-import { ensureCluster, makePrivateDirectory, prepareHome, readOrMakePassword, SUPERUSER } from './cluster.ts';
+import {
+  ensureCluster,
+  makePrivateDirectory,
+  newPassword,
+  prepareHome,
+  readOrMakePassword,
+  SUPERUSER,
+} from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { clearOrphan, type ProcessFacts } from './orphan.ts';
 import { writeConnectionFile } from './join.ts';
@@ -23,6 +31,9 @@ import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { postgresUser } from './unix-user.ts';
 
 const DATABASE = 'strata';
+const SERVING_ROLE = 'strata_server';
+/** Whatever the role was before, it is this after each start. */
+const SERVING_RIGHTS = 'LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS';
 const SOCKET_PORT = 5_432;
 /** A socket's path (sun_path) has at most 104 bytes on macOS and 108 on Linux, `/.s.PGSQL.5432.lock` included. */
 const SOCKET_DIRECTORY_BYTES_MAX = 84;
@@ -42,8 +53,10 @@ export interface EmbeddedPostgresOptions {
 }
 
 export interface EmbeddedPostgres {
-  /** Names the service's own database and the superuser; contains the password. */
+  /** Names the service's own database and the role that serves; contains its password, which each start replaces. */
   readonly connectionString: string;
+  /** The same for the superuser, who owns the database. */
+  readonly ownerConnectionString: string;
   /** The process id of the running PostgreSQL; null while none runs. */
   pid(): number | null;
   /** Shuts PostgreSQL down, ending open connections; resolves when it has ended. Idempotent. */
@@ -65,27 +78,32 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await clearOrphan(paths.cluster, options.processFacts, log);
   await makePrivateDirectory(paths.socketDirectory, user);
   const address = await chooseAddress(paths.socketDirectory);
-  const connectionString = (database: string) => address.connectionString(password, database);
+  const administration = address.connectionString({ role: SUPERUSER, password, database: 'postgres' });
+  const serving = { role: SERVING_ROLE, password: newPassword(), database: DATABASE };
+  const connections = {
+    connectionString: address.connectionString(serving),
+    ownerConnectionString: address.connectionString({ role: SUPERUSER, password, database: DATABASE }),
+  };
   const start = () =>
     spawnPostmaster({
       binary: binaries.postgres,
       paths,
       user,
       settings: { ...address.settings, ...options.settings },
-      probe: connectionString('postgres'),
+      probe: administration,
       log,
     });
   const supervised = supervise(await start(), start, log);
   try {
-    await pRetry(() => ensureDatabase(connectionString('postgres')), { retries: DATABASE_RETRIES });
-    await writeConnectionFile(paths.home, connectionString(DATABASE));
+    await pRetry(() => ensureDatabase(administration, serving.password), { retries: DATABASE_RETRIES });
+    await writeConnectionFile(paths.home, connections);
   } catch (error) {
     await supervised.stop();
     throw error;
   }
   let stopped: Promise<void> | null = null;
   return {
-    connectionString: connectionString(DATABASE),
+    ...connections,
     pid: supervised.pid,
     stop: () => {
       stopped ??= supervised.stop();
@@ -140,7 +158,13 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
 
 interface Address {
   readonly settings: Readonly<Record<string, string>>;
-  connectionString(password: string, database: string): string;
+  connectionString(as: SignIn): string;
+}
+
+interface SignIn {
+  readonly role: string;
+  readonly password: string;
+  readonly database: string;
 }
 
 /** Chooses the socket directory, or a free port of the loopback interface if its path is too long for a socket. */
@@ -153,15 +177,16 @@ async function chooseAddress(socketDirectory: string): Promise<Address> {
         unix_socket_directories: quoteListItem(socketDirectory),
         unix_socket_permissions: '0700',
       },
-      connectionString: (password, database) =>
-        `postgresql://${SUPERUSER}:${password}@localhost:${SOCKET_PORT}/${database}` +
+      connectionString: ({ role, password, database }) =>
+        `postgresql://${role}:${password}@localhost:${SOCKET_PORT}/${database}` +
         `?host=${encodeURIComponent(socketDirectory)}`,
     };
   }
   const port = await freePort();
   return {
     settings: { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '' },
-    connectionString: (password, database) => `postgresql://${SUPERUSER}:${password}@127.0.0.1:${port}/${database}`,
+    connectionString: ({ role, password, database }) =>
+      `postgresql://${role}:${password}@127.0.0.1:${port}/${database}`,
   };
 }
 
@@ -184,8 +209,8 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** Idempotent. */
-async function ensureDatabase(connectionString: string): Promise<void> {
+/** Makes the database and the role that serves. Idempotent: a server that died in between is no obstacle. */
+async function ensureDatabase(connectionString: string, servingPassword: string): Promise<void> {
   const spans = { connectionTimeoutMillis: DATABASE_STEP_SPAN_MS, query_timeout: DATABASE_STEP_SPAN_MS };
   const client = new pg.Client({ connectionString, ...spans });
   // A connection that breaks between two queries emits an error, which would end the process if nobody listened.
@@ -194,6 +219,9 @@ async function ensureDatabase(connectionString: string): Promise<void> {
     await client.connect();
     const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
     if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+    const role = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVING_ROLE]);
+    const verb = role.rowCount === 0 ? 'CREATE' : 'ALTER';
+    await client.query(`${verb} ROLE ${SERVING_ROLE} ${SERVING_RIGHTS} PASSWORD '${servingPassword}'`);
   } finally {
     // `end` waits for the server to close the connection, which a server that hangs never does.
     await Promise.race([client.end(), sleep(DATABASE_STEP_SPAN_MS, undefined, { ref: false })]);

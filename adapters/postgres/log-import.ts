@@ -25,8 +25,9 @@ export class LogImportError extends Error {
 
 /** The right to import into a database. */
 export interface LogClaim {
-  /** The import must open all its connections with this string, so that they do not count as other processes. */
+  /** The import must open all its connections with these strings, so that they do not count as other processes. */
   readonly connectionString: string;
+  readonly ownerConnectionString: string | null;
   /**
    * Marks the log as unfinished, and deletes the snapshots and the vault's read mark, which belong to the log that was
    * here before. Throws `LogImportError` `database-in-use`, and leaves no new mark, when another process is connected.
@@ -44,10 +45,14 @@ export interface LogClaim {
  */
 export async function claimLogForImport(options: {
   readonly connectionString: string;
+  readonly ownerConnectionString: string | null;
   readonly log: Log;
 }): Promise<LogClaim> {
   const connectionString = withApplicationName(options.connectionString);
-  const client = await connectClient({ ...options, connectionString });
+  const { ownerConnectionString: owner } = options;
+  const ownerConnectionString = owner === null ? null : withApplicationName(owner);
+  // The owner sees the names of its own connections and of those of the role that serves.
+  const client = await connectClient({ ...options, connectionString: ownerConnectionString ?? connectionString });
   try {
     const { rows } = await client.query<{ taken: boolean }>(
       `SELECT pg_try_advisory_lock(hashtextextended('strata.import', 0)) AS taken`,
@@ -60,6 +65,7 @@ export async function claimLogForImport(options: {
   }
   return {
     connectionString,
+    ownerConnectionString,
     begin: () => begin(client),
     // Uses another connection: an outage during the import may have ended this one.
     finish: async (pool) => {

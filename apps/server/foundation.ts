@@ -28,11 +28,11 @@ import { createPostgresManifestWrites, type PostgresManifestWrites } from '../..
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
-import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
+import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -122,11 +122,12 @@ export async function composeFoundation(
     parts.add(database.close);
     const claim = options.importing === true ? await claimLogForImport({ ...database, log }) : null;
     if (claim !== null) parts.add(claim.close);
-    const { connectionString } = claim ?? database;
-    await migrate({ connectionString, log });
+    const { connectionString, ownerConnectionString } = claim ?? database;
+    await prepareDatabase({ connectionString, ownerConnectionString, log });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
+    if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
     const events = await openEventLog(settings, connectionString, log);
     parts.add(() => events.close());
@@ -169,6 +170,12 @@ export async function composeFoundation(
   }
 }
 
+/** Tells an operator whose database has one role for everything how to change that. */
+async function warnOfMight(pool: Pool, log: Logger): Promise<void> {
+  const advice = await tooMighty(pool);
+  if (advice !== null) log.warn({}, advice);
+}
+
 type EventLog = EventStore & { close(): Promise<void> };
 
 /** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
@@ -194,16 +201,24 @@ function innermostMessage(error: unknown): string {
   return error.cause === undefined ? error.message : innermostMessage(error.cause);
 }
 
+interface OpenedDatabase {
+  /** Connects as the role that serves. */
+  readonly connectionString: string;
+  /** Null: the operator named no owner. */
+  readonly ownerConnectionString: string | null;
+  close(): Promise<void>;
+}
+
 /** Locks the data directory before it opens the database. With `besideServer` a running server may hold the lock. */
-async function openDatabase(
-  settings: Settings,
-  log: Logger,
-  besideServer: boolean,
-): Promise<{ readonly connectionString: string; close(): Promise<void> }> {
-  const { dataDir, databaseUrl } = settings;
+async function openDatabase(settings: Settings, log: Logger, besideServer: boolean): Promise<OpenedDatabase> {
+  const { dataDir, databaseUrl, databaseOwnerUrl } = settings;
   if (databaseUrl !== null) {
     const lock = besideServer ? null : await lockDataDirectory(dataDir);
-    return { connectionString: databaseUrl, close: async () => lock?.release() };
+    return {
+      connectionString: databaseUrl,
+      ownerConnectionString: databaseOwnerUrl,
+      close: async () => lock?.release(),
+    };
   }
   try {
     const lock = await lockDataDirectory(dataDir);
@@ -213,13 +228,14 @@ async function openDatabase(
         await embedded.stop();
         await lock.release();
       };
-      return { connectionString: embedded.connectionString, close };
+      const { connectionString, ownerConnectionString } = embedded;
+      return { connectionString, ownerConnectionString, close };
     } catch (error) {
       await lock.release();
       throw error;
     }
   } catch (error) {
     if (!(error instanceof DirectoryInUseError) || !besideServer) throw error;
-    return { connectionString: await joinEmbeddedPostgres(dataDir), close: async () => undefined };
+    return { ...(await joinEmbeddedPostgres(dataDir)), close: async () => undefined };
   }
 }

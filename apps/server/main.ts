@@ -9,6 +9,7 @@ import type { Server } from 'node:http';
 import type { DestinationStream } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
+import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { composeServer } from './compose.ts';
 import type { Logger } from 'pino';
 import { greeting } from './greeting.ts';
@@ -97,7 +98,9 @@ function portOf(http: Server): number {
 }
 
 main().catch((error: unknown) => {
-  const expected = [SettingsError, LogImportError, DirectoryInUseError].some((kind) => error instanceof kind);
+  const expected = [SettingsError, LogImportError, DatabaseRoleError, DirectoryInUseError].some(
+    (kind) => error instanceof kind,
+  );
   const text = error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error);
   process.stderr.write(`${text}\n`);
   process.exit(1);

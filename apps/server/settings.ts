@@ -10,7 +10,7 @@ import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/e
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import { RETENTION_DAYS_DEFAULT, RETENTION_MS_MIN } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
-import { createSettingsReader, type Environment } from './settings-reader.ts';
+import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 
 export interface Settings {
@@ -27,6 +27,8 @@ export interface Settings {
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
+  /** The owner of that database; null: not known, or the embedded PostgreSQL, which knows its own. */
+  readonly databaseOwnerUrl: string | null;
   /** Null: the event log is in PostgreSQL too, like everything else. */
   readonly eventStoreDb: { readonly address: string; readonly folder: string } | null;
   /** Null: the embedded workflow engine. */
@@ -84,10 +86,6 @@ export function readSettings(environment: Environment, workingDirectory: string)
   const tls = cert !== null && key !== null ? { cert, key } : null;
   // One origin by default.
   const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
-  const databaseUrl = text('STRATA_DATABASE_URL');
-  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    fault('STRATA_DATABASE_URL', 'set, but no such address', 'postgresql://user:password@host:port/database');
-  }
   const masterKey = text('STRATA_MASTER_KEY');
   if (masterKey !== null && !isMasterKey(masterKey)) {
     fault('STRATA_MASTER_KEY', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
@@ -113,7 +111,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,
-    databaseUrl,
+    ...readDatabase(reader),
     eventStoreDb,
     temporal: readTemporalSettings(reader),
     masterKey,
@@ -134,6 +132,22 @@ export function readSettings(environment: Environment, workingDirectory: string)
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
   return settings;
+}
+
+function readDatabase({ faults, fault, text }: SettingsReader): Pick<Settings, 'databaseUrl' | 'databaseOwnerUrl'> {
+  const address = (name: string): string | null => {
+    const value = text(name);
+    if (value !== null && !/^postgres(ql)?:\/\//.test(value)) {
+      fault(name, 'set, but no such address', 'postgresql://user:password@host:port/database');
+    }
+    return value;
+  };
+  const databaseUrl = address('STRATA_DATABASE_URL');
+  const databaseOwnerUrl = address('STRATA_DATABASE_OWNER_URL');
+  if (databaseOwnerUrl !== null && databaseUrl === null) {
+    faults.push('STRATA_DATABASE_OWNER_URL goes with STRATA_DATABASE_URL, which names the role that serves');
+  }
+  return { databaseUrl, databaseOwnerUrl };
 }
 
 /** Returns why the address cannot be used, or null if it can. */

@@ -21,7 +21,12 @@ export interface Generation {
  *   must request the next try; `beyond_bounds` is true if the stream needs more work than one stream may.
  */
 const RUNNER_TABLES = `
-  CREATE SCHEMA IF NOT EXISTS read_models;
+  -- Checked first, because CREATE SCHEMA needs a right that the role that serves does not have.
+  DO $$ BEGIN
+    IF to_regnamespace('read_models') IS NULL THEN
+      CREATE SCHEMA read_models;
+    END IF;
+  END $$;
   CREATE TABLE IF NOT EXISTS read_models.projections (
     name text NOT NULL,
     version integer NOT NULL,
@@ -115,14 +120,16 @@ export async function dropTables(database: Queryable, tables: readonly string[])
   }
 }
 
-/** Drops every read model, for a log that is replaced as a whole. No runner may be running. */
+/**
+ * Drops every read model, for a log that is replaced as a whole. No runner may be running. The schema stays: it is the
+ * database owner's.
+ */
 export async function dropReadModels(database: Queryable): Promise<void> {
   const { rows } = await database.query({
     text: `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'read_models'`,
   });
   // One by one: a single transaction could need more locks than the server has.
   for (const { name } of rows) await database.query({ text: `DROP TABLE IF EXISTS ${String(name)} CASCADE` });
-  await database.query({ text: `DROP SCHEMA IF EXISTS read_models CASCADE` });
 }
 
 /** Returns whether all of the tables exist. */

@@ -65,7 +65,7 @@ export async function benchAudit({ say }: { readonly say: (text: string) => void
     const dataDir = path.join(folder, 'data');
     const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog() });
     steps.push(() => embedded.stop());
-    const { connectionString } = embedded;
+    const { ownerConnectionString: connectionString } = embedded;
     await migrate({ connectionString, log: keepLog() });
     const store = createPostgresEventStore({ connectionString, log: keepLog() });
     steps.push(() => store.close());

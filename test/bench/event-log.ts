@@ -115,7 +115,7 @@ const dataDir = directory ?? (await mkdtemp(path.join(os.tmpdir(), 'strata-bench
 if (directory === undefined) await chmod(dataDir, 0o711);
 const log = keepLog();
 const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log });
-const { connectionString } = embedded;
+const { ownerConnectionString: connectionString } = embedded;
 await migrate({ connectionString, log });
 const store = createPostgresEventStore({ connectionString, log });
 try {

@@ -131,7 +131,7 @@ async function makeLog(dataDir: string, events: number, repositories: number): P
   const log = keepLog();
   const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log });
   try {
-    const { connectionString } = embedded;
+    const { ownerConnectionString: connectionString } = embedded;
     await migrate({ connectionString, log });
     const store = createPostgresEventStore({ connectionString, log });
     const made: Repository[] = [];

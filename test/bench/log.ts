@@ -78,7 +78,7 @@ export async function benchLogs({ seconds, say }: LogBenchOptions): Promise<LogB
     process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
   }
   try {
-    const { connectionString } = embedded;
+    const { ownerConnectionString: connectionString } = embedded;
     await migrate({ connectionString, log: keepLog() });
     const figures: LogFigures[] = [];
     say('Measuring single-row commits');

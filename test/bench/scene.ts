@@ -84,7 +84,9 @@ export async function openScene(
   );
   const env = {
     ...{ ...Object.fromEntries(own), NODE_ENV: 'production', STRATA_LOG_LEVEL: 'error' },
-    ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_DATABASE_URL: database.connectionString },
+    ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir },
+    STRATA_DATABASE_URL: database.connectionString,
+    STRATA_DATABASE_OWNER_URL: database.ownerConnectionString,
     ...settings,
   };
   return { name, ground, dataDir, port, url: `http://localhost:${port}`, env, server: null };

@@ -261,11 +261,11 @@ async function idleCores(group: ProcessGroup, seconds: number): Promise<number> 
 
 async function withDatabase<Result>(
   { dataDir }: Scene,
-  use: (connectionString: EmbeddedPostgres['connectionString']) => Promise<Result>,
+  use: (connectionString: EmbeddedPostgres['ownerConnectionString']) => Promise<Result>,
 ): Promise<Result> {
   const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog() });
   try {
-    return await use(embedded.connectionString);
+    return await use(embedded.ownerConnectionString);
   } finally {
     await embedded.stop();
   }

@@ -28,7 +28,7 @@ describe('A log that was changed in the database', () => {
     assert.equal(signed.status, 200);
     // What it appended while the table is put back would be lost.
     await strata.stop();
-    database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+    database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
     await database.connect();
     cleanUp(ending, () => database.end());
   });

@@ -23,7 +23,7 @@ test('a node that cannot record which pushes it sent to webhooks is ready and re
   const fine = { log: 'ok', workflows: 'ok', webhooks: 'ok' };
   assert.deepEqual(await readyz(strata), { status: 200, parts: fine });
 
-  const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+  const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
   await client.connect();
   cleanUp(context, () => client.end());
   await client.query('ALTER TABLE policy_marks RENAME TO policy_marks_away');

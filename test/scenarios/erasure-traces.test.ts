@@ -87,7 +87,7 @@ describe('After the erasure of an account', () => {
   let ada: Account;
   let note: string;
   let values: readonly string[];
-  const database = () => dump(shared.env['STRATA_DATABASE_URL'] ?? '');
+  const database = () => dump(shared.env['STRATA_DATABASE_OWNER_URL'] ?? '');
 
   beforeAll(async () => {
     const receivers = await webhookReceivers(ending);
@@ -171,9 +171,12 @@ describe('After the erasure of an account', () => {
     const bob = await createAccount(strata, 'bob');
     assert.equal((await api(strata, bob.token, 'GET', '/v1/repositories')).status, 200);
     await strata.stop();
-    const backup = await copyOf(shared.env['STRATA_DATABASE_URL'] ?? '', ending);
+    const backup = await copyOf(shared.env['STRATA_DATABASE_OWNER_URL'] ?? '', ending);
     await admin(strata, ['account', 'erase', '--username', 'bob', '--yes']);
-    const restored = await startNode(ending, shared, { STRATA_DATABASE_URL: backup });
+    const serving = new URL(shared.env['STRATA_DATABASE_URL'] ?? '');
+    serving.pathname = new URL(backup).pathname;
+    const databases = { STRATA_DATABASE_URL: serving.href, STRATA_DATABASE_OWNER_URL: backup };
+    const restored = await startNode(ending, shared, databases);
     assert.equal((await api(restored, bob.token, 'GET', '/v1/repositories')).status, 401);
     assert.match(restored.log(), /Erased an account again[^]*Strata is ready/);
     assert.deepEqual(held(await dump(backup), ['bob@example.org']), []);

@@ -91,7 +91,12 @@ describe('With the event log in EventStoreDB', () => {
     timeout: 120_000,
   }, async (context) => {
     const server = await openServer(context);
-    const env = { ...shared.env, STRATA_DATABASE_URL: '', STRATA_EVENTSTORE_URL: server.url };
+    const env = {
+      ...shared.env,
+      STRATA_DATABASE_URL: '',
+      STRATA_DATABASE_OWNER_URL: '',
+      STRATA_EVENTSTORE_URL: server.url,
+    };
     const strata = await startStrata(context, { env });
     const eve = await createAccount(strata, 'eve');
     const url = await createRepository(strata, eve, 'kept');

@@ -78,7 +78,7 @@ async function moveThere(context: TestContext, from: LogKind, to: LogKind): Prom
       STRATA_MASTER_KEY: shared.env['STRATA_MASTER_KEY'] ?? '',
     },
   };
-  await moveVault({ ...source, connectionString: shared.env['STRATA_DATABASE_URL'] ?? '' }, target);
+  await moveVault({ ...source, connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] ?? '' }, target);
   const imported = await admin(target, ['log', 'import', file]);
   assert.deepEqual(imported, { events: exported.events, found: 0, digest: exported.digest });
   await rm(shared.layersDir, { recursive: true });

@@ -85,10 +85,11 @@ test('the folder of the embedded database moves to a separate PostgreSQL', async
   const own = await startEmbeddedPostgres({ dataDir: elsewhere, processFacts, log: keepLog() });
   cleanUp(context, () => own.stop());
   const password = (await readFile(path.join(dataDir, 'postgres/password'), 'utf8')).trim();
-  assert.ok(own.connectionString.startsWith(`postgresql://strata:${password}@`));
+  assert.ok(own.ownerConnectionString.startsWith(`postgresql://strata:${password}@`));
   await rename(path.join(dataDir, 'postgres'), path.join(dataDir, 'postgres.moved'));
   const env = {
     STRATA_DATABASE_URL: own.connectionString,
+    STRATA_DATABASE_OWNER_URL: own.ownerConnectionString,
     STRATA_MASTER_KEY: (await readFile(path.join(dataDir, 'master-key'), 'utf8')).trim(),
     STRATA_LAYERS_DIR: path.join(await tempDir(context), 'layers'),
   };

@@ -29,7 +29,7 @@ describe('A service that lost everything it can rebuild', () => {
     const before = await everyRead(strata, ada);
 
     assert.equal(await strata.stop(), 0);
-    const database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+    const database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
     await database.connect();
     await database.query('DROP SCHEMA read_models CASCADE');
     await database.query('TRUNCATE snapshots');

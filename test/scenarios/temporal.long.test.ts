@@ -285,7 +285,7 @@ describe('With workflows on Temporal', { ...needs('temporal'), concurrent: true 
 });
 
 async function connectTo(context: TestContext, { env }: SharedParts): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: env['STRATA_DATABASE_URL'] });
+  const client = new pg.Client({ connectionString: env['STRATA_DATABASE_OWNER_URL'] });
   await client.connect();
   cleanUp(context, () => client.end());
   return client;

@@ -32,7 +32,7 @@ describe('A client that disconnects', () => {
 
   /** A connection to the server's database, whose locks hold back the server's queries. */
   async function database(context: Ending): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+    const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
     await client.connect();
     cleanUp(context, () => client.end());
     return client;

@@ -15,7 +15,7 @@ process.on('SIGINT', () => {});
 try {
   const embedded = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings: { fsync: 'off' } });
   process.stdin.resume().once('end', () => void embedded.stop().then(() => process.exit(0)));
-  console.log(JSON.stringify({ connectionString: embedded.connectionString, pid: embedded.pid() }));
+  console.log(JSON.stringify({ connectionString: embedded.ownerConnectionString, pid: embedded.pid() }));
 } catch (error) {
   if (!(error instanceof EmbeddedPostgresError)) throw error;
   console.log(JSON.stringify({ code: error.code, message: error.message }));

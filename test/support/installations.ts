@@ -13,6 +13,7 @@ import { tempDir } from './temp-dir.ts';
 const MASTER_KEY = 'cd'.repeat(32);
 
 export interface Installation extends Pick<Strata, 'env'> {
+  /** Connects as the owner of the database. */
   readonly connectionString: string;
 }
 
@@ -20,10 +21,11 @@ export interface Installation extends Pick<Strata, 'env'> {
 export async function newInstallation(context: TestContext): Promise<Installation> {
   const database = await testDatabase();
   cleanUp(context, () => database.close());
-  const { connectionString } = database;
+  const { connectionString, servingConnectionString } = database;
   const env = {
     PATH: process.env['PATH'] ?? '',
-    STRATA_DATABASE_URL: connectionString,
+    STRATA_DATABASE_URL: servingConnectionString,
+    STRATA_DATABASE_OWNER_URL: connectionString,
     STRATA_DATA_DIR: await tempDir(context),
     STRATA_MASTER_KEY: MASTER_KEY,
     STRATA_LOG_LEVEL: 'info',

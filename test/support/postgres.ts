@@ -11,7 +11,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
-import { migrate } from '../../adapters/postgres/migrate.ts';
+import { prepareDatabase } from '../../adapters/postgres/serving-role.ts';
 import { afterProcess } from './after-process.ts';
 import { keepLog } from './log.ts';
 import { copyMadeDataDir } from './made-data-dir.ts';
@@ -20,9 +20,11 @@ import { copyMadeDataDir } from './made-data-dir.ts';
 const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '400' };
 /** Any number will do; every process that makes the template uses the same one. */
 const TEMPLATE_LOCK = 7_303_014;
+/** The role that serves, of every test database on a server. */
+const SERVING = { role: 'strata_test_server', password: 'no-secret' };
 
 export interface TestCluster {
-  /** Pass it to other processes as STRATA_TEST_POSTGRES. */
+  /** Connects as the owner. Pass it to other processes as STRATA_TEST_POSTGRES. */
   readonly connectionString: string;
   readonly embedded: EmbeddedPostgres;
   /** The server's data directory, for tests that start it again. */
@@ -31,8 +33,10 @@ export interface TestCluster {
 }
 
 export interface TestDatabase {
-  /** A migrated, empty database. */
+  /** A migrated, empty database; connects as its owner. */
   readonly connectionString: string;
+  /** Connects as the role that serves. */
+  readonly servingConnectionString: string;
   /** Ends the remaining connections to the database and drops it. */
   close(): Promise<void>;
 }
@@ -53,7 +57,7 @@ export async function startTestCluster(settings: Readonly<Record<string, string>
   const stopServer = 'kill -QUIT "$(head -n 1 "$1/data/postgres/cluster/postmaster.pid")"';
   const dismiss = afterProcess(`${stopServer}; sleep 1; rm -rf "$1"`, root);
   return {
-    connectionString: embedded.connectionString,
+    connectionString: embedded.ownerConnectionString,
     embedded,
     dataDir,
     stop: async () => {
@@ -83,6 +87,7 @@ export async function databaseOn(server: string): Promise<TestDatabase> {
   await administer(server, (client) => client.query(create));
   return {
     connectionString: named(server, name),
+    servingConnectionString: served(server, name),
     close: async () => {
       await administer(server, (client) => client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
     },
@@ -93,6 +98,13 @@ export async function databaseOn(server: string): Promise<TestDatabase> {
 function named(server: string, database: string): string {
   const url = new URL(server);
   url.pathname = `/${database}`;
+  return url.href;
+}
+
+/** Returns the connection string of the role that serves. */
+function served(server: string, database: string): string {
+  const url = new URL(named(server, database));
+  [url.username, url.password] = [SERVING.role, SERVING.password];
   return url.href;
 }
 
@@ -109,7 +121,9 @@ function ensureTemplate(server: string): Promise<string> {
 async function makeTemplate(server: string): Promise<string> {
   const directory = path.join(import.meta.dirname, '../../adapters/postgres/migrations');
   const digest = createHash('sha256');
-  for (const file of (await readdir(directory)).sort()) digest.update(await readFile(path.join(directory, file)));
+  for (const file of [...(await readdir(directory)).sort(), '../serving-role.ts']) {
+    digest.update(await readFile(path.join(directory, file)));
+  }
   const name = `strata_template_${digest.digest('hex').slice(0, 16)}`;
   await administer(server, async (client) => {
     await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
@@ -117,7 +131,10 @@ async function makeTemplate(server: string): Promise<string> {
     if (rowCount !== 0) return;
     const draft = `${name}_${randomBytes(4).toString('hex')}`;
     await client.query(`CREATE DATABASE ${draft}`);
-    await migrate({ connectionString: named(server, draft), log: keepLog() });
+    const role = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVING.role]);
+    if (role.rowCount === 0) await client.query(`CREATE ROLE ${SERVING.role} LOGIN PASSWORD '${SERVING.password}'`);
+    const connections = { connectionString: served(server, draft), ownerConnectionString: named(server, draft) };
+    await prepareDatabase({ ...connections, log: keepLog() });
     // Renamed only when it is complete: the process may end before.
     await client.query(`ALTER DATABASE ${draft} RENAME TO ${name}`);
   });

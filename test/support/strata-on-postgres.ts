@@ -40,7 +40,8 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
     env: {
       ...settings,
       ...(await workflowSettings(ending)),
-      STRATA_DATABASE_URL: database.connectionString,
+      STRATA_DATABASE_URL: database.servingConnectionString,
+      STRATA_DATABASE_OWNER_URL: database.connectionString,
       STRATA_MASTER_KEY: 'ab'.repeat(32),
       STRATA_LAYERS_DIR: layersDir,
     },

@@ -49,8 +49,8 @@ describe('after a crash', () => {
     cleanUp(context, () => embedded.stop());
     assert.ok(!(await isAlive(pid)));
     assert.ok(log.lines.some((line) => line.message.includes('left behind')));
-    assert.equal(embedded.connectionString, connectionString);
-    assert.equal(await count(embedded.connectionString), 2);
+    assert.equal(embedded.ownerConnectionString, connectionString);
+    assert.equal(await count(embedded.ownerConnectionString), 2);
     await client.end().catch(() => {});
   });
 

@@ -37,11 +37,11 @@ describe('the embedded PostgreSQL', () => {
   test('keeps its data from one start to the next', async (context) => {
     const dataDir = path.join(await tempDir(context), 'data, "of" a strange name');
     const first = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
-    await query(first.connectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
+    await query(first.ownerConnectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
     await first.stop();
     await assert.rejects(query(first.connectionString, 'SELECT 1'));
     const second = await start(context, dataDir);
-    assert.deepEqual(await query(second.connectionString, 'SELECT n FROM kept'), [42]);
+    assert.deepEqual(await query(second.ownerConnectionString, 'SELECT n FROM kept'), [42]);
   });
 
   test('has UTF-8, checksums, locale C, a private socket, private files and a password', async (context) => {
@@ -66,9 +66,9 @@ describe('the embedded PostgreSQL', () => {
     process.env['STRATA_TEST_CANARY'] = 'canary-in-the-environment';
     cleanUp(context, () => delete process.env['STRATA_TEST_CANARY']);
     const embedded = await start(context, dataDir);
-    await query(embedded.connectionString, 'CREATE TABLE once (secret text UNIQUE)');
-    await query(embedded.connectionString, "INSERT INTO once VALUES ('canary-value')");
-    await assert.rejects(query(embedded.connectionString, "INSERT INTO once VALUES ('canary-value')"));
+    await query(embedded.ownerConnectionString, 'CREATE TABLE once (secret text UNIQUE)');
+    await query(embedded.ownerConnectionString, "INSERT INTO once VALUES ('canary-value')");
+    await assert.rejects(query(embedded.ownerConnectionString, "INSERT INTO once VALUES ('canary-value')"));
     assert.doesNotMatch(await readFile(path.join(dataDir, 'postgres', 'postgres.log'), 'utf8'), /canary/);
     if (process.platform === 'linux') {
       assert.doesNotMatch(await readFile(`/proc/${embedded.pid()}/environ`, 'utf8'), /canary/);

@@ -22,7 +22,7 @@ test('lists a parked stream, tries it again on request, and applies it when its 
   const shared = await sharedParts(context);
   const strata = await startNode(context, shared);
   const ada = await createAccount(strata, 'ada');
-  const database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_URL'] });
+  const database = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
   await database.connect();
   cleanUp(context, () => database.end());
   const parked = async (): Promise<Parked['parked']> =>

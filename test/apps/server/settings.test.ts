@@ -25,6 +25,28 @@ describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
   });
 });
 
+describe('STRATA_DATABASE_OWNER_URL', () => {
+  const DATABASE = 'postgresql://server:secret@host/strata';
+
+  test('goes with the address of the role that serves', () => {
+    const owner = 'postgresql://owner:secret@host/strata';
+    const both = readSettings({ STRATA_DATABASE_URL: DATABASE, STRATA_DATABASE_OWNER_URL: owner }, '/');
+    assert.deepEqual([both.databaseUrl, both.databaseOwnerUrl], [DATABASE, owner]);
+    assert.equal(readSettings({ STRATA_DATABASE_URL: DATABASE }, '/').databaseOwnerUrl, null);
+    assert.throws(() => readSettings({ STRATA_DATABASE_OWNER_URL: owner }, '/'), /goes with STRATA_DATABASE_URL/);
+  });
+
+  test('stops the start if it is no address, without a word of its content', () => {
+    assert.throws(
+      () => readSettings({ STRATA_DATABASE_URL: DATABASE, STRATA_DATABASE_OWNER_URL: 'mysql://a:secret@b' }, '/'),
+      (error) =>
+        error instanceof SettingsError &&
+        error.message.includes('STRATA_DATABASE_OWNER_URL is set, but no such address') &&
+        !error.message.includes('secret'),
+    );
+  });
+});
+
 describe('STRATA_ROLES', () => {
   test('is every role by default', () => {
     assert.deepEqual(readSettings({}, '/').roles, ['api', 'git', 'website', 'worker']);
