@@ -38,9 +38,14 @@ export function entryOf(event: EntryEvent, sequence: number): JsonObject {
   return { sequence, ...leafOf(event) };
 }
 
+/** Returns the canonical text that the event's leaf is the hash of. */
+export function leafText(event: EntryEvent): string {
+  return canonicalJson(leafOf(event));
+}
+
 /** Returns the hash of the event's leaf. */
 export function entryHash(digest: Digest, event: EntryEvent): Hash {
-  return leafHash(digest, canonicalJson(leafOf(event)));
+  return leafHash(digest, leafText(event));
 }
 
 /** What opens the references of an entry: by reference, for those whose records are there and no secret. */

@@ -623,8 +623,10 @@ export const ENTRIES_PAGE_LIMIT_DEFAULT = 100;
 export const ENTRIES_PAGE_LIMIT_MAX = 1_000;
 /** The length of a page's entries, after which it ends early; one entry may be as large as an append. */
 export const ENTRIES_PAGE_LENGTH_MAX = 4 * MIB;
-/** Entries that a page or an export holds in memory at once: each may be as large as an append. */
+/** Entries that a page or an export holds in memory at once. */
 export const ENTRIES_READ_AT_ONCE_MAX = 32;
+/** The length of the entries that a page, an export or a fold reads at once, unless one alone is longer. */
+export const ENTRIES_READ_LENGTH_MAX = 2 * MIB;
 /** Exports of accounts' logs that a node sends at once, and those of one account: each may be read slowly for hours. */
 export const LOG_EXPORTS_AT_ONCE_MAX = 16;
 export const LOG_EXPORTS_OF_ACCOUNT_MAX = 2;

@@ -35,6 +35,8 @@ export interface EntryPlace {
   /** The latest `occurredAt` of this entry and of all entries before it. */
   readonly logTime: Timestamp;
   readonly leaf: Hash;
+  /** That of the canonical text which the leaf is the hash of, so that readers know what they hold in memory. */
+  readonly length: number;
 }
 
 /** The first `size` entries of a log. */

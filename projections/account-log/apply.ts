@@ -5,8 +5,8 @@
  * stored and its data is not interpreted, so that no event of any version can stop the model; if one could not be
  * applied, every later number would be wrong, and so the model halts.
  */
-import { entryHash } from '../../core/audit/entry.ts';
-import { grow, type Growing, NO_TREE } from '../../core/audit/tree.ts';
+import { leafText } from '../../core/audit/entry.ts';
+import { grow, type Growing, leafHash, NO_TREE } from '../../core/audit/tree.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { later, parseUuid, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Hash } from '../../core/ports/account-log.ts';
@@ -31,7 +31,7 @@ const RECORD_CATEGORIES = [
 export function createAccountLogProjection(digest: Digest): Projection {
   return {
     name: 'account_log',
-    version: 1,
+    version: 2,
     categories: RECORD_CATEGORIES,
     tables: accountLogTables,
     onPoison: 'halt',
@@ -88,7 +88,8 @@ function appended(digest: Digest, events: readonly RecordedEvent[], before: Read
   for (const event of events) {
     const account_id = String(event.accountId);
     const head = heads.get(account_id) ?? before.get(account_id) ?? NO_HEAD;
-    const leaf = entryHash(digest, event);
+    const text = leafText(event);
+    const leaf = leafHash(digest, text);
     const logTime = later(event.occurredAt, head.logTime);
     const sequence = head.size;
     rows.entries.push({
@@ -102,6 +103,7 @@ function appended(digest: Digest, events: readonly RecordedEvent[], before: Read
       actor_id: event.actor.id,
       log_time: logTime,
       leaf,
+      length: text.length,
     });
     for (const repository_id of repositoriesOf(event)) rows.repositories.push({ account_id, repository_id, sequence });
     const grown = grow(digest, head, leaf, ({ level, index }, hash) => {
@@ -127,9 +129,9 @@ function toWrite(table: TableOf, { entries, repositories, nodes, heads }: Append
       {
         items: entries,
         text: `INSERT INTO ${table('account_log_entries')} SELECT account_id, sequence, position, event_id, stream,
-            revision, type, actor_id, log_time, decode(leaf, 'hex')
+            revision, type, actor_id, log_time, decode(leaf, 'hex'), length
           FROM json_to_recordset($1) AS e(account_id uuid, sequence bigint, position bigint, event_id uuid, stream text,
-            revision integer, type text, actor_id text, log_time text, leaf text)`,
+            revision integer, type text, actor_id text, log_time text, leaf text, length integer)`,
       },
       {
         items: repositories,

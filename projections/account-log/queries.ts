@@ -11,7 +11,8 @@ const NOTHING_PARKED = () => ({ streams: [] });
 
 /** Positions as text: JSON's numbers would lose digits of them. */
 const PLACE_JSON = `json_build_object('sequence', e.sequence, 'eventId', e.event_id, 'stream', e.stream,
-  'revision', e.revision, 'position', e.position::text, 'logTime', e.log_time, 'leaf', encode(e.leaf, 'hex'))`;
+  'revision', e.revision, 'position', e.position::text, 'logTime', e.log_time, 'leaf', encode(e.leaf, 'hex'),
+  'length', e.length)`;
 
 const headQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object('size', size, 'position', position::text, 'logTime', log_time)

@@ -29,6 +29,7 @@ const entries: ProjectionTable = {
       actor_id text COLLATE "C" NOT NULL,
       log_time text COLLATE "C" NOT NULL,
       leaf bytea NOT NULL,
+      length integer NOT NULL,
       PRIMARY KEY (account_id, sequence))`,
     `CREATE INDEX ON ${table} (event_id)`,
     `CREATE INDEX ON ${table} (account_id, log_time, sequence)`,

@@ -1,8 +1,9 @@
 /**
- * `npm run bench -- --only audit`: exports the log of one account from PostgreSQL, and verifies the export.
+ * `npm run bench -- --only audit`: exports the log of one account from PostgreSQL, verifies the export, and shows the
+ * state of another account at moments of its log. `--entries` gives the log another size: 1,000,000 take some minutes.
  *
- * Must stay true: the events have about the size of pushes, and a source address each. The log has a stream for each 100
- * entries, since a verifier's memory grows with the streams. Export and verification run one after the other in this
+ * Must stay true: the events have about the size of pushes, and a source address each. Every log has the same number of
+ * streams, since a verifier's memory grows with them, and must not grow with the entries. Export and verification run one after the other in this
  * process, each on one core; the figures of memory are those of the process, over what it had before.
  */
 import { createWriteStream } from 'node:fs';
@@ -32,12 +33,15 @@ import { createMemoryCheckpoints } from '../support/memory/log-keys.ts';
 import { createMemoryObjects } from '../support/memory/object-database.ts';
 import { startRunner } from '../support/read-models.ts';
 import { createTestClock } from '../support/test-clock.ts';
+import { benchAccountState, renderStateFigures, type StateFigures } from './account-state.ts';
 import { describeMachine } from './environment.ts';
 import { formatFigure, renderTable } from './table.ts';
 
-const ENTRIES = [10_000, 100_000];
-const ENTRIES_OF_STREAM = 100;
-const APPENDED_AT_ONCE = 10;
+const SIZES = [10_000, 100_000];
+const STREAMS = 100;
+const STATE_ENTRIES_MAX = 100_000;
+const APPENDED_AT_ONCE = 50;
+const WRITERS = 32;
 const DATA = { push_id: '0'.repeat(36), updates: ['x'.repeat(500)] };
 
 interface AuditFigures {
@@ -54,9 +58,17 @@ interface AuditFigures {
 export interface AuditBenchResult {
   readonly machine: string;
   readonly figures: readonly AuditFigures[];
+  readonly states: readonly StateFigures[];
 }
 
-export async function benchAudit({ say }: { readonly say: (text: string) => void }): Promise<AuditBenchResult> {
+/** `entries`: null for two sizes, whose figures show whether memory grows. */
+export async function benchAudit({
+  entries: size,
+  say,
+}: {
+  readonly entries: number | null;
+  readonly say: (text: string) => void;
+}): Promise<AuditBenchResult> {
   const folder = await mkdtemp(path.join(tmpdir(), 'strata-bench-audit-'));
   // When root runs the bench, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
   await chmod(folder, 0o711);
@@ -74,13 +86,19 @@ export async function benchAudit({ say }: { readonly say: (text: string) => void
     const figures: AuditFigures[] = [];
     const onTestFinished = (step: () => unknown): void => void steps.push(step);
     const context = await contextOf({ onTestFinished }, store, pool);
-    for (const entries of ENTRIES) {
-      say(`Filling a log of ${entries} entries`);
-      const account = await fill(context, store, entries);
+    // First, because the worker's snapshots are of all accounts, and the entries of the others mean nothing.
+    const stateEntries = Math.min(size ?? STATE_ENTRIES_MAX, STATE_ENTRIES_MAX);
+    say(`Filling a log of ${stateEntries} entries, and showing the state of its account`);
+    const caughtUp = () => caughtUpWith(context, store);
+    const { readModels } = context;
+    const states = await benchAccountState({ events: store, readModels, database: pool, caughtUp }, stateEntries);
+    for (const wanted of size === null ? SIZES : [size]) {
+      say(`Filling a log of ${wanted} entries`);
+      const [account, entries] = await fill(context, store, wanted);
       say('Exporting and verifying it');
       figures.push(...(await measure(context, account, entries, path.join(folder, `${entries}.ndjson`))));
     }
-    return { machine: describeMachine(), figures };
+    return { machine: describeMachine(), figures, states };
   } finally {
     for (const step of steps.toReversed()) await step();
   }
@@ -106,29 +124,34 @@ async function contextOf(
   };
 }
 
-async function fill({ vault, readModels }: BenchContext, store: EventStore, entries: number): Promise<AccountId> {
+/** Returns the account, and how many entries it has. */
+async function fill(context: BenchContext, store: EventStore, entries: number): Promise<readonly [AccountId, number]> {
   const account = newAccount();
-  const sourceAddressRef = await vault.put(account, 'source-address', '192.0.2.1');
-  const streams = Array.from({ length: entries / ENTRIES_OF_STREAM }, () => newStream());
+  const sourceAddressRef = await context.vault.put(account, 'source-address', '192.0.2.1');
+  const streams = Array.from({ length: STREAMS }, () => newStream());
+  const appends = Math.ceil(entries / STREAMS / APPENDED_AT_ONCE);
   const event = () => newEvent({ accountId: account, type: 'RefsUpdated', sourceAddressRef, data: DATA });
-  const writers = Array.from({ length: 64 }, async () => {
+  const writers = Array.from({ length: WRITERS }, async () => {
     for (let stream = streams.pop(); stream !== undefined; stream = streams.pop()) {
-      for (let at = 0; at < ENTRIES_OF_STREAM; at += APPENDED_AT_ONCE) {
+      for (let at = 0; at < appends * APPENDED_AT_ONCE; at += APPENDED_AT_ONCE) {
         const events = Array.from({ length: APPENDED_AT_ONCE }, event);
         await store.append({ stream, expected: at === 0 ? 'none' : at - 1, events });
       }
     }
   });
   await Promise.all(writers);
+  await caughtUpWith(context, store);
+  return [account, STREAMS * appends * APPENDED_AT_ONCE];
+}
+
+/** Resolves when the model has the whole log. A reader's own wait is shorter than the model takes for so many events. */
+async function caughtUpWith({ readModels }: BenchContext, store: EventStore): Promise<void> {
   const head = await store.head();
-  // The wait of a reader is shorter than the model takes for so many events.
-  for (;;) {
-    try {
-      await readModels.accountLogCaughtUp(head);
-      return account;
-    } catch {
-      if ((await readModels.logPrefix(account, null)).size === entries) return account;
-    }
+  for (let isThere = false; !isThere; ) {
+    isThere = await readModels.accountLogCaughtUp(head).then(
+      () => true,
+      () => false,
+    );
   }
 }
 
@@ -183,11 +206,11 @@ async function timed(work: () => Promise<void>): Promise<Timed> {
 
 const MIB = 1024 * 1024;
 
-export function renderAuditBench({ machine, figures }: AuditBenchResult): string {
+export function renderAuditBench({ machine, figures, states }: AuditBenchResult): string {
   const rows = figures.map(({ entries, what, perSecond, perCoreSecond, fileBytes, grownBytes }) => [
     ...[what, String(entries), formatFigure(perSecond), formatFigure(perCoreSecond)],
     ...[formatFigure(fileBytes / MIB), formatFigure(grownBytes / MIB)],
   ]);
   const head = ['what', 'entries', 'per second', 'per second of a core', 'file MiB', 'memory grown MiB'];
-  return `${machine}\n\n${renderTable(head, rows)}\n`;
+  return `${machine}\n\n${renderTable(head, rows)}\n\n${renderStateFigures(states)}\n`;
 }

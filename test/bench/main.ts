@@ -160,8 +160,8 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
   },
   {
     name: AUDIT.name,
-    run: async ({ json }) => {
-      const result = await benchAudit({ say });
+    run: async ({ entries, json }) => {
+      const result = await benchAudit({ entries, say });
       return json ? jsonText(result) : renderAuditBench(result);
     },
   },

@@ -14,6 +14,8 @@ export interface BenchOptions {
   readonly pushes: number;
   /** Of the scenario `ref-count`. */
   readonly refs: number;
+  /** Of the scenario `audit`; null: its own sizes. */
+  readonly entries: number | null;
   /** Path of a git bundle; null: a generated repository. */
   readonly bundle: string | null;
   readonly json: boolean;
@@ -30,6 +32,7 @@ const SECONDS_MAX = 600;
 const ROUNDS_MAX = 50;
 const PUSHES_MAX = 1_000_000;
 const REFS_MAX = 500_000;
+const ENTRIES_MAX = 10_000_000;
 
 export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
   return [
@@ -40,6 +43,7 @@ export function usageText(scenarios: readonly { readonly name: string; readonly 
     '  --rounds N                 rounds, in turn, of each side (default 3)',
     '  --pushes N                 pushes of the scenario growth (default 100,000)',
     '  --refs N                   refs of the scenario ref-count (default 200,000)',
+    '  --entries N                entries of the log of the scenario audit (default 10,000, then 100,000)',
     '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
     '  --side http-backend|strata measure one side alone',
     '  --self-check               http-backend against itself; ratios must be about 1',
@@ -72,6 +76,7 @@ export function readOptions(
     rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
     pushes: Math.ceil(numberOf('--pushes', values.pushes ?? '100000', PUSHES_MAX)),
     refs: Math.ceil(numberOf('--refs', values.refs ?? '200000', REFS_MAX)),
+    entries: values.entries === undefined ? null : Math.ceil(numberOf('--entries', values.entries, ENTRIES_MAX)),
     bundle: values.repository ?? (fromEnvironment === '' ? undefined : fromEnvironment) ?? null,
     json: values.json ?? false,
     sides,
@@ -91,6 +96,7 @@ function parse(args: readonly string[]) {
         rounds: { type: 'string' },
         pushes: { type: 'string' },
         refs: { type: 'string' },
+        entries: { type: 'string' },
         repository: { type: 'string' },
         side: { type: 'string' },
         json: { type: 'boolean' },

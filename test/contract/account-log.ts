@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
-import { entryHash } from '../../core/audit/entry.ts';
+import { entryHash, leafText } from '../../core/audit/entry.ts';
 import { consistencyRanges, inclusionRanges, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
 import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
@@ -107,8 +107,8 @@ export function accountLogContract(open: Open): void {
     assert.ok(part?.stream === stream && push?.type === 'RefsUpdated');
     assert.deepEqual(push.data['updates'], []);
     assert.deepEqual(
-      places.slice(-2).map(({ leaf }) => leaf),
-      [entryHash(digest, part), entryHash(digest, push)],
+      places.slice(-2).map(({ leaf, length }) => [leaf, length]),
+      [part, push].map((event) => [entryHash(digest, event), leafText(event).length]),
     );
   });
 

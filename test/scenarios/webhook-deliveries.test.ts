@@ -45,6 +45,12 @@ describe('Webhook deliveries', { concurrent: true }, () => {
 
   const post = (account: Account, target: string) => api(strata, account.token, 'POST', target);
 
+  /** Returns the changes of refs, newest first. */
+  async function activityOf({ username, token }: Account): Promise<readonly { readonly id: string }[]> {
+    const { body } = await api(strata, token, 'GET', `/v1/repos/${username}/engine/activity`);
+    return (body as { readonly activity: readonly { readonly id: string }[] }).activity;
+  }
+
   test('are signed over the raw body, and listed as the receiver got them', async (context) => {
     const { account, receiver, webhook, idOf, push, all } = await hooked(context, 'ada');
     const head = await idOf('HEAD');
@@ -74,6 +80,44 @@ describe('Webhook deliveries', { concurrent: true }, () => {
     const metrics = await (await fetch(`${strata.url}/metrics`)).text();
     assert.match(metrics, /strata_webhook_attempt_seconds_count\{outcome="succeeded"\} \d/);
     assert.match(metrics, /strata_webhook_deliveries_pending \d/);
+  });
+
+  test('fire for a restoration as for a push, and again when it is undone; none for a dry run', async (context) => {
+    const { account, receiver, work, idOf, push, all } = await hooked(context, 'hedy');
+    const first = await idOf('HEAD');
+    await push('main', 'main:topic');
+    const [pushed] = await activityOf(account);
+    const forced = await commitFile(work, 'other', 'x');
+    await push('main', ':topic', 'main:later');
+    const before = (await receiver.until(8)).length;
+    const restore = async (body: object) => {
+      const answer = await api(strata, account.token, 'POST', '/v1/repos/hedy/engine/restore', body);
+      assert.equal(answer.status, 200, answer.text);
+      return answer.body as { readonly event_id: string | null };
+    };
+    const moves = (from: number) =>
+      receiver.received.slice(from).map(({ payload: { type, ref, before: was, after } }) => [type, ref, was, after]);
+    await restore({ event_id: pushed?.id, dry_run: true });
+    const { event_id: restoration } = await restore({ event_id: pushed?.id });
+    await receiver.until(before + 4);
+    const [main, later, topic] = ['main', 'later', 'topic'].map((name) => `refs/heads/${name}`);
+    const restored = [
+      ['create', topic, ZERO, first],
+      ['delete', later, forced, ZERO],
+      ['push', main, forced, first],
+      ['push', topic, ZERO, first],
+    ];
+    assert.deepEqual(moves(before).toSorted(), restored);
+    await restore({ before_event_id: restoration });
+    await receiver.until(before + 8);
+    const undone = [
+      ['create', later, ZERO, forced],
+      ['delete', topic, first, ZERO],
+      ['push', later, ZERO, forced],
+      ['push', main, first, forced],
+    ];
+    assert.deepEqual(moves(before + 4).toSorted(), undone);
+    assert.equal((await all('SUCCESS')).length, before + 8, 'the dry run caused none');
   });
 
   test('report every kind of ref update in the order of the log: commits, forced pushes, tags, deletions, many refs', async (context) => {

@@ -7,15 +7,17 @@
  * entries, refs and text are handled in parts, so that neither memory nor a turn of the event loop grows with them.
  */
 import { refuse } from '../../kernel/decider.ts';
+import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
-import { canonicalJson } from '../../kernel/json.ts';
+import { canonicalJson, isJsonObject } from '../../kernel/json.ts';
 import {
   ACCOUNT_FOLD_REFS_MAX,
   ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
   ACCOUNT_SNAPSHOT_LENGTH_MAX,
   ACCOUNT_STATES_AT_ONCE_MAX,
+  ENTRIES_READ_LENGTH_MAX,
 } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import {
@@ -39,6 +41,7 @@ import type { Refs } from '../../repository/ref-runs.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { logAsOf } from './as-of.ts';
+import { entryBatches } from './entry-batches.ts';
 
 export interface AccountStatesContext {
   readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;
@@ -90,10 +93,19 @@ export interface AccountStates {
   keepSnapshots(signal: AbortSignal): Promise<void>;
 }
 
-/** A small page, because each event may be almost as large as an append may be. */
+/** The places that are read at once. Their events are read in batches of a bounded length. */
 const PAGE_ENTRIES_MAX = 200;
+const READ_AT_ONCE = { countMax: PAGE_ENTRIES_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
 
-export function createAccountStates(context: AccountStatesContext): AccountStates {
+/** Folds of a node that hold all updates of a wide push take turns: one has tens of MiB. */
+const WIDE_PUSHES_AT_ONCE = 1;
+
+interface FoldContext extends AccountStatesContext {
+  readonly wideInTurn: <Result>(work: () => Promise<Result>) => Promise<Result>;
+}
+
+export function createAccountStates(options: AccountStatesContext): AccountStates {
+  const context: FoldContext = { ...options, wideInTurn: createConcurrencyLimit(WIDE_PUSHES_AT_ONCE) };
   const slots = createFairSlots({ slots: ACCOUNT_STATES_AT_ONCE_MAX, slotsPerKey: 1 });
   // Only of accounts with a long log.
   const kept = new Map<AccountId, number>();
@@ -123,11 +135,7 @@ export function createAccountStates(context: AccountStatesContext): AccountState
 const PAGE_ACCOUNTS = 500;
 
 /** `kept`: how many entries of each account are known to have snapshots. */
-async function keepSnapshots(
-  context: AccountStatesContext,
-  kept: Map<AccountId, number>,
-  signal: AbortSignal,
-): Promise<void> {
+async function keepSnapshots(context: FoldContext, kept: Map<AccountId, number>, signal: AbortSignal): Promise<void> {
   const { snapshotEntries } = context.foldBounds ?? FOLD_BOUNDS;
   for (let after: AccountId | null = null; !signal.aborted; ) {
     const page = await context.readModels.accountLogs(after, PAGE_ACCOUNTS);
@@ -154,7 +162,7 @@ function snapshotsOf(account: AccountId): StreamName {
 }
 
 async function foldUpTo(
-  context: AccountStatesContext,
+  context: FoldContext,
   account: AccountId,
   size: number,
   signal: AbortSignal,
@@ -167,16 +175,15 @@ async function foldUpTo(
     if (places.length === 0) {
       throw new EventStoreError('log-diverged', `The log of ${account} ends before entry ${fold.sequence}`);
     }
-    await foldPage(context, fold, places);
+    for (const batch of entryBatches(places, READ_AT_ONCE)) {
+      signal.throwIfAborted();
+      await foldBatch(context, fold, batch);
+    }
   }
   return fold;
 }
 
-async function foldPage(
-  context: AccountStatesContext,
-  fold: AccountStateFold,
-  places: readonly EntryPlace[],
-): Promise<void> {
+async function foldBatch(context: FoldContext, fold: AccountStateFold, places: readonly EntryPlace[]): Promise<void> {
   const { snapshotEntries, refsMax } = context.foldBounds ?? FOLD_BOUNDS;
   const folded = places.filter(({ stream }) => isFolded(stream));
   const events = new Map<number, RecordedEvent>();
@@ -187,7 +194,7 @@ async function foldPage(
     const event = events.get(place.sequence);
     // Only its time is needed of an entry that the state shows nothing of, and log time is the same from that.
     if (event === undefined) passEntry(fold, { id: place.eventId, occurredAt: place.logTime });
-    else await foldEntry(fold, await context.complete(event), context.clock.nextTurn);
+    else await foldWhole(context, fold, event);
     if (fold.sequence % snapshotEntries === 0) {
       leaveOutManyRefs(fold, refsMax);
       await saveFold(context, fold);
@@ -195,6 +202,14 @@ async function foldPage(
   }
   leaveOutManyRefs(fold, refsMax);
   await context.clock.nextTurn();
+}
+
+async function foldWhole(context: FoldContext, fold: AccountStateFold, event: RecordedEvent): Promise<void> {
+  const { complete, clock, foldBounds, wideInTurn } = context;
+  const isWide = event.type === 'RefsUpdated' && isJsonObject(event.data['parts'] ?? null);
+  if (!isWide) return foldEntry(fold, event, clock.nextTurn);
+  await wideInTurn(async () => foldEntry(fold, await complete(event), clock.nextTurn));
+  leaveOutManyRefs(fold, foldBounds?.refsMax);
 }
 
 /** Returns the fold of the newest snapshot of at most `size` entries, or an empty one. */

@@ -2,18 +2,19 @@
  * Reads entries of an account's log with their openings, from their places in the read model.
  *
  * Must stay true: an entry's leaf is the read model's, never computed from the event that was just read: if the log was
- * changed afterwards, the two do not agree, and whoever checks the leaf sees it. At most `ENTRIES_READ_AT_ONCE_MAX`
- * events are in memory, and their records are asked for in one call.
+ * changed afterwards, the two do not agree, and whoever checks the leaf sees it. The events in memory are bounded in
+ * number and length, and their records are asked for in one call.
  */
 import { entryLine } from '../../audit/entry.ts';
 import { type OpenableReference, openableReferences } from '../../audit/openings.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
-import { ENTRIES_READ_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import { ENTRIES_READ_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import { type EventStore, readPlaces } from '../../ports/event-store.ts';
 import type { Vault, VaultDisclosure, VaultRef } from '../../ports/vault.ts';
+import { entryBatches } from './entry-batches.ts';
 
 export interface EntriesContext {
   readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;
@@ -21,14 +22,15 @@ export interface EntriesContext {
   readonly vault: Pick<Vault, 'discloseAll'>;
 }
 
+const READ_AT_ONCE = { countMax: ENTRIES_READ_AT_ONCE_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
+
 /** Yields the lines of entries (core/audit/entry.ts), in the order of the places. */
 export async function* entryLines(
   context: EntriesContext,
   account: AccountId,
   places: readonly EntryPlace[],
 ): AsyncGenerator<{ readonly place: EntryPlace; readonly line: JsonObject }> {
-  for (let at = 0; at < places.length; at += ENTRIES_READ_AT_ONCE_MAX) {
-    const batch = places.slice(at, at + ENTRIES_READ_AT_ONCE_MAX);
+  for (const batch of entryBatches(places, READ_AT_ONCE)) {
     const events = await readPlaces(context.events, batch);
     const held = events.map((event) => openableReferences(event));
     const opened = await context.vault.discloseAll(account, withoutDoubles(held.flat()));

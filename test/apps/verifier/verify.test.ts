@@ -3,16 +3,11 @@ import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { canonicalText, type JsonObject, parseJson } from '../../../apps/verifier/canonical.ts';
-import { base64Of, emptyRange, hashOfBase64, leafHash, rootOf, withLeaf } from '../../../apps/verifier/tree.ts';
+import { base64Of, emptyRange, hashOfBase64, rootOf, withLeaf } from '../../../apps/verifier/tree.ts';
 import { LINE_LENGTH_MAX, VerifyError, type VerifyOptions } from '../../../apps/verifier/verify.ts';
+import { changedBytes, type ExportLine, forged, otherValue } from '../../support/export-changes.ts';
 import { createExportedLog, type ExportedLog, kept, verifyText } from '../../support/exported-log.ts';
-import { createDice, type Dice } from '../../support/seeded.ts';
-
-interface Line {
-  entry: Record<string, unknown> & { data: Record<string, unknown>; stream: string; type: string; sequence: number };
-  leaf: string;
-  openings: Record<string, { nonce: string; value: string }>;
-}
+import { createDice } from '../../support/seeded.ts';
 
 let log: ExportedLog;
 /** A checkpoint of the log when it was shorter. */
@@ -32,7 +27,7 @@ afterAll(() => log.close());
 
 const withKeys = (): Partial<VerifyOptions> => ({ keys: log.keys });
 const join = (parts: readonly string[]): string => `${parts.join('\n')}\n`;
-const parsed = (index: number): Line => JSON.parse(lines[index] ?? '') as Line;
+const parsed = (index: number): ExportLine => JSON.parse(lines[index] ?? '') as ExportLine;
 const written = (line: object): string => canonicalText(line as JsonObject);
 const replaced = (index: number, ...by: readonly string[]): string => join(lines.toSpliced(index, 1, ...by));
 
@@ -52,12 +47,6 @@ async function refused(changed: string | Buffer, line: number, why: RegExp, opti
     assert.equal(error.line, line);
     return true;
   });
-}
-
-/** Writes the leaf that an entry has, as a forger would. */
-function forged(line: Line): Line {
-  const { sequence: _sequence, ...hashed } = line.entry;
-  return { ...line, leaf: base64Of(leafHash(canonicalText(hashed as JsonObject))) };
 }
 
 describe('an export as the service wrote it', () => {
@@ -185,7 +174,7 @@ describe('an export in which one thing was changed', () => {
     const first = forged({ ...rest, entry: { ...entry, request_id: 'forged' } });
     const own = lines.slice(0, -1).map((line, index) => (index === 2 ? written(first) : line));
     const range = own.reduce((grown, line) => {
-      return withLeaf(grown, hashOfBase64((JSON.parse(line) as Line).leaf) ?? '');
+      return withLeaf(grown, hashOfBase64((JSON.parse(line) as ExportLine).leaf) ?? '');
     }, emptyRange(0));
     const [origin, size] = kept(older).note.text.split('\n');
     assert.ok(origin !== undefined && size !== undefined);
@@ -251,46 +240,3 @@ describe('an export in which one thing was changed', () => {
     await refused(replaced(0, deep), 1, /nests deeper/);
   });
 });
-
-/** Changes one byte, or takes one out, puts one in, or puts white space at a place where JSON allows it. */
-function changedBytes(dice: Dice, line: Buffer): Buffer {
-  const at = dice.below(line.length);
-  const [before, after] = [line.subarray(0, at), line.subarray(at + 1)];
-  const byte = (): number => {
-    const value = dice.below(256);
-    return value === 10 ? 11 : value;
-  };
-  switch (dice.below(5)) {
-    case 0:
-      return Buffer.concat([before, Buffer.from([byte()]), after]);
-    case 1:
-      return Buffer.concat([before, after]);
-    case 2:
-      return Buffer.concat([before, Buffer.from([byte()]), line.subarray(at)]);
-    case 3:
-      return Buffer.concat([before, Buffer.from([(line[at] ?? 0) ^ (1 << dice.below(3))]), after].filter(isNoLineFeed));
-    default: {
-      const places = [...line.toString('latin1').matchAll(/[{},:[\]]/g)].map(({ index }) => index);
-      const place = dice.pick(places);
-      return Buffer.concat([line.subarray(0, place), Buffer.from(dice.pick([' ', '\t', '\r'])), line.subarray(place)]);
-    }
-  }
-}
-
-function isNoLineFeed(part: Buffer): boolean {
-  return part.length !== 1 || part[0] !== 10;
-}
-
-function otherValue(dice: Dice, value: unknown): unknown {
-  if (typeof value === 'number') return value + 1 + dice.below(3);
-  if (typeof value === 'string') return dice.chance(0.5) ? `${value}x` : value.slice(0, -1);
-  if (value === null) return 'x';
-  if (Array.isArray(value)) return value.length === 0 ? ['x'] : value.slice(1);
-  const members = { ...(value as Record<string, unknown>) };
-  const names = Object.keys(members);
-  if (names.length === 0) return { added: true };
-  const name = dice.pick(names);
-  if (dice.chance(0.3)) delete members[name];
-  else members[name] = otherValue(dice, members[name]);
-  return members;
-}

@@ -1,6 +1,6 @@
 /** Accounts' logs in memory: each read numbers and hashes the whole log anew, by the definition of RFC 6962. */
-import { entryHash } from '../../../core/audit/entry.ts';
-import { nodeHash } from '../../../core/audit/tree.ts';
+import { leafText } from '../../../core/audit/entry.ts';
+import { leafHash, nodeHash } from '../../../core/audit/tree.ts';
 import { LOG_START, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
 import { type AccountId, later, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryFilter, EntryPlace, Hash } from '../../../core/ports/account-log.ts';
@@ -30,8 +30,12 @@ export function createMemoryAccountLog({
       if (!isEntryOf(account, event)) continue;
       logTime = later(event.occurredAt, logTime);
       const { id: eventId, stream, revision, position } = event;
-      const leaf = entryHash(digest, event);
-      entries.push({ sequence: entries.length, eventId, stream, revision, position, logTime, leaf, event });
+      const text = leafText(event);
+      const place = { eventId, stream, revision, position, logTime };
+      entries.push({
+        ...{ sequence: entries.length, ...place, leaf: leafHash(digest, text) },
+        ...{ length: text.length, event },
+      });
     }
     return entries;
   }

@@ -6,8 +6,8 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { createPostgresEventStore } from '../../../../adapters/postgres/event-store.ts';
 import { createPool } from '../../../../adapters/postgres/pool.ts';
 import { createPostgresSnapshots } from '../../../../adapters/postgres/snapshots.ts';
-import { type LogPosition, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
-import { plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
+import type { LogPosition, RecordedEvent } from '../../../../core/kernel/envelope.ts';
+import type { Timestamp } from '../../../../core/kernel/ids.ts';
 import { createAccountStates } from '../../../../core/use-cases/auditing/account-states.ts';
 import { createModels } from '../../../../projections/models.ts';
 import { createReadModels } from '../../../../projections/read-models.ts';
@@ -15,12 +15,10 @@ import { cleanUp } from '../../../support/cleanup.ts';
 import { keepLog } from '../../../support/log.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 import { testDatabase } from '../../../support/postgres.ts';
-import { Appender, layer, startRunner } from '../../../support/read-models.ts';
-import { branch, moved, oid } from '../../../support/repository-history.ts';
+import { appendLongAccount } from '../../../support/long-account.ts';
+import { Appender, startRunner } from '../../../support/read-models.ts';
 
 const ENTRIES = 100_000;
-const REPOSITORIES = 100;
-const PUSHES_OF_APPEND = 50;
 /** Of this process, whatever else the machine does. */
 const COLD_CPU_MS_MAX = 2_000;
 /** What is read behind the nearest snapshot: they are thinned out with their age. */
@@ -35,23 +33,7 @@ test('of 100,000 entries is folded at any time within two seconds, once there ar
   const database = createPool({ connectionString, log, connectionsMax: 20 });
   cleanUp(context, () => database.end());
   const append = new Appender(events);
-  const account = await append.account('ada');
-  const ids = [];
-  for (let n = 0; n < REPOSITORIES; n += 1) ids.push(await append.repository(account, `project-${n}`));
-  const start = append.now;
-  for (let entries = 1 + REPOSITORIES, turn = 0; entries < ENTRIES; entries += PUSHES_OF_APPEND, turn += 1) {
-    append.now = plusMs(start, entries * 10_000);
-    const id = ids[turn % REPOSITORIES];
-    const pushes = Array.from({ length: PUSHES_OF_APPEND }, (_, n) => ({
-      type: 'RefsUpdated',
-      data: {
-        ...{ push_id: `${turn}-${n}`, parts: null, push_options: [], refused: 0, restored: null },
-        updates: [moved(branch(`b${(turn + n) % 40}`), null, oid(`${(turn % 9) + 1}${n}`))],
-        ...{ layer: layer(10), received_bytes: 100 },
-      },
-    }));
-    await append.together(streamName('repository', String(id)), account, pushes);
-  }
+  const { account, momentAt } = await appendLongAccount(append, ENTRIES);
   const objects = createMemoryObjects().database;
   const complete = async (event: RecordedEvent) => event;
   const models = createModels({ digest, workflows: [], events, complete, objects });
@@ -102,7 +84,7 @@ test('of 100,000 entries is folded at any time within two seconds, once there ar
   const [first, withoutSnapshotsMs] = await textAt(null);
   const durations: number[] = [];
   for (const part of [0.02, 0.19, 0.37, 0.5, 0.81, 0.97]) {
-    const [, ms] = await textAt(plusMs(start, Math.floor(part * ENTRIES) * 10_000));
+    const [, ms] = await textAt(momentAt(part));
     durations.push(ms);
     assert.ok(entriesRead <= COLD_ENTRIES_MAX, `${entriesRead} entries at ${part}`);
   }

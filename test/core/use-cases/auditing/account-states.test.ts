@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
+import { leafText } from '../../../../core/audit/entry.ts';
 import { type LogPosition, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
-import { ACCOUNT_STATES_AT_ONCE_MAX } from '../../../../core/kernel/limits.ts';
+import { ACCOUNT_STATES_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { type AccountStates, createAccountStates } from '../../../../core/use-cases/auditing/account-states.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
@@ -125,6 +126,43 @@ describe('The state of an account from the log', () => {
     await snapshots.save({ ...known, state: { account: null } });
     assert.equal(await shown(states, account, null, append.last), right);
     assert.equal(faults.length, 1);
+  });
+
+  // The attack: an account has the largest entries that fit, and asks for its state with all the requests it may.
+  test('reads so many entries at once as have the bound of length together, and not one more', async () => {
+    const { append, states, log } = await openStates();
+    const account = await append.account('ada');
+    const id = await append.repository(account, 'large');
+    const stream = streamName('repository', id);
+    let [entries, most, reads] = [0, 0, 0];
+    const { readStream } = log;
+    const counted = async (...wanted: Parameters<typeof readStream>) => {
+      const events = await readStream(...wanted);
+      [reads, entries] = [reads + 1, entries + events.length];
+      const length = events.reduce((sum, event) => sum + leafText(event).length, 0);
+      most = Math.max(most, length);
+      return events;
+    };
+    Object.assign(log, { readStream: counted });
+    const push = (push_options: readonly string[]) => append.push(account, id, { push_options });
+    await push(['']);
+    const [first] = await readStream(stream, { direction: 'forwards', limit: 1 });
+    assert.ok(first !== undefined);
+    const rest = leafText(first).length;
+    // Four of them have the bound exactly, in the one stream; the account's own two entries are read beside them.
+    const own = await readStream(streamName('account', account), { direction: 'forwards', limit: 9 });
+    const others = own.reduce((sum, event) => sum + leafText(event).length, rest);
+    for (let n = 0; n < 3; n += 1) {
+      const length = n < 2 ? 700_000 : ENTRIES_READ_LENGTH_MAX - others - 2 * 700_000;
+      await push(['x'.repeat(length - rest)]);
+    }
+    await shown(states, account, null, append.last);
+    assert.deepEqual([reads, entries], [2, 6], 'each stream in one read');
+    assert.equal(most, ENTRIES_READ_LENGTH_MAX - own.reduce((sum, event) => sum + leafText(event).length, 0));
+    await push(['x']);
+    [entries, most, reads] = [0, 0, 0];
+    await shown(states, account, null, append.last);
+    assert.deepEqual([reads, entries], [3, 7], 'the last in a read of its own');
   });
 
   test('holds wide pushes, and the refs of repositories that have more than the fold keeps', async () => {
