@@ -1,5 +1,6 @@
 /**
- * Named places where a test may kill the process: between the steps of a push, of a compaction, of the writing of a manifest, of an export or import of the log, of a
+ * Named places where a test may kill the process: between the steps of a push, of a compaction, of the writing of a
+ * manifest, of a sweep of the retention, of an erasure, of an export or import of the log, of a
  * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
  * token, and between two appends of one command.
  *
@@ -16,6 +17,9 @@ export const FAILPOINTS = [
   'refs-restored',
   'repository-listed-again',
   'purge-appended',
+  'expiry-appended',
+  'expired-layer-removed',
+  'stream-pruned',
   'compaction-layer-stored',
   'compaction-appended',
   'dropping-layers-stored',
@@ -38,6 +42,8 @@ export const FAILPOINTS = [
   'log-import-appended',
   'log-import-verified',
   'account-erased',
+  'erasure-key-destroyed',
+  'erasure-layer-removed',
   'webhook-payload-stored',
   'webhook-delivery-requested',
   'webhook-attempt-claimed',

@@ -30,9 +30,9 @@ function withOffset(at: Timestamp, offset: string, minutes: number): string {
 /** Fails unless a clone as of the moment has the refs, the HEAD and exactly the objects of the state. */
 export async function assertCloneIs(
   ending: Ending,
-  history: PastHistory,
+  history: Pick<PastHistory, 'url' | 'mirror' | 'keptSince'>,
   moment: string,
-  { listed, from }: PastState,
+  { listed, from }: Pick<PastState, 'listed' | 'from'>,
 ): Promise<'equal' | 'expired'> {
   const url = history.url(moment);
   const shown = await tryGit(history.mirror, ['ls-remote', '--symref', url]);

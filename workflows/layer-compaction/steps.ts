@@ -1,15 +1,26 @@
 /**
- * The step of a compaction: it drops what is due to be dropped, and merges the small layers.
+ * The step of a compaction: it drops what is due to be dropped, and merges the small layers. What a closed account has
+ * waits until the account is reopened or erased.
  *
  * Must stay true: a process makes few compactions at once, whatever the engine starts, and no account has all of them. A
  * bucket of a user that is dead or slow holds up the compactions of no other place.
  */
+import { accounts } from '../../core/account/evolve.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { plusMs, type RepositoryId, type StorageBucketId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
+import {
+  type AccountId,
+  later,
+  plusMs,
+  type RepositoryId,
+  type StorageBucketId,
+  type Timestamp,
+  uuid,
+} from '../../core/kernel/ids.ts';
 import {
   BUCKET_COMPACTIONS_AT_ONCE_MAX,
   COMPACTION_IDLE_MS,
   COMPACTIONS_AT_ONCE_MAX,
+  DROPPING_RETRY_MS,
 } from '../../core/kernel/limits.ts';
 import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
@@ -62,6 +73,18 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
       // A push that came after the last look may have asked for nothing, because another had asked a moment before.
       if (hasChanged) await context.compactions.want(wanted, plusMs(context.clock.now(), COMPACTION_IDLE_MS));
       if (againAt !== null) await context.compactions.want(wanted, againAt);
+      const closedUntil = await endOfClosing(context, wanted.account);
+      if (closedUntil !== null) await context.compactions.want(wanted, closedUntil);
     },
   };
+}
+
+/** When the closing of an account has come to its end in either way; null if the account is not closed. */
+async function endOfClosing(
+  { entities, clock }: Pick<CompactionStepsContext, 'entities' | 'clock'>,
+  account: AccountId,
+): Promise<Timestamp | null> {
+  const { state } = await entities.get(accounts, account);
+  // Nobody asks again for what a closed account has: the events that would are passed.
+  return state.status === 'closed' ? later(state.eraseAt, plusMs(clock.now(), DROPPING_RETRY_MS)) : null;
 }

@@ -86,6 +86,7 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   const former = state.formerEmail?.claim ?? null;
   if (former !== null) await settleClaim(context, cause, emailClaims, former, account, 'Release');
   await context.vault.eraseAccount(account);
+  await context.failpoint('erasure-key-destroyed');
   await recordErasure(context.platformStore, account);
   await context.deliveries.forgetAccount(account);
   await context.refusedExchanges.remove(account, null);
@@ -110,6 +111,7 @@ async function removeLayers(context: ErasureContext, cause: Cause, account: Acco
     // Unlike the layers of a purge they leave at once; what was stored and not committed, and manifests, too.
     for await (const { key } of context.platformStore.list(`repositories/${id}/`)) {
       await context.platformStore.delete(key);
+      await context.failpoint('erasure-layer-removed');
     }
   }
 }

@@ -2,7 +2,8 @@
  * The policy that asks for a compaction of each repository that holds what no ref has reached within the retention.
  *
  * Must stay true: `uncleanSince` of a repository is the time of one of its events, and each of these events is passed
- * when the retention has passed since. So the log is all that the policy must remember, and a repository that nobody
+ * when the retention has passed since. One that is passed while the repository is deleted asks for nothing, so its
+ * undeletion is looked at as well. So the log is all that the policy must remember, and a repository that nobody
  * touches any more is asked for too. Any number of nodes may run it.
  */
 import { readEvent } from '../../kernel/decider.ts';
@@ -37,7 +38,8 @@ export async function askForDrops(context: DropRequestsContext, signal: { readon
 async function pass(context: DropRequestsContext, recorded: RecordedEvent): Promise<boolean> {
   if (categoryOf(recorded.stream) !== repositories.category || !mayLeave(recorded)) return true;
   const now = context.clock.now();
-  if (now < plusMs(recorded.occurredAt, context.retentionMs)) return false;
+  const isUndeletion = recorded.type === 'RepositoryReopened';
+  if (!isUndeletion && now < plusMs(recorded.occurredAt, context.retentionMs)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   const { state } = await context.entities.get(repositories, repository);
   if (state.status === 'open' && isDroppingDue(state, now, context.retentionMs) && recorded.accountId !== null) {
@@ -46,9 +48,13 @@ async function pass(context: DropRequestsContext, recorded: RecordedEvent): Prom
   return true;
 }
 
-/** Whether the event may have set `uncleanSince`. The updates of a wide push are in other streams. */
+/**
+ * Whether the event may have set `uncleanSince`, or stands behind one that was passed in vain. The updates of a wide push
+ * are in other streams.
+ */
 function mayLeave(recorded: RecordedEvent): boolean {
   const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+  if (event.type === 'RepositoryReopened') return true;
   if (event.type === 'LayersCompacted') return dropsObjects(event) && !event.data.clean;
   return event.type === 'RefsUpdated' && (event.data.parts !== null || leavesObjects(event.data));
 }

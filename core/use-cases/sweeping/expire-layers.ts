@@ -9,6 +9,7 @@ import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
@@ -26,6 +27,7 @@ export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks
   readonly past: Pick<PastEntities, 'accountAt'>;
   readonly retentionMs: number;
   readonly log: Log;
+  readonly failpoint: Failpoint;
   /** Called before layers are removed that a compaction at this revision replaced: no manifest may name them then. */
   readonly beforeRemoval: (
     store: LayerStore,
@@ -57,6 +59,7 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   await execute(context, repositories, repository, about, (state) =>
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),
   );
+  await context.failpoint('expiry-appended');
   const { revision } = recorded;
   await removeLayers(context, await placeAt(context, recorded, repository), { repository, revision, layers });
   return true;
@@ -84,14 +87,22 @@ interface LeavingLayers {
 
 /** A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. */
 export async function removeLayers(
-  { layers: stores, log, beforeRemoval }: Pick<LayerExpiryContext, 'layers' | 'log' | 'beforeRemoval'>,
+  {
+    layers: stores,
+    log,
+    failpoint,
+    beforeRemoval,
+  }: Pick<LayerExpiryContext, 'layers' | 'log' | 'failpoint' | 'beforeRemoval'>,
   place: LayerPlace,
   { repository, revision, layers }: LeavingLayers,
 ): Promise<void> {
   const store = stores.of(place, 'maintenance');
   try {
     await beforeRemoval(store, { account: place.account, repository, revision });
-    for (const { id } of layers) await store.delete(layerKeyOf(repository, uuid<LayerId>(id)));
+    for (const { id } of layers) {
+      await store.delete(layerKeyOf(repository, uuid<LayerId>(id)));
+      await failpoint('expired-layer-removed');
+    }
   } catch (error) {
     if (place.storageBucketId === null || !(error instanceof LayerStoreError)) throw error;
     const { storageBucketId: bucket } = place;

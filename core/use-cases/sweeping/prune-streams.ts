@@ -10,6 +10,7 @@ import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LogPruning } from '../../ports/log-pruning.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import { signIns } from '../../sign-in/evolve.ts';
@@ -19,6 +20,7 @@ export interface PruningContext extends PassingContext {
   readonly clock: Pick<Clock, 'now'>;
   readonly pruning: LogPruning;
   readonly retentionMs: number;
+  readonly failpoint: Failpoint;
   /** Called for each stream that was removed. */
   readonly onPruned: () => void;
 }
@@ -53,6 +55,7 @@ async function pass(context: PruningContext, recorded: RecordedEvent): Promise<b
   if (ends === undefined || (ends !== null && !ends.includes(recorded.type))) return true;
   if ((await lastRevision(context, recorded)) !== revision) return true;
   if (await context.pruning.prune({ stream, lastRevision: revision }, before)) {
+    await context.failpoint('stream-pruned');
     context.onPruned();
     return true;
   }

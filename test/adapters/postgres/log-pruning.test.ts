@@ -32,6 +32,7 @@ async function openLog(context: TestContext) {
   let pruned = 0;
   const sweeping = {
     ...{ events: store, marks: createPostgresPolicyMarks(pool), clock, pruning, retentionMs: RETENTION_MS },
+    failpoint: async () => undefined,
     onPruned: () => {
       pruned += 1;
     },

@@ -2,9 +2,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
+import type { AccountCommand } from '../../../core/account/commands.ts';
+import { decideAccount } from '../../../core/account/decide.ts';
+import { accounts } from '../../../core/account/evolve.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import {
+  ACCOUNT_CLOSED_SPAN_MS,
   COMPACTION_IDLE_MS,
   DROPPING_RETRY_MS,
   DROPPING_WAIT_MS,
@@ -12,11 +16,14 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
+import { execute } from '../../../core/runtime/execute.ts';
 import type { DropsContext } from '../../../workflows/layer-compaction/drops.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
+import { accepted } from '../../support/accounts.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
 import { keepLog } from '../../support/log.ts';
+import { CAUSE } from '../../support/node.ts';
 
 const NEVER = new AbortController().signal;
 const RETENTION_MS = 30 * 24 * 60 * 60_000;
@@ -80,6 +87,26 @@ describe('The step of a compaction', () => {
     await run();
     assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS)], 'pushes came meanwhile that asked for nothing');
     assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, true, [7]]);
+  });
+
+  test('leaves what a closed account has until it is reopened or erased', async (context) => {
+    const { run, reading, clock, rows, done } = await fixture(context);
+    const { node, account } = reading;
+    clock.advance(RETENTION_MS);
+    const eraseAt = plusMs(clock.now(), ACCOUNT_CLOSED_SPAN_MS);
+    const decide = async (command: AccountCommand): Promise<void> => {
+      const about = { account, cause: CAUSE };
+      accepted(await execute(node, accounts, account, about, (state) => decideAccount(state, command)));
+    };
+    await decide({ type: 'CloseAccount', eraseAt });
+    await run();
+    assert.deepEqual([rows, done], [[eraseAt], [7]]);
+    clock.advance(ACCOUNT_CLOSED_SPAN_MS);
+    await run();
+    assert.deepEqual(rows.slice(1), [plusMs(clock.now(), DROPPING_RETRY_MS)], 'it may be erased late');
+    await decide({ type: 'EraseAccount' });
+    await run();
+    assert.equal(rows.length, 2);
   });
 
   test('tries again after hours, when the objects cannot be read, and merges meanwhile', async (context) => {

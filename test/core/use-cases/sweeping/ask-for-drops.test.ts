@@ -3,9 +3,13 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
+import { decideRepository } from '../../../../core/repository/decide.ts';
+import { repositories } from '../../../../core/repository/evolve.ts';
+import { execute } from '../../../../core/runtime/execute.ts';
 import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { askForDrops } from '../../../../core/use-cases/sweeping/ask-for-drops.ts';
+import { accepted } from '../../../support/accounts.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { CAUSE } from '../../../support/node.ts';
@@ -95,6 +99,24 @@ describe('A dropping compaction is asked for', () => {
     const { node, account } = reading;
     await deleteRepository(node, { account, cause: CAUSE }, (await reading.current()).id);
     clock.advance(RETENTION_MS);
+    assert.equal(await ask(), 0);
+  });
+
+  test('when it comes back, for what passed the retention while it was deleted', async (context) => {
+    const { reading, clock, force, ask } = await fixture(context);
+    await force();
+    await force();
+    const { node, account } = reading;
+    const { id } = await reading.current();
+    clock.advance(RETENTION_MS - 5);
+    await deleteRepository(node, { account, cause: CAUSE }, id);
+    clock.advance(5);
+    assert.equal(await ask(), 0);
+    const origin = { account, cause: CAUSE };
+    accepted(
+      await execute(node, repositories, id, origin, (state) => decideRepository(state, { type: 'ReopenRepository' })),
+    );
+    assert.equal(await ask(), 1);
     assert.equal(await ask(), 0);
   });
 });
