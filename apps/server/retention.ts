@@ -65,7 +65,6 @@ export function composeRetention({
     expireLayers: (signal) => expireLayers(removal, signal),
     removePurged: (signal) => removePurged(removal, signal),
     prune: async (signal) => {
-      if (pruning === null) return;
       // Nothing is removed that the daily sums do not hold.
       await recordUsage(retention, signal);
       await pruneStreams({ ...retention, pruning, onPruned }, signal);

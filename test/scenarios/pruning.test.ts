@@ -18,7 +18,7 @@ const BEYOND_MS = ((RETENTION_DAYS_DEFAULT + 1) * 24 + 1) * 60 * 60_000;
 
 test('deliveries and reads leave the log after the retention, with their rows, and a rebuild finds no difference', async (context) => {
   const receivers = await webhookReceivers(context);
-  const shared = await sharedParts(context, 'postgres');
+  const shared = await sharedParts(context);
   let strata = await startNode(context, shared, receivers.env);
   const ada = await createAccount(strata, 'ada');
   const receiver = await receivers.start();
