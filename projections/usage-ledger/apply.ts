@@ -76,10 +76,8 @@ class Changes {
     const ids = { repository_id: repositoryId, token_id: tokenId };
     const use = { reads, writes, address_ref: addressRef };
     const own = row.minute === null ? NO_MINUTE : minuteOf(row.minute, position);
-    this.#entries.push({
-      ...{ account_id, at, event_id: eventId, index, member, delta },
-      ...{ ...ids, ...use, ...own, is_day_sum: row.isDaySum },
-    });
+    const columns = { account_id, at, event_id: eventId, index, member, delta, ...ids, ...use, ...own };
+    this.#entries.push({ ...columns, is_day_sum: row.isDaySum });
     // The sums of a month hold the days of reads; their minutes only count until a day has them.
     if (row.minute !== null) return;
     const month = monthOf(at);

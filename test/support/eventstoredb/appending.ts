@@ -204,7 +204,8 @@ export function tombstone(
       const details = { 'stream-name': stream, 'expected-version': String(expected), ...actual };
       return answer(refusal('wrong-expected-version', details));
     }
-    default:
+    case 'stream-deleted':
+    case 'too-large':
       return answer(refusal(result.outcome, { 'stream-name': stream }));
   }
 }
