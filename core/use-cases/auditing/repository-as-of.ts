@@ -8,13 +8,12 @@
 import type { Moment } from '../../audit/moment.ts';
 import { type LogPosition, streamName } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
-import type { EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
+import type { AccountId, EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
 import {
   PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
   PAST_REPOSITORIES_READ_AT_ONCE_MAX,
   PAST_REPOSITORIES_SIZE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
@@ -24,6 +23,8 @@ import type { FoundRepository } from '../accounts/repositories.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { logAsOf, type LogAsOfContext, repositoryAt } from './as-of.ts';
+import { absenceAt, type AbsenceDenial, type DeletedAsOfContext } from './deleted-as-of.ts';
+import type { DeletedRepositoriesContext } from './deleted-repositories.ts';
 import { expiredTip, type ExpiredTipContext } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
 
@@ -46,11 +47,23 @@ export interface PastRepositories {
     moment: Moment,
     options: { readonly seen: LogPosition; readonly signal: AbortSignal },
   ): Promise<FoundRepository | Denied>;
+  /** Says why the account's repository of a name that it has no more cannot be shown; null if it had none. */
+  absence(
+    wanted: { readonly account: AccountId; readonly name: string },
+    moment: Moment,
+    options: { readonly seen: LogPosition; readonly signal: AbortSignal },
+  ): Promise<AbsenceDenial | null>;
 }
 
-export interface PastRepositoriesContext extends LogAsOfContext, ObjectsContext, ExpiredTipContext {
-  readonly readModels: LogAsOfContext['readModels'] & Pick<AccountLogReader, 'entryPlaceOf'>;
+export interface PastRepositoriesContext
+  extends LogAsOfContext,
+    ObjectsContext,
+    ExpiredTipContext,
+    DeletedRepositoriesContext {
+  readonly readModels: DeletedAsOfContext['readModels'];
   readonly past: PastEntities;
+  readonly events: DeletedAsOfContext['events'];
+  readonly clock: DeletedAsOfContext['clock'];
 }
 
 interface KeptPast {
@@ -99,6 +112,14 @@ export function createPastRepositories(context: PastRepositoriesContext): PastRe
       }
       const denied = past.checked?.denied ?? null;
       return denied === null ? { ...withRefsOf(repository, past), asOf: moment } : { denied };
+    },
+    async absence(wanted, moment, { seen, signal }) {
+      const release = await slots.acquire(wanted.account, signal);
+      try {
+        return await absenceAt(context, wanted, moment, seen);
+      } finally {
+        release();
+      }
     },
   };
 }
