@@ -18,7 +18,8 @@ import { createMemoryPolicyMarks } from '../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { createTestClock } from '../support/test-clock.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
 const RETENTION_MS = 30 * DAY_MS;
 const DELIVERED = ['WebhookDeliveryRequested', 'WebhookDeliveryAttempted', 'WebhookDeliverySucceeded'];
 const NEVER = { aborted: false };
@@ -206,9 +207,9 @@ function sweepContract(open: OpenLog): void {
     const second = day('a');
     await read(second);
     const streams = [...first, second];
-    clock.advance(RETENTION_MS - DAY_MS);
+    clock.advance(RETENTION_MS - DAY_MS + HOUR_MS);
     assert.equal(await prune(), 0, 'the ledger still shows this day by the minute');
-    clock.advance(DAY_MS);
+    clock.advance(DAY_MS - HOUR_MS);
     assert.equal(await prune(), 2);
     assert.deepEqual(await lengths(streams), [0, 0, 1]);
     const { sums } = await usageOf(store, account);
