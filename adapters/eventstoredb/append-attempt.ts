@@ -7,7 +7,7 @@
  * - each attempt reads the guards first, and sends nothing later than `GUARD_AGE_MS_MAX` after it began to read them
  *   (docs/architecture.md, Guards): when a guard's stream moves, only an append that is already sent may still land.
  */
-import { MaxAppendSizeExceededError, WrongExpectedVersionError } from '@eventstore/db-client';
+import { MaxAppendSizeExceededError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
 import { AbortError } from 'p-retry';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../core/kernel/json.ts';
@@ -95,6 +95,9 @@ export class AppendAttempts {
       return { outcome: 'appended', revision: Number(nextExpectedRevision), position: reached };
     } catch (error) {
       if (error instanceof WrongExpectedVersionError) return conflictOf(append, error);
+      // It was pruned. A stream cannot begin a second time, so that is no conflict for who expects none.
+      if (error instanceof StreamDeletedError && expected !== 'none')
+        return { outcome: 'conflict', stream, actual: 'none' };
       if (error instanceof MaxAppendSizeExceededError) {
         throw new AbortError(tooLarge('This EventStoreDB takes smaller appends only', error));
       }

@@ -70,9 +70,9 @@ function metadataOf(event: NewEvent, { index, count }: PlaceInAppend): JsonObjec
   };
 }
 
-/** Whether the server itself writes this stream: its events are in the log too, and have positions. */
-export function isSystemStream(stream: string): boolean {
-  return stream.startsWith('$');
+/** Whether the server itself wrote the event, such as a tombstone: it is in the log too, and has a position. */
+export function isSystemEvent({ streamId, type }: Pick<ReceivedEvent, 'streamId' | 'type'>): boolean {
+  return streamId.startsWith('$') || type.startsWith('$');
 }
 
 /**

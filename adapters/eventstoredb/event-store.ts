@@ -9,9 +9,11 @@
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import { type EventStore, EventStoreError, type Subscription } from '../../core/ports/event-store.ts';
+import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { Appender } from './appending.ts';
 import { parseEventStoreDbAddress } from './connection.ts';
+import { createEventStoreDbLogPruning } from './log-pruning.ts';
 import { LogReader } from './log-reader.ts';
 import { retryRepeatable } from './retry.ts';
 import { createSessions, type Session } from './sessions.ts';
@@ -48,6 +50,7 @@ export interface EventStoreDbOptions {
 }
 
 export interface EventStoreDbEventStore extends EventStore {
+  readonly pruning: LogPruning;
   /** Ends all subscriptions, waits for the result of every pending append, then gives up the client. Idempotent. */
   close(): Promise<void>;
 }
@@ -63,7 +66,11 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   const connection = parseEventStoreDbAddress(options.address, options.folder);
   if (isOpen) throw new TypeError('This process has an EventStoreDB log open: its client can exist only once');
   isOpen = true;
-  const { log, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
+  const {
+    log,
+    readRetrySpanMs = READ_RETRY_SPAN_MS,
+    appendAttemptSpanMs: attemptSpanMs = APPEND_ATTEMPT_SPAN_MS,
+  } = options;
   const sessions = createSessions({ connection, log, connectSpanMs: options.connectSpanMs ?? CONNECT_SPAN_MS });
   const reader = new LogReader({ sessions, log, silenceMs: options.readSilenceMs ?? READ_SILENCE_MS });
   let known = LOG_START;
@@ -74,7 +81,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     sessions,
     reader,
     notePosition,
-    attemptSpanMs: options.appendAttemptSpanMs ?? APPEND_ATTEMPT_SPAN_MS,
+    attemptSpanMs,
     retrySpanMs: options.appendRetrySpanMs ?? APPEND_RETRY_SPAN_MS,
     knownPosition: () => known,
     nowMs: options.nowMs ?? (() => performance.now()),
@@ -106,6 +113,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     readStream: (stream, range) => read((session) => reader.readStream(session, stream, range)),
     readAll: (after, limit) => read((session) => reader.readAll(session, after, limit)),
     head,
+    pruning: createEventStoreDbLogPruning({ sessions, reader, attemptSpanMs, retrySpanMs: readRetrySpanMs }),
     subscribe: (subscribeOptions) => {
       if (closed !== null) throw new EventStoreError('log-unavailable', 'The event log was closed');
       const subscription = startSubscription({ sessions, reader, tail, log, notePosition }, subscribeOptions);

@@ -10,7 +10,7 @@ import { continuesAppend, missingOfAppend } from '../../core/kernel/whole-append
 import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { recordPlaceOf } from '../../core/runtime/read-mark.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { isSystemStream, positionOf, type ReceivedEvent, toRecorded } from './event-form.ts';
+import { isSystemEvent, positionOf, type ReceivedEvent, toRecorded } from './event-form.ts';
 
 /** A subscriber gets at most this many entries at once, and the rest of the last append beside them. */
 export const BATCH_EVENTS_MAX = 1_000;
@@ -67,7 +67,7 @@ export function createAppendAssembler(): AppendAssembler {
 /** Logs a warning for an event that another program wrote: only Strata should write to this log. */
 export function toLogEntry(received: ReceivedEvent, log: Log): LogEntry {
   const position = positionOf(received);
-  if (isSystemStream(received.streamId)) return { position, event: null, sizeBytes: 0 };
+  if (isSystemEvent(received)) return { position, event: null, sizeBytes: 0 };
   const event = toRecorded(received);
   if (event !== null) return { position, event, sizeBytes: JSON.stringify(event.data).length };
   const { streamId: stream, revision } = received;

@@ -2,7 +2,8 @@
  * Reads of EventStoreDB.
  *
  * Must stay true: every read requires the leader, whose answers are as new as the log (except for the moment in which
- * a deposed leader has not stepped down yet); a read whose server falls silent fails after `silenceMs`.
+ * a deposed leader has not stepped down yet); a read whose server falls silent fails after `silenceMs`; no read returns
+ * an event of a stream that was pruned.
  */
 import {
   BACKWARDS,
@@ -11,6 +12,7 @@ import {
   type AllStreamResolvedEvent,
   type ResolvedEvent,
   START,
+  StreamDeletedError,
   StreamNotFoundError,
   type StreamingRead,
 } from '@eventstore/db-client';
@@ -18,6 +20,7 @@ import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from
 import { missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import { EventStoreError, type ExpectedRevision, type ReadStreamOptions } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { createHideDeleted } from './deleted-streams.ts';
 import { positionOf, type ReceivedEvent, toEsdbPosition, toRecorded } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
 import { BATCH_EVENTS_MAX, createAppendAssembler, areOfOneAppend, type LogEntry, toLogEntry } from './log-entries.ts';
@@ -49,6 +52,7 @@ export class LogReader {
   readonly #sessions: Sessions;
   readonly #log: Log;
   readonly #silenceMs: number;
+  readonly #hideDeleted = createHideDeleted();
 
   constructor({ sessions, log, silenceMs }: LogReaderOptions) {
     this.#sessions = sessions;
@@ -84,11 +88,12 @@ export class LogReader {
       // One more, for the event at the position itself, which is skipped below.
       const wanted = Math.min(missing, PAGE_EVENTS) + 1;
       const events = await this.#collect(session, openPage(position, wanted));
-      for (const event of events) {
-        const at = positionOf(event);
-        if (at <= position) continue;
-        position = at;
-        const next = toLogEntry(event, this.#log);
+      const before = position;
+      const received = events
+        .filter((event) => positionOf(event) > before)
+        .map((event) => toLogEntry(event, this.#log));
+      for (const next of await this.#withoutDeleted(session, received)) {
+        ({ position } = next);
         // An event that does not continue the append ends it.
         if (found.length >= limit && !areOfOneAppend(found.at(-1), next.event)) return found;
         if (next.event !== null) found.push(next.event);
@@ -120,7 +125,9 @@ export class LogReader {
       const finished = await this.#forEachEvent(session, openPage(from, BATCH_EVENTS_MAX + 1), wantsMore, signal);
       const reachedEnd = finished && seen <= BATCH_EVENTS_MAX;
       // The next window reads an unfinished append again, unless this window would be empty: then this one reads on.
-      if (entries.length > 0 || reachedEnd) return { entries, reachedEnd };
+      if (entries.length > 0 || reachedEnd) {
+        return { entries: await this.#withoutDeleted(session, entries), reachedEnd };
+      }
     }
   }
 
@@ -129,6 +136,23 @@ export class LogReader {
     const options = { direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true } as const;
     const [last] = await this.#collect(session, (client) => client.readAll(options));
     return last === undefined ? LOG_START : positionOf(last);
+  }
+
+  /** Whether the log has a record event behind a position. */
+  async hasRecordBehind(session: Session, position: LogPosition): Promise<boolean> {
+    const options = { direction: BACKWARDS, fromPosition: END, requiresLeader: true } as const;
+    let found = false;
+    const wantsMore = (event: ReceivedEvent): boolean => {
+      if (positionOf(event) <= position) return false;
+      found = toLogEntry(event, this.#log).event?.isRecord === true;
+      return !found;
+    };
+    await this.#forEachEvent(session, (client) => client.readAll(options), wantsMore);
+    return found;
+  }
+
+  #withoutDeleted(session: Session, entries: readonly LogEntry[]): Promise<readonly LogEntry[]> {
+    return this.#hideDeleted(entries, async (stream) => (await this.revisionOf(session, stream)) === 'none');
   }
 
   /** The stream's last revision. */
@@ -193,7 +217,7 @@ export class LogReader {
       session.lastAnswerMs = performance.now();
       return more;
     } catch (error) {
-      if (error instanceof StreamNotFoundError) return true;
+      if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return true;
       // No other call of this client got an answer meanwhile either: the client is dead.
       if (error instanceof NoAnswerError && !signal.aborted && session.lastAnswerMs < startedMs)
         this.#sessions.discard(session, error.message);

@@ -7,6 +7,7 @@
  */
 import { parseMoment } from '../../core/audit/moment.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { MomentDenial } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { GitHttpError } from './answer.ts';
@@ -27,6 +28,31 @@ export async function repositoryAsOf(
   const found = await pastRepositories.asOf(repository, moment, options);
   if ('denied' in found) throw denialError(found.denied);
   return found;
+}
+
+/**
+ * Returns the answer for a repository as of a moment that its account has not now. The caller must own the account, and
+ * be allowed to read its past.
+ */
+export async function absenceError(
+  { pastRepositories }: Pick<GitHttpContext, 'pastRepositories'>,
+  wanted: { readonly account: AccountId; readonly name: string },
+  momentText: string,
+  options: { readonly seen: LogPosition; readonly signal: AbortSignal },
+): Promise<GitHttpError | null> {
+  const moment = parseMoment(decoded(momentText));
+  const denial = moment === null ? null : await pastRepositories.absence(wanted, moment, options);
+  if (denial === null) return null;
+  switch (denial.code) {
+    case 'repository-deleted-now':
+      return notFound(`it is deleted; strata repo undelete ${denial.id} brings it back, with its past`);
+    case 'repository-renamed':
+      return notFound(`it is ${denial.name} now`);
+    case 'moment-in-future':
+    case 'repository-deleted-then':
+    case 'objects-expired':
+      return denialError(denial);
+  }
 }
 
 function decoded(text: string): string {

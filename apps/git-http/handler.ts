@@ -8,15 +8,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
+import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { lackOf } from '../../core/use-cases/accounts/permission.ts';
 import { actorOf } from '../../core/use-cases/accounts/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
-import { admitToRepository, identify } from '../front-door/admission.ts';
+import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
 import { basicPassword } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
 import { GitHttpError, sendError } from './answer.ts';
-import { repositoryAsOf } from './as-of.ts';
+import { absenceError, repositoryAsOf } from './as-of.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import { denialError, faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
@@ -59,11 +62,7 @@ async function handle(
     const target = parseGitTarget(request.url ?? '');
     if (target === null) throw denialError(NO_REPOSITORY);
     const route = routeOf(request, target);
-    const found = await admitToRepository(context, principal, route.requirement, target, 'sight');
-    if ('denied' in found) throw denialError(found);
-    const { moment } = target;
-    const asOf = { seen: identified.position, signal };
-    const repository = moment === null ? found : await repositoryAsOf(context, found, moment, asOf);
+    const repository = await repositoryOf(context, identified, route, target, signal);
     const header = request.headers['git-protocol'];
     const version = parseGitProtocolHeader(typeof header === 'string' ? header : undefined);
     const { requirement } = route;
@@ -85,6 +84,27 @@ async function handle(
   }
   const durationMs = context.clock.monotonicMs() - startedMs;
   context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor });
+}
+
+/** Returns the repository, or the repository as of the moment, if the caller may read it. Throws GitHttpError. */
+async function repositoryOf(
+  context: GitHttpContext,
+  { principal, position }: Identified,
+  { requirement }: GitRoute,
+  target: GitTarget,
+  signal: AbortSignal,
+): Promise<FoundRepository> {
+  const found = await admitToRepository(context, principal, requirement, target, 'sight');
+  const { username, name, moment } = target;
+  const asOf = { seen: position, signal };
+  if (!('denied' in found)) return moment === null ? found : repositoryAsOf(context, found, moment, asOf);
+  if (found.denied === 'repository-not-found' && moment !== null && lackOf(requirement, principal, '') === null) {
+    const owner = await findAccount(context, username);
+    const { account } = principal;
+    const reason = owner === account ? await absenceError(context, { account, name }, moment, asOf) : null;
+    if (reason !== null) throw reason;
+  }
+  throw denialError(found);
 }
 
 const NO_REPOSITORY = { denied: 'repository-not-found' } as const;

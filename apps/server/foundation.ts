@@ -75,8 +75,7 @@ export interface Foundation {
   readonly connectionString: string;
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
-  /** Null if the log cannot be pruned: it is on EventStoreDB. */
-  readonly pruning: LogPruning | null;
+  readonly pruning: LogPruning;
   close(): Promise<void>;
 }
 
@@ -129,7 +128,7 @@ export async function composeFoundation(
     if (claim === null) await refuseUnfinishedImport(pool);
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
-    const events = await openEventLog(settings, connectionString, log);
+    const { events, pruning } = await openEventLog(settings, connectionString, pool, log);
     parts.add(() => events.close());
     await checkEventLog(settings, events);
     const entities = createEntities({
@@ -162,7 +161,6 @@ export async function composeFoundation(
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    const pruning = settings.eventStoreDb === null ? createPostgresLogPruning(pool) : null;
     return { context, pool, connectionString, claim, pruning, close: () => parts.close() };
   } catch (error) {
     await parts.close();
@@ -179,10 +177,18 @@ async function warnOfMight(pool: Pool, log: Logger): Promise<void> {
 type EventLog = EventStore & { close(): Promise<void> };
 
 /** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
-async function openEventLog({ eventStoreDb }: Settings, connectionString: string, log: Logger): Promise<EventLog> {
-  if (eventStoreDb === null) return createPostgresEventStore({ connectionString, log });
+async function openEventLog(
+  { eventStoreDb }: Settings,
+  connectionString: string,
+  pool: Pool,
+  log: Logger,
+): Promise<{ readonly events: EventLog; readonly pruning: LogPruning }> {
+  if (eventStoreDb === null) {
+    return { events: createPostgresEventStore({ connectionString, log }), pruning: createPostgresLogPruning(pool) };
+  }
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
-  return createEventStoreDbEventStore({ ...eventStoreDb, log });
+  const events = createEventStoreDbEventStore({ ...eventStoreDb, log });
+  return { events, pruning: events.pruning };
 }
 
 /** Refuses to start if EventStoreDB does not answer. PostgreSQL needs no check: it was just migrated. */

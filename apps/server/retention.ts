@@ -8,13 +8,17 @@
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import { recordUsage } from '../../core/use-cases/auditing/record-usage.ts';
 import { removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireDeleted } from '../../core/use-cases/sweeping/expire-deleted.ts';
 import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../core/use-cases/sweeping/remove-purged.ts';
-import { prunedBefore, pruneStreams } from '../../core/use-cases/sweeping/prune-streams.ts';
-import { removePrunedDeliveries } from '../../projections/webhook-deliveries/pruned.ts';
+import { minutesPrunedBefore, prunedBefore, pruneStreams } from '../../core/use-cases/sweeping/prune-streams.ts';
+import { prunableBucketErrors } from '../../projections/bucket-errors/pruned.ts';
+import { removePrunedRows } from '../../projections/runner/pruned-rows.ts';
+import { prunableMinutes } from '../../projections/usage-ledger/pruned.ts';
+import { prunableDeliveries } from '../../projections/webhook-deliveries/pruned.ts';
 import type { Foundation } from './foundation.ts';
 import { composePastEntities } from './past-entities.ts';
 
@@ -61,9 +65,13 @@ export function composeRetention({
     expireLayers: (signal) => expireLayers(removal, signal),
     removePurged: (signal) => removePurged(removal, signal),
     prune: async (signal) => {
-      if (pruning === null) return;
+      // Nothing is removed that the daily sums do not hold.
+      await recordUsage(retention, signal);
       await pruneStreams({ ...retention, pruning, onPruned }, signal);
-      await removePrunedDeliveries({ ...context, database: pool }, prunedBefore(retention), signal);
+      const rows = { ...context, database: pool };
+      await removePrunedRows(rows, prunableDeliveries, prunedBefore(retention), signal);
+      await removePrunedRows(rows, prunableBucketErrors, prunedBefore(retention), signal);
+      await removePrunedRows(rows, prunableMinutes, minutesPrunedBefore(retention), signal);
     },
   };
 }

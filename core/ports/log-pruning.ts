@@ -8,6 +8,9 @@
 import type { StreamName } from '../kernel/envelope.ts';
 import type { Timestamp } from '../kernel/ids.ts';
 
+/** The categories of operational streams. On PostgreSQL the function `prune_stream` lists them. */
+export const PRUNABLE_CATEGORIES: readonly string[] = ['webhookDelivery', 'transfer', 'signIn', 'bucketErrors'];
+
 export interface PrunableStream {
   readonly stream: StreamName;
   /** Of its last event, as the caller has read it. A stream that has grown since stays. */

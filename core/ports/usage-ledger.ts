@@ -3,7 +3,8 @@
  * did.
  *
  * Must stay true: a month's entries, in their order, have a place each that never changes, so a page continues where the
- * one before it ended whatever was added meanwhile.
+ * one before it ended whatever was added meanwhile. What is shown does not depend on whether events that a `UsageRecorded`
+ * sums are still in the log.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, EventId, RepositoryId, Timestamp } from '../kernel/ids.ts';
@@ -13,7 +14,7 @@ export type LedgerMember = 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingre
 
 /** Entries are in the order of these members. */
 export interface LedgerPlace {
-  /** Of transfer the minute in which the bytes were sent, else the time of the event. */
+  /** Of transfer the minute in which the bytes were sent, or the start of their day; else the time of the event. */
   readonly at: Timestamp;
   readonly eventId: EventId;
   /** Distinguishes the entries of one event. */
@@ -63,7 +64,12 @@ export interface UsageLedgerReader {
   usageLedger(
     account: AccountId,
     month: string,
-    page: { readonly after: LedgerPlace | null; readonly limit: number },
+    page: {
+      readonly after: LedgerPlace | null;
+      readonly limit: number;
+      /** `YYYY-MM-DD`: reads of earlier days are shown by the sums of `UsageRecorded`, if one sums them. */
+      readonly minutesFrom: string;
+    },
   ): Promise<LedgerPage>;
   /** Returns the uses of the account's token, oldest first. */
   tokenUses(

@@ -9,6 +9,9 @@ import { categoryOf, type RecordedEvent } from '../kernel/envelope.ts';
 import { USAGE_READERS_MAX } from '../kernel/limits.ts';
 import { transferEventKinds, type UsageRecorded } from './events.ts';
 
+/** The name under which the policy that writes them marks how far it has read the log. */
+export const USAGE_SUMMING = 'usage-summing';
+
 type Transfer = UsageRecorded['data']['transfer'][number];
 type ReadSum = Transfer['by_reader'][number];
 

@@ -3,25 +3,39 @@
  *
  * Must stay true: the entries of a member add up to what the usage model says (projections/usage), for repositories and
  * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on its
- * bucket, which its own stream does not name: readers leave out what lies in buckets of users.
+ * bucket, which its own stream does not name: readers leave out what lies in buckets of users. Of reads there are the
+ * minutes and their sums by day: readers show one or the other (core/ports/usage-ledger.ts).
  */
 import { accountEventKinds } from '../account/events.ts';
 import { readEvent } from '../kernel/decider.ts';
-import { type Actor, categoryOf, entityIdOf, type RecordedEvent } from '../kernel/envelope.ts';
-import { type AccessTokenId, parseUuid, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
+import { type Actor, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
+import {
+  type AccessTokenId,
+  parseUuid,
+  plusMs,
+  type RepositoryId,
+  type Timestamp,
+  timestamp,
+  uuid,
+} from '../kernel/ids.ts';
+import { PENDING_DELIVERY_KEPT_MS } from '../kernel/limits.ts';
 import type { LedgerEntry, LedgerMember } from '../ports/usage-ledger.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../repository/events.ts';
 import { grownBytes, layersChangeOf } from '../repository/layers.ts';
-import { transferEventKinds } from './events.ts';
+import { type TransferRecorded, transferEventKinds, usageEventKinds } from './events.ts';
 
 /** The categories of the streams whose events have entries. */
-export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 'transfer'];
+export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 'transfer', 'usage'];
 
 export interface LedgerRow extends LedgerEntry {
   readonly reads: number;
   readonly writes: number;
   /** The address that a write came from, as a vault reference. */
   readonly addressRef: string | null;
+  /** Of reads within a minute the stream, and the day (UTC) of the append; null for all else. */
+  readonly minute: { readonly stream: StreamName; readonly appendedOn: string } | null;
+  /** Whether it is a sum by day of reads, which have entries by the minute too as long as their events are kept. */
+  readonly isDaySum: boolean;
 }
 
 /** Returns the entries of an event. Those with a `delta` of 0 change no figure: the token may have written all the same. */
@@ -33,6 +47,8 @@ export function ledgerRowsOf(recorded: RecordedEvent): readonly LedgerRow[] {
       return ofRepository(recorded);
     case 'transfer':
       return ofTransfer(recorded);
+    case 'usage':
+      return ofUsage(recorded);
     default:
       return [];
   }
@@ -63,19 +79,38 @@ function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, rep
   return { ...place, member, delta, repositoryId: repository, tokenId: tokenOf(actor), ...NO_USE };
 }
 
-const NO_USE: Pick<LedgerRow, 'reads' | 'writes' | 'addressRef'> = { reads: 0, writes: 0, addressRef: null };
+const NO_USE = { reads: 0, writes: 0, addressRef: null, minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
+
+function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
+  const { minute, ...sums } = readEvent(transferEventKinds, recorded).data;
+  const of = { stream: recorded.stream, appendedOn: dayOf(recorded.occurredAt) };
+  const about = { ...NO_USE, at: timestamp(minute), eventId: recorded.id, minute: of };
+  return readsIn(sums, 0).map((reads) => ({ ...about, ...reads }));
+}
+
+function ofUsage(recorded: RecordedEvent): readonly LedgerRow[] {
+  const rows: LedgerRow[] = [];
+  for (const { day, ...sums } of readEvent(usageEventKinds, recorded).data.transfer) {
+    const about = { ...NO_USE, at: timestamp(`${day}T00:00:00.000Z`), eventId: recorded.id, isDaySum: true };
+    for (const reads of readsIn(sums, rows.length)) rows.push({ ...about, ...reads });
+  }
+  return rows;
+}
 
 /** One entry for each reader and repository, and one for the bytes of those that the event had no room for. */
-function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
-  const { minute, sent_bytes, by_reader } = readEvent(transferEventKinds, recorded).data;
-  const place = { at: timestamp(minute), eventId: recorded.id };
-  const about = { ...place, ...NO_USE, member: 'transfer_bytes' as const };
-  const entries = by_reader.map((sum, index): LedgerRow => {
+function readsIn(
+  { sent_bytes, by_reader }: Pick<TransferRecorded['data'], 'sent_bytes' | 'by_reader'>,
+  first: number,
+): readonly Pick<LedgerRow, 'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reads'>[] {
+  const member = 'transfer_bytes' as const;
+  const entries = by_reader.map((sum, index) => {
     const repositoryId = parseUuid<RepositoryId>(sum.repository_id);
-    return { ...about, index, delta: sum.sent_bytes, repositoryId, tokenId: tokenOf(sum.reader), reads: sum.reads };
+    const tokenId = tokenOf(sum.reader);
+    return { index: first + index, member, delta: sum.sent_bytes, repositoryId, tokenId, reads: sum.reads };
   });
   const rest = entries.reduce((left, { delta }) => left - delta, sent_bytes);
-  return [...entries, { ...about, index: entries.length, delta: rest, repositoryId: null, tokenId: null }];
+  const index = first + entries.length;
+  return [...entries, { index, member, delta: rest, repositoryId: null, tokenId: null, reads: 0 }];
 }
 
 function tokenOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): AccessTokenId | null {
@@ -85,4 +120,13 @@ function tokenOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): AccessTokenId | null
 /** Returns the calendar month (UTC) of an instant, as `YYYY-MM`. */
 export function monthOf(instant: Timestamp): string {
   return instant.slice(0, 7);
+}
+
+function dayOf(instant: Timestamp): string {
+  return instant.slice(0, 10);
+}
+
+/** Returns the first day (UTC) whose reads are shown by the minute. The minutes of earlier days may be pruned. */
+export function firstDayByMinutes(now: Timestamp, retentionMs: number): string {
+  return dayOf(plusMs(now, -Math.max(retentionMs, PENDING_DELIVERY_KEPT_MS)));
 }

@@ -2,21 +2,21 @@
  * Lists what went wrong with storage buckets: failed verifications, from the accounts' streams, and errors of their
  * repositories.
  *
- * Must stay true: a row holds what its event says. The rows of a bucket are the newest `BUCKET_ERRORS_LISTED_MAX`,
- * however the events are split into batches. The errors of a bucket that is deleted stay until they are too old; readers
+ * Must stay true: a row holds what its event says. The rows of a bucket are the newest `BUCKET_ERRORS_LISTED_MAX` of
+ * each of the two, however the events are split into batches. The errors of a bucket that is deleted stay until they are too old; readers
  * name the buckets that they may see.
  */
 import { BUCKET_ERRORS_LISTED_MAX } from '../../core/kernel/limits.ts';
 import { removeAged, runForList } from '../runner/bulk.ts';
-import type { Projection, Queryable, TableOf } from '../runner/projection.ts';
+import type { Projection, ProjectionTable, Queryable, TableOf } from '../runner/projection.ts';
 import { bucketErrorOf, type StoredBucketError } from './row.ts';
-import { bucketErrorTables } from './table.ts';
+import { ERRORS, VERIFICATIONS } from './table.ts';
 
 export const bucketErrorsProjection: Projection = {
   name: 'bucket_errors',
-  version: 2,
+  version: 3,
   categories: ['account', 'bucketErrors'],
-  tables: bucketErrorTables,
+  tables: [ERRORS, VERIFICATIONS],
   onPoison: 'park',
   open: (table) => ({
     prepare: async (events) => {
@@ -29,12 +29,33 @@ export const bucketErrorsProjection: Projection = {
 };
 
 async function add(transaction: Queryable, table: TableOf, items: readonly StoredBucketError[]): Promise<void> {
-  const name = table('bucket_errors');
+  await addTo(
+    transaction,
+    table,
+    ERRORS,
+    items.filter(({ operation }) => operation !== 'verify'),
+  );
+  await addTo(
+    transaction,
+    table,
+    VERIFICATIONS,
+    items.filter(({ operation }) => operation === 'verify'),
+  );
+}
+
+async function addTo(
+  transaction: Queryable,
+  table: TableOf,
+  kind: ProjectionTable,
+  items: readonly StoredBucketError[],
+): Promise<void> {
+  if (items.length === 0) return;
+  const name = table(kind.name);
   await runForList(
     transaction,
     items,
     `INSERT INTO ${name} SELECT * FROM json_to_recordset($1) AS r(id uuid, account_id uuid, bucket_id uuid,
-        repository_id uuid, operation text, step text, code text, occurred_at text, position bigint)
+        repository_id uuid, operation text, step text, code text, occurred_at text, position bigint, stream text)
       ON CONFLICT DO NOTHING`,
   );
   const buckets = [...new Set(items.map(({ bucket_id }) => bucket_id))];
@@ -47,11 +68,10 @@ async function add(transaction: Queryable, table: TableOf, items: readonly Store
         FROM json_array_elements_text($1) AS bucket) AS kept
       WHERE e.bucket_id = kept.id AND e.position < kept.oldest`,
   );
-  for (const one of bucketErrorTables)
-    await removeAged(
-      transaction,
-      name,
-      one,
-      items.map((item) => item.occurred_at),
-    );
+  await removeAged(
+    transaction,
+    name,
+    kind,
+    items.map((item) => item.occurred_at),
+  );
 }

@@ -2,10 +2,12 @@
 import type { BucketErrorRow, WantedBucketErrors } from '../../core/ports/bucket-error-lists.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
+import { ERRORS, VERIFICATIONS } from './table.ts';
 
 const errorsQuery: ReadQuery = {
   answer: (table) => {
-    const from = `FROM ${table('bucket_errors')}
+    const both = [ERRORS, VERIFICATIONS].map(({ name }) => `SELECT * FROM ${table(name)}`).join(' UNION ALL ');
+    const from = `FROM (${both}) AS errors
       WHERE account_id = $1 AND bucket_id = ANY ($2::uuid[])
         AND ($3::uuid[] IS NULL OR repository_id IS NULL OR repository_id = ANY ($3::uuid[]))`;
     return `SELECT json_build_object('total', (SELECT count(*) ${from}), 'items', (

@@ -15,19 +15,20 @@ export interface StoredBucketError {
   readonly code: BucketErrorRow['code'];
   readonly occurred_at: string;
   readonly position: string;
+  readonly stream: string;
 }
 
 /** Returns null for every other event. */
 export function bucketErrorOf(recorded: RecordedEvent): StoredBucketError | null {
   const facts = factsOf(recorded);
   if (facts === null) return null;
-  const { id, accountId, occurredAt, position } = recorded;
-  return { id, account_id: accountId, ...facts, occurred_at: occurredAt, position: String(position) };
+  const { id, accountId, occurredAt, position, stream } = recorded;
+  return { id, account_id: accountId, ...facts, occurred_at: occurredAt, position: String(position), stream };
 }
 
 function factsOf(
   recorded: RecordedEvent,
-): Omit<StoredBucketError, 'id' | 'account_id' | 'occurred_at' | 'position'> | null {
+): Omit<StoredBucketError, 'id' | 'account_id' | 'occurred_at' | 'position' | 'stream'> | null {
   if (categoryOf(recorded.stream) === 'bucketErrors') {
     return { ...readEvent(bucketErrorEventKinds, recorded).data, step: null };
   }

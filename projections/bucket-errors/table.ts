@@ -1,11 +1,16 @@
-/** The table of what went wrong with storage buckets: one row for each event, the newest of each bucket. */
+/**
+ * The tables of what went wrong with storage buckets: one row for each event, the newest of each bucket.
+ *
+ * Must stay true: errors, which are pruned from the log, and failed verifications, which are not, have a table each. Their
+ * number and age would otherwise decide which verifications are listed, and a rebuild would not find them.
+ */
 import { BUCKET_ERROR_LISTED_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
 
 /** `repository_id` and `step` are null for what has none. */
-export const bucketErrorTables: readonly ProjectionTable[] = [
-  {
-    name: 'bucket_errors',
+function tableOf(name: string): ProjectionTable {
+  return {
+    name,
     key: ['id'],
     compare: 'exact',
     ages: { column: 'occurred_at', keptMs: BUCKET_ERROR_LISTED_MS },
@@ -19,9 +24,13 @@ export const bucketErrorTables: readonly ProjectionTable[] = [
         step text,
         code text NOT NULL,
         occurred_at text COLLATE "C" NOT NULL,
-        position bigint NOT NULL)`,
+        position bigint NOT NULL,
+        stream text NOT NULL)`,
       `CREATE INDEX ON ${table} (bucket_id, position)`,
       `CREATE INDEX ON ${table} (occurred_at)`,
     ],
-  },
-];
+  };
+}
+
+export const ERRORS = tableOf('bucket_errors');
+export const VERIFICATIONS = tableOf('bucket_verifications');

@@ -5,19 +5,23 @@
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { categoryOf, entityIdOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { LedgerMember } from '../../core/ports/usage-ledger.ts';
 import { LEDGER_CATEGORIES, type LedgerRow, ledgerRowsOf, monthOf } from '../../core/usage/ledger.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { UnsummedChanges } from '../unsummed-transfer.ts';
 import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
-  version: 2,
+  version: 3,
   categories: LEDGER_CATEGORIES,
   tables: usageLedgerTables,
   onPoison: 'park',
-  weight: ({ data }) => (Array.isArray(data['by_reader']) ? data['by_reader'].length + 1 : 1),
+  weight: ({ data }) => {
+    const days: readonly unknown[] = Array.isArray(data['transfer']) ? data['transfer'] : [data];
+    return days.reduce((sum: number, day) => sum + readersIn(day), 1);
+  },
   open: (table) => ({
     prepare: async (events) => {
       const changes = new Changes();
@@ -27,6 +31,17 @@ export const usageLedgerProjection: Projection = {
   }),
 };
 
+const NO_MINUTE = { stream: null, appended_on: null, position: null };
+
+function minuteOf({ stream, appendedOn }: NonNullable<LedgerRow['minute']>, position: LogPosition): object {
+  return { stream, appended_on: appendedOn, position: String(position) };
+}
+
+function readersIn(sums: unknown): number {
+  const isSums = typeof sums === 'object' && sums !== null && 'by_reader' in sums;
+  return isSums && Array.isArray(sums.by_reader) ? sums.by_reader.length + 1 : 0;
+}
+
 type MonthSums = { readonly account_id: string; readonly month: string } & Record<LedgerMember, number>;
 
 class Changes {
@@ -34,15 +49,19 @@ class Changes {
   readonly #months = new Map<string, MonthSums>();
   readonly #storage = new Map<string, { repository_id: string; month: string; storage_bytes: number }>();
   readonly #inBuckets = new Map<string, string>();
+  readonly #unsummed = new UnsummedChanges();
 
   add(recorded: RecordedEvent): void {
     const { accountId, stream, revision } = recorded;
     this.#addBucket(recorded);
-    for (const one of ledgerRowsOf(recorded)) {
-      // Events of these streams always name the account.
-      if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
-      if (one.delta !== 0 || one.writes > 0) this.#addEntry(accountId, one);
-    }
+    const rows = ledgerRowsOf(recorded);
+    if (rows.length === 0) return;
+    // Events of these streams always name the account.
+    if (accountId === null) throw new TypeError(`${stream} revision ${revision} names no account`);
+    const category = categoryOf(stream);
+    if (category === 'transfer') this.#unsummed.addTransfer(accountId, recorded);
+    if (category === 'usage') this.#unsummed.addSums(accountId, recorded);
+    for (const one of rows) if (one.delta !== 0 || one.writes > 0) this.#addEntry(accountId, one, recorded.position);
   }
 
   #addBucket(recorded: RecordedEvent): void {
@@ -52,11 +71,15 @@ class Changes {
     this.#inBuckets.set(event.data.repository_id, entityIdOf(recorded.stream));
   }
 
-  #addEntry(account_id: string, row: LedgerRow): void {
+  #addEntry(account_id: string, row: LedgerRow, position: LogPosition): void {
     const { at, eventId, index, member, delta, repositoryId, tokenId, reads, writes, addressRef } = row;
     const ids = { repository_id: repositoryId, token_id: tokenId };
     const use = { reads, writes, address_ref: addressRef };
-    this.#entries.push({ account_id, at, event_id: eventId, index, member, delta, ...ids, ...use });
+    const own = row.minute === null ? NO_MINUTE : minuteOf(row.minute, position);
+    const columns = { account_id, at, event_id: eventId, index, member, delta, ...ids, ...use, ...own };
+    this.#entries.push({ ...columns, is_day_sum: row.isDaySum });
+    // The sums of a month hold the days of reads; their minutes only count until a day has them.
+    if (row.minute !== null) return;
     const month = monthOf(at);
     const key = `${account_id} ${month}`;
     const none = { repos: 0, storage_bytes: 0, transfer_bytes: 0, ingress_bytes: 0 };
@@ -64,10 +87,10 @@ class Changes {
     sums[member] += delta;
     this.#months.set(key, sums);
     if (member !== 'storage_bytes' || repositoryId === null) return;
-    const own = `${repositoryId} ${month}`;
-    const stored = this.#storage.get(own) ?? { repository_id: repositoryId, month, storage_bytes: 0 };
+    const place = `${repositoryId} ${month}`;
+    const stored = this.#storage.get(place) ?? { repository_id: repositoryId, month, storage_bytes: 0 };
     stored.storage_bytes += delta;
-    this.#storage.set(own, stored);
+    this.#storage.set(place, stored);
   }
 
   toWrite(table: TableOf): Write {
@@ -77,7 +100,7 @@ class Changes {
           items: this.#entries,
           text: `INSERT INTO ${table('ledger_entries')} SELECT * FROM json_to_recordset($1) AS e(account_id uuid, at text,
             event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid, reads integer,
-            writes integer, address_ref text)`,
+            writes integer, address_ref text, stream text, appended_on text, position bigint, is_day_sum boolean)`,
         },
         {
           items: [...this.#months.values()],
@@ -94,6 +117,7 @@ class Changes {
             SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, month text, storage_bytes bigint)
             ON CONFLICT (repository_id, month) DO UPDATE SET storage_bytes = s.storage_bytes + excluded.storage_bytes`,
         },
+        ...this.#unsummed.toLists(table('ledger_minutes'), table('ledger_recorded')),
         {
           items: [...this.#inBuckets].map(([repository_id, account_id]) => ({ repository_id, account_id })),
           text: `INSERT INTO ${table('ledger_in_buckets')}

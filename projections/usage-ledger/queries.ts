@@ -1,7 +1,13 @@
 /** The queries of the usage ledger, and of what tokens did. */
 import type { AccessTokenId, AccountId } from '../../core/kernel/ids.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../core/kernel/limits.ts';
-import type { LedgerEntry, LedgerPage, LedgerPlace, TokenUse, TokenUsePlace } from '../../core/ports/usage-ledger.ts';
+import type {
+  LedgerEntry,
+  LedgerPage,
+  TokenUse,
+  TokenUsePlace,
+  UsageLedgerReader,
+} from '../../core/ports/usage-ledger.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
 import { IS_USE, MINUTE } from './table.ts';
@@ -18,7 +24,16 @@ function sums(table: TableOf): string {
     (SELECT coalesce(sum(s.storage_bytes) FILTER (WHERE s.month < $2), 0) AS storage_before,
         coalesce(sum(s.storage_bytes), 0) AS storage
       FROM ${table('ledger_in_buckets')} JOIN ${table('ledger_storage')} AS s USING (repository_id)
-      WHERE account_id = $1 AND s.month <= $2) AS own`;
+      WHERE account_id = $1 AND s.month <= $2) AS own,
+    (SELECT coalesce(sum(sent_bytes), 0) AS transfer
+      FROM ${table('ledger_minutes')} WHERE account_id = $1 AND left(day, 7) = $2) AS unsummed`;
+}
+
+/** Reads that a daily sum holds are shown by the minute from the day `$7` on, and by the day before it. */
+function isShown(table: TableOf): string {
+  return `CASE WHEN is_day_sum THEN at < $7 WHEN stream IS NULL OR at >= $7 THEN true
+    ELSE NOT EXISTS (SELECT FROM ${table('ledger_recorded')} AS u
+      WHERE u.account_id = $1 AND e.appended_on <= u.through AND e.position < u.position) END`;
 }
 
 /** `-99` sorts behind every day of the month and before the next month. */
@@ -26,12 +41,12 @@ const ledgerQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
       'opening', json_build_object('repos', m.repos_before, 'storage_bytes', m.storage_before - own.storage_before),
       'totals', json_build_object('repos', m.repos, 'storage_bytes', m.storage - own.storage,
-        'transfer_bytes', m.transfer, 'ingress_bytes', m.ingress),
+        'transfer_bytes', m.transfer + unsummed.transfer, 'ingress_bytes', m.ingress),
       'entries', (SELECT coalesce(json_agg(entry), '[]') FROM (
         SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId"
-        FROM ${table('ledger_entries')}
+        FROM ${table('ledger_entries')} AS e
         WHERE account_id = $1 AND at >= $2::text AND at < $2::text || '-99' AND (at, event_id, index) > ($3, $4, $5)
-          AND delta <> 0 AND NOT (member = 'storage_bytes' AND repository_id IN
+          AND ${isShown(table)} AND delta <> 0 AND NOT (member = 'storage_bytes' AND repository_id IN
             (SELECT repository_id FROM ${table('ledger_in_buckets')} WHERE account_id = $1))
         ORDER BY account_id, at, event_id, index LIMIT $6) AS entry))
     FROM ${sums(table)}`,
@@ -44,10 +59,10 @@ export async function readUsageLedger(
   reader: LiveReader,
   account: AccountId,
   month: string,
-  { after, limit }: { readonly after: LedgerPlace | null; readonly limit: number },
+  { after, limit, minutesFrom }: Parameters<UsageLedgerReader['usageLedger']>[2],
 ): Promise<LedgerPage> {
   const { at, eventId, index } = after ?? BEGINNING;
-  const values = [account, month, at, eventId, index, limit + 1];
+  const values = [account, month, at, eventId, index, limit + 1, minutesFrom];
   const { value } = await reader.read(ledgerQuery, values, () => ({ account }));
   const page = value as Omit<LedgerPage, 'hasMore'> & { readonly entries: readonly LedgerEntry[] };
   return { ...page, entries: page.entries.slice(0, limit), hasMore: page.entries.length > limit };

@@ -5,6 +5,7 @@
  * Which repositories lie in buckets of users is known from account streams alone, so queries leave those out.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
+import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
 
 const KEY = ['account_id', 'at', 'event_id', 'index'] as const;
 
@@ -12,7 +13,7 @@ const KEY = ['account_id', 'at', 'event_id', 'index'] as const;
 export const MINUTE = 'left(at, 16)';
 
 /** Which entries say what a token did. */
-export const IS_USE = 'token_id IS NOT NULL AND repository_id IS NOT NULL AND reads + writes > 0';
+export const IS_USE = 'token_id IS NOT NULL AND repository_id IS NOT NULL AND reads + writes > 0 AND NOT is_day_sum';
 
 const ENTRY_COLUMNS = `
   account_id uuid NOT NULL,
@@ -26,8 +27,13 @@ const ENTRY_COLUMNS = `
   reads integer NOT NULL,
   writes integer NOT NULL,
   address_ref text,
+  stream text COLLATE "C",
+  appended_on text COLLATE "C",
+  position bigint,
+  is_day_sum boolean NOT NULL,
   PRIMARY KEY (${KEY.join(', ')})`;
 
+/** Only reads by the minute have a stream, the day on which they were appended, and their place in the log. */
 const entries: ProjectionTable = {
   name: 'ledger_entries',
   key: KEY,
@@ -35,10 +41,14 @@ const entries: ProjectionTable = {
   create: (table) => [
     `CREATE TABLE ${table} (${ENTRY_COLUMNS})`,
     `CREATE INDEX ON ${table} (token_id, (${MINUTE}), repository_id) WHERE ${IS_USE}`,
+    `CREATE INDEX ON ${table} (appended_on, stream) WHERE stream IS NOT NULL`,
   ],
 };
 
-/** `storage_bytes` holds what lies in buckets of users as well. `month` is `YYYY-MM`. */
+/**
+ * `storage_bytes` holds what lies in buckets of users as well, `transfer_bytes` only what daily sums hold. `month` is
+ * `YYYY-MM`.
+ */
 const months: ProjectionTable = {
   name: 'ledger_months',
   key: ['account_id', 'month'],
@@ -80,4 +90,11 @@ const inBuckets: ProjectionTable = {
   ],
 };
 
-export const usageLedgerTables: readonly ProjectionTable[] = [entries, months, storage, inBuckets];
+export const usageLedgerTables: readonly ProjectionTable[] = [
+  entries,
+  months,
+  storage,
+  inBuckets,
+  minutesTable('ledger_minutes'),
+  recordedTable('ledger_recorded'),
+];

@@ -11,8 +11,9 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
-import { transferEventKinds, usageEventKinds } from '../../core/usage/events.ts';
+import { usageEventKinds } from '../../core/usage/events.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { UnsummedChanges } from '../unsummed-transfer.ts';
 import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
@@ -42,30 +43,11 @@ interface CountedRepository {
   readonly deleted: boolean;
 }
 
-interface MinuteRow {
-  readonly event_id: string;
-  readonly account_id: string;
-  /** The day on which the event was appended. */
-  readonly appended_on: string;
-  /** The day on which the bytes were sent. */
-  readonly day: string;
-  readonly sent_bytes: number;
-  readonly position: string;
-}
-
-/** The last `UsageRecorded` of an account. */
-interface RecordedRow {
-  readonly account_id: string;
-  readonly through: string;
-  readonly position: string;
-}
-
 class Changes {
   readonly #listed = new Map<string, CountedRepository>();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
-  #minutes: MinuteRow[] = [];
-  readonly #recorded = new Map<string, RecordedRow>();
+  readonly #unsummed = new UnsummedChanges();
   readonly #traffic = new Map<
     string,
     { account_id: string; day: string; ingress_bytes: number; transfer_bytes: number }
@@ -80,33 +62,18 @@ class Changes {
         this.#addRepositoryEvent(recorded);
         break;
       case 'transfer':
-        this.#addMinute(recorded);
+        this.#unsummed.addTransfer(ownerOf(recorded), recorded);
         break;
       case 'usage':
-        this.#addRecorded(recorded);
+        this.#addSums(recorded);
         break;
     }
   }
 
-  #addMinute(recorded: RecordedEvent): void {
-    const { minute, sent_bytes } = readEvent(transferEventKinds, recorded).data;
-    this.#minutes.push({
-      event_id: recorded.id,
-      account_id: ownerOf(recorded),
-      appended_on: dayOf(recorded.occurredAt),
-      day: dayOf(minute),
-      sent_bytes,
-      position: String(recorded.position),
-    });
-  }
-
-  #addRecorded(recorded: RecordedEvent): void {
-    const { day: through, transfer } = readEvent(usageEventKinds, recorded).data;
+  #addSums(recorded: RecordedEvent): void {
     const account = ownerOf(recorded);
-    this.#minutes = this.#minutes.filter((one) => one.account_id !== account || one.appended_on > through);
-    const before = this.#recorded.get(account)?.through ?? '';
-    const row = { account_id: account, through: through > before ? through : before };
-    this.#recorded.set(account, { ...row, position: String(recorded.position) });
+    this.#unsummed.addSums(account, recorded);
+    const { transfer } = readEvent(usageEventKinds, recorded).data;
     for (const { day, sent_bytes } of transfer) this.#trafficOf(account, day).transfer_bytes += sent_bytes;
   }
 
@@ -153,8 +120,6 @@ class Changes {
   toWrite(table: TableOf): Write {
     const repositories = table('usage_repositories');
     const storage = table('usage_storage');
-    const minutes = table('usage_minutes');
-    const recorded = table('usage_recorded');
     const lists = [
       {
         items: [...this.#deleted],
@@ -173,27 +138,7 @@ class Changes {
             SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
             ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
       },
-      {
-        items: [...this.#recorded.values()],
-        text: `DELETE FROM ${minutes} AS m
-            USING json_to_recordset($1) AS r(account_id uuid, through text)
-            WHERE m.account_id = r.account_id AND m.appended_on <= r.through`,
-      },
-      {
-        items: this.#minutes,
-        // A stream that was parked may come after the event that sums it.
-        text: `INSERT INTO ${minutes} SELECT event_id, account_id, appended_on, day, sent_bytes FROM json_to_recordset($1)
-              AS r(event_id uuid, account_id uuid, appended_on text, day text, sent_bytes bigint, position bigint)
-            WHERE NOT EXISTS (SELECT FROM ${recorded} AS u
-              WHERE u.account_id = r.account_id AND r.appended_on <= u.through AND r.position < u.position)`,
-      },
-      {
-        items: [...this.#recorded.values()],
-        text: `INSERT INTO ${recorded} AS u
-            SELECT * FROM json_to_recordset($1) AS r(account_id uuid, through text, position bigint)
-            ON CONFLICT (account_id) DO UPDATE SET through = greatest(u.through, excluded.through),
-              position = greatest(u.position, excluded.position)`,
-      },
+      ...this.#unsummed.toLists(table('usage_minutes'), table('usage_recorded')),
       {
         items: [...this.#traffic.values()],
         text: `INSERT INTO ${table('usage_traffic')} AS t

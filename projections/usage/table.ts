@@ -5,6 +5,7 @@
  * to. So nothing is counted twice.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
+import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
 
 /** From account streams: every repository of an account, also those that were deleted, whose layers still count. */
 const repositories: ProjectionTable = {
@@ -50,33 +51,10 @@ const traffic: ProjectionTable = {
   ],
 };
 
-/** Transfer that no `UsageRecorded` sums yet, a row for each event. The days are as above. */
-const minutes: ProjectionTable = {
-  name: 'usage_minutes',
-  key: ['event_id'],
-  compare: 'exact',
-  create: (table) => [
-    `CREATE TABLE ${table} (
-      event_id uuid PRIMARY KEY,
-      account_id uuid NOT NULL,
-      appended_on text COLLATE "C" NOT NULL,
-      day text COLLATE "C" NOT NULL,
-      sent_bytes bigint NOT NULL)`,
-    `CREATE INDEX ON ${table} (account_id) INCLUDE (day, sent_bytes)`,
-  ],
-};
-
-/** The day of each account's last `UsageRecorded`, and its place in the log. */
-const recorded: ProjectionTable = {
-  name: 'usage_recorded',
-  key: ['account_id'],
-  compare: 'exact',
-  create: (table) => [
-    `CREATE TABLE ${table} (
-      account_id uuid PRIMARY KEY,
-      through text COLLATE "C" NOT NULL,
-      position bigint NOT NULL)`,
-  ],
-};
-
-export const usageTables: readonly ProjectionTable[] = [repositories, storage, traffic, minutes, recorded];
+export const usageTables: readonly ProjectionTable[] = [
+  repositories,
+  storage,
+  traffic,
+  minutesTable('usage_minutes'),
+  recordedTable('usage_recorded'),
+];

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { type Actor, streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, type RepositoryId, timestamp } from '../../core/kernel/ids.ts';
+import { type AccessTokenId, type AccountId, type RepositoryId, timestamp } from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../core/kernel/limits.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type {
@@ -18,7 +19,7 @@ import { type Appender, layer, newUuid } from '../support/read-models.ts';
 type Reads = UsageLedgerReader & UsageReader & { caughtUp(position: Appender['last']): Promise<void> };
 type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: Reads }>;
 
-const WHOLE = { after: null, limit: 1_000 };
+const WHOLE = { after: null, limit: 1_000, minutesFrom: '' };
 const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
 
 const transfer = (append: Appender, account: AccountId, minute: string, data: object): Promise<unknown> =>
@@ -123,6 +124,57 @@ export function usageLedgerContract(open: Open): void {
     assert.deepEqual((await reads.usageLedger(account, '2026-12', WHOLE)).opening, { repos: 0, storage_bytes: 0 });
   });
 
+  test('show reads by the minute as long as those are kept, and by the day before, with the same totals', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const [token, repository] = [newUuid<AccessTokenId>(), newUuid<RepositoryId>()];
+    const reader = { kind: 'token', id: token };
+    const read = (bytes: number) => ({ reader, repository_id: repository, reads: 1, sent_bytes: bytes });
+    const sum = (day: string, ...days: readonly JsonObject[]): Promise<unknown> =>
+      append.append(streamName('usage', account), account, 'UsageRecorded', {
+        ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null, transfer: days },
+      });
+    append.now = timestamp('2026-11-20T10:01:00.000Z');
+    await transfer(append, account, '2026-11-20T10:00:00.000Z', { sent_bytes: 5, by_reader: [read(4)] });
+    await transfer(append, account, '2026-11-20T10:01:00.000Z', { sent_bytes: 20, by_reader: [read(20)] });
+    append.now = timestamp('2026-11-21T00:00:30.000Z');
+    // Sent yesterday and appended today: the sum of yesterday does not hold it.
+    await transfer(append, account, '2026-11-20T23:59:00.000Z', { sent_bytes: 300, by_reader: [read(300)] });
+    await sum('2026-11-20', { day: '2026-11-20', sent_bytes: 25, by_reader: [{ ...read(24), reads: 2 }] });
+    await transfer(append, account, '2026-11-21T00:01:00.000Z', { sent_bytes: 4_000, by_reader: [read(4_000)] });
+    const shown = async (minutesFrom: string) => {
+      await reads.usageLedgerCaughtUp(append.last);
+      const { entries, totals } = await reads.usageLedger(account, '2026-11', { ...WHOLE, minutesFrom });
+      assert.equal(
+        entries.reduce((all, { delta }) => all + delta, 0),
+        totals.transfer_bytes,
+      );
+      assert.deepEqual(
+        entries.map((one) => one.tokenId),
+        entries.map((one) => (one.delta === 1 ? null : token)),
+      );
+      return entries.map(({ at, delta }) => `${at.slice(8, 16)} ${delta}`);
+    };
+    const minutes = ['20T10:00 1', '20T10:00 4', '20T10:01 20', '20T23:59 300', '21T00:01 4000'];
+    assert.deepEqual((await shown('2026-11-20')).toSorted(), minutes);
+    const summed = ['20T00:00 1', '20T00:00 24', '20T23:59 300', '21T00:01 4000'];
+    assert.deepEqual((await shown('2026-11-21')).toSorted(), summed, 'what no day holds yet stays');
+    assert.deepEqual((await shown('2026-11-22')).toSorted(), summed);
+    append.now = timestamp('2026-11-22T00:00:30.000Z');
+    const late = { day: '2026-11-20', sent_bytes: 300, by_reader: [read(300)] };
+    await sum('2026-11-21', late, { day: '2026-11-21', sent_bytes: 4_000, by_reader: [read(4_000)] });
+    assert.deepEqual((await shown('2026-11-20')).toSorted(), minutes);
+    const days = ['20T00:00 1', '20T00:00 24', '20T00:00 300'];
+    assert.deepEqual((await shown('2026-11-21')).toSorted(), [...days, '21T00:01 4000']);
+    assert.deepEqual((await shown('2026-11-22')).toSorted(), [...days, '21T00:00 4000']);
+    const { uses } = await reads.tokenUses(account, token, { after: null, limit: 10 });
+    assert.deepEqual(
+      uses.map((use) => use.reads),
+      [1, 1, 1, 1],
+      'a day is no use of its own',
+    );
+  });
+
   test('come in pages that neither repeat nor leave out an entry, also of one event', async (context) => {
     const { append, reads } = await open(context);
     const account = await append.account('ada');
@@ -138,8 +190,7 @@ export function usageLedgerContract(open: Open): void {
     const paged: LedgerEntry[] = [];
     for (let after: LedgerPlace | null = null, more = true; more; ) {
       const page: Awaited<ReturnType<Reads['usageLedger']>> = await reads.usageLedger(account, '2026-11', {
-        after,
-        limit: 3,
+        ...{ ...WHOLE, after, limit: 3 },
       });
       paged.push(...page.entries);
       after = page.entries.at(-1) ?? null;

@@ -215,10 +215,18 @@ const READS: readonly Mutation[] = [
   {
     without: 'handling streams that do not exist',
     file: `${ADAPTER}/log-reader.ts`,
-    text: 'if (error instanceof StreamNotFoundError) return true;',
+    text: 'error instanceof StreamNotFoundError || ',
     by: '',
     test: CONTRACT,
     red: 'returns no events for a stream without events',
+  },
+  {
+    without: 'hiding the events of pruned streams',
+    file: `${ADAPTER}/deleted-streams.ts`,
+    text: 'if (gone.size === 0) return entries;',
+    by: 'if (gone.size >= 0) return entries;',
+    test: 'test/contract/log-pruning.eventstoredb.test.ts',
+    red: 'leaves nothing of a pruned stream to readers of the whole log and to subscriptions',
   },
   {
     without: 'sharing the read of the head',
@@ -306,8 +314,8 @@ const SUBSCRIPTIONS: readonly Mutation[] = [
   {
     without: "skipping the server's own events",
     file: `${ADAPTER}/event-form.ts`,
-    text: "return stream.startsWith('$');",
-    by: "return stream === '';",
+    text: "return streamId.startsWith('$') || type.startsWith('$');",
+    by: "return streamId === '' || type === '';",
     test: `${TESTS}/subscription.test.ts`,
     red: "moves its position over the server's own events",
   },

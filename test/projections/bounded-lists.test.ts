@@ -1,22 +1,28 @@
 /** Lists that strangers or a dead bucket can lengthen: their rows have a bound, and a rebuild finds the same ones. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'vitest';
-import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
-import { type AccessTokenId, plusMs, type StorageBucketId } from '../../core/kernel/ids.ts';
+import { LOG_START, type StreamName, streamName } from '../../core/kernel/envelope.ts';
+import { type AccessTokenId, plusMs, type RepositoryId, type StorageBucketId } from '../../core/kernel/ids.ts';
 import {
   BUCKET_ERROR_LISTED_MS,
   BUCKET_ERRORS_LISTED_MAX,
   EXCHANGED_TOKEN_KNOWN_MS,
 } from '../../core/kernel/limits.ts';
 import { digest } from '../../adapters/node/digest.ts';
+import { prunableBucketErrors } from '../../projections/bucket-errors/pruned.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
+import { removePrunedRows } from '../../projections/runner/pruned-rows.ts';
+import { prunableMinutes } from '../../projections/usage-ledger/pruned.ts';
+import { withoutStreams } from '../support/pruned-log.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import { Appender, createMemoryEventStore, newUuid, startRunner } from '../support/read-models.ts';
 
 async function serve(context: TestContext) {
-  const events = createMemoryEventStore();
-  const append = new Appender(events);
+  const pruned = new Set<StreamName>();
+  const store = createMemoryEventStore();
+  const events = withoutStreams(store, pruned);
+  const append = new Appender(store);
   const models = createModels({
     digest,
     workflows: [],
@@ -38,7 +44,7 @@ async function serve(context: TestContext) {
   const assertSameAfterRebuild = async (): Promise<void> => {
     for (const { projection, differences } of await runner.verify(null)) assert.equal(differences, 0, projection);
   };
-  return { append, current, assertSameAfterRebuild };
+  return { append, current, assertSameAfterRebuild, database, events, pruned };
 }
 
 describe('The errors of a bucket', () => {
@@ -70,6 +76,60 @@ describe('The errors of a bucket', () => {
     await fail(quiet);
     assert.equal((await listed(quiet)).total, 2);
     assert.equal((await listed(busy)).total, 0, 'also of a bucket that fails no more');
+    await assertSameAfterRebuild();
+  });
+});
+
+describe('Streams that were pruned from the log', () => {
+  test('leave no row of theirs, and all other rows as a rebuild finds them', async (context) => {
+    const { append, current, assertSameAfterRebuild, database, events, pruned } = await serve(context);
+    const clean = async (): Promise<void> => {
+      const signal = { aborted: false };
+      await removePrunedRows({ database, events }, prunableBucketErrors, append.now, signal);
+      await removePrunedRows({ database, events }, prunableMinutes, append.now, signal);
+    };
+    const account = await append.account('ada');
+    const [bucket, token, repository] = [newUuid<StorageBucketId>(), newUuid<AccessTokenId>(), newUuid<RepositoryId>()];
+    const failVerification = () =>
+      append.append(streamName('account', account), account, 'StorageBucketVerificationFailed', {
+        ...{ bucket_id: bucket, step: 'put', code: 'unreachable' },
+      });
+    await failVerification();
+    const errors = streamName('bucketErrors', `${bucket}-20261121`);
+    const failOn = (stream: StreamName) =>
+      append.append(stream, account, 'BucketErrorRecorded', {
+        ...{ bucket_id: bucket, repository_id: null, operation: 'push', code: 'unreachable' },
+      });
+    for (let n = 0; n <= BUCKET_ERRORS_LISTED_MAX; n += 1) await failOn(errors);
+    const day = (date: string, node: string) => streamName('transfer', `${account}-${node}-${date}`);
+    const sum = { reader: { kind: 'token', id: token }, repository_id: repository, reads: 1, sent_bytes: 5 };
+    const read = (stream: StreamName) =>
+      append.append(stream, account, 'TransferRecorded', {
+        ...{ minute: append.now, sent_bytes: 5, by_reader: [sum], details: null },
+      });
+    for (const node of ['a', 'b', 'a']) await read(day('20261121', node));
+    const days = [{ day: append.now.slice(0, 10), sent_bytes: 15, by_reader: [{ ...sum, reads: 3, sent_bytes: 15 }] }];
+    await append.append(streamName('usage', account), account, 'UsageRecorded', {
+      ...{ day: append.now.slice(0, 10), through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+      transfer: days,
+    });
+    append.now = plusMs(append.now, 24 * 60 * 60_000);
+    await failOn(streamName('bucketErrors', `${bucket}-20261122`));
+    await read(day('20261122', 'a'));
+    const reads = await current();
+    await reads.usageLedgerCaughtUp(append.last);
+    const page = { after: null, limit: 10, minutesFrom: append.now.slice(0, 10) };
+    const seen = await reads.usageLedger(account, '2026-11', page);
+    const usesLeft = async () => (await reads.tokenUses(account, token, { after: null, limit: 10 })).uses.length;
+    const listed = async () =>
+      (await reads.bucketErrors({ account, buckets: [bucket], repositories: null }, { offset: 0, limit: 5 })).total;
+    assert.deepEqual([await listed(), await usesLeft()], [BUCKET_ERRORS_LISTED_MAX + 1, 2]);
+    await clean();
+    assert.deepEqual([await listed(), await usesLeft()], [BUCKET_ERRORS_LISTED_MAX + 1, 2], 'nothing was pruned yet');
+    for (const stream of [errors, day('20261121', 'a'), day('20261121', 'b')]) pruned.add(stream);
+    await clean();
+    assert.deepEqual([await listed(), await usesLeft()], [2, 1]);
+    assert.deepEqual(await reads.usageLedger(account, '2026-11', page), seen);
     await assertSameAfterRebuild();
   });
 });

@@ -294,6 +294,11 @@ describe('transfer', () => {
     await beside.reads.caughtUp(head);
     assert.deepEqual(await beside.reads.usageOf(account), await later.reads.usageOf(account));
     assert.deepEqual(await beside.reads.dailyTraffic(account), await later.reads.dailyTraffic(account));
+    await beside.reads.usageLedgerCaughtUp(head);
+    const page = { after: null, limit: 100, minutesFrom: '2026-11-22' };
+    const ledger = await later.reads.usageLedger(account, '2026-11', page);
+    assert.equal(ledger.totals.transfer_bytes, 54_321);
+    assert.deepEqual(await beside.reads.usageLedger(account, '2026-11', page), ledger);
   });
 });
 

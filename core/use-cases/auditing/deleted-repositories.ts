@@ -219,7 +219,7 @@ async function named(context: Context, { refused }: Refused, id: RepositoryId): 
 }
 
 /** Returns the event with which the last current layers left storage. */
-async function lastExpiry({ events }: Pick<Context, 'events'>, stream: StreamName): Promise<EventId | null> {
+export async function lastExpiry({ events }: Pick<Context, 'events'>, stream: StreamName): Promise<EventId | null> {
   // Nothing but expiries follows the end of a closed stream.
   const page = await events.readStream(stream, { direction: 'backwards', limit: 100 });
   const expiry = page.find((recorded) => {

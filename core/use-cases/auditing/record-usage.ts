@@ -18,14 +18,13 @@ import type { ReadMark } from '../../ports/read-mark.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { DailySums } from '../../usage/daily-sums.ts';
+import { DailySums, USAGE_SUMMING } from '../../usage/daily-sums.ts';
 import { usageEventKinds } from '../../usage/events.ts';
 
 export interface UsageRecordingContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
   readonly marks: PolicyMarks;
 }
 
-const POLICY = 'usage-summing';
 const PAGE_EVENTS_MAX = 100;
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -38,14 +37,14 @@ export async function recordUsage(
   signal: { readonly aborted: boolean },
   sumsAtOnceMax: number = USAGE_SUMS_AT_ONCE_MAX,
 ): Promise<void> {
-  const saved = await context.marks.read(POLICY);
+  const saved = await context.marks.read(USAGE_SUMMING);
   let mark = saved === null ? null : await provenMark(context.events, saved);
   for (let isDone = false; !isDone && !signal.aborted; ) {
     const run = new Run(context, mark, sumsAtOnceMax);
     isDone = await run.read(signal);
     if (signal.aborted || !(await run.append())) return;
     mark = run.mark();
-    if (mark !== null) await context.marks.save(POLICY, mark);
+    if (mark !== null) await context.marks.save(USAGE_SUMMING, mark);
   }
 }
 
@@ -170,7 +169,7 @@ class Run {
     for (const [account, { sums, revision, lastAt }] of this.#accounts) {
       const event = sums.recorded(day);
       if (event === null) continue;
-      const about = { account, cause: systemCause(ids, POLICY), lastAt };
+      const about = { account, cause: systemCause(ids, USAGE_SUMMING), lastAt };
       const enveloped = envelop({ clock, ids }, { kinds: usageEventKinds }, [event], about);
       const stream = streamName('usage', account);
       const { outcome } = await events.append({ stream, expected: revision, events: enveloped });

@@ -8,7 +8,7 @@
 import type { Moment } from '../../audit/moment.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
-import type { EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
+import type { AccountId, EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
 import {
   PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
   PAST_REPOSITORIES_READ_AT_ONCE_MAX,
@@ -23,6 +23,8 @@ import type { FoundRepository } from '../accounts/repositories.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { logAsOf, repositoryAt } from './as-of.ts';
+import { absenceAt, type AbsenceDenial, type DeletedAsOfContext } from './deleted-as-of.ts';
+import type { DeletedRepositoriesContext } from './deleted-repositories.ts';
 import { expiredTip, type ExpiredTipContext } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
 import { type MomentContext, ownEvent } from './moment.ts';
@@ -46,10 +48,23 @@ export interface PastRepositories {
     moment: Moment,
     options: { readonly seen: LogPosition; readonly signal: AbortSignal },
   ): Promise<FoundRepository | Denied>;
+  /** Says why the account's repository of a name that it has no more cannot be shown; null if it had none. */
+  absence(
+    wanted: { readonly account: AccountId; readonly name: string },
+    moment: Moment,
+    options: { readonly seen: LogPosition; readonly signal: AbortSignal },
+  ): Promise<AbsenceDenial | null>;
 }
 
-export interface PastRepositoriesContext extends MomentContext, ObjectsContext, ExpiredTipContext {
+export interface PastRepositoriesContext
+  extends MomentContext,
+    ObjectsContext,
+    ExpiredTipContext,
+    DeletedRepositoriesContext {
+  readonly readModels: DeletedAsOfContext['readModels'];
   readonly past: PastEntities;
+  readonly events: DeletedAsOfContext['events'];
+  readonly clock: DeletedAsOfContext['clock'];
 }
 
 interface KeptPast {
@@ -98,6 +113,14 @@ export function createPastRepositories(context: PastRepositoriesContext): PastRe
       }
       const denied = past.checked?.denied ?? null;
       return denied === null ? { ...withRefsOf(repository, past), asOf: moment } : { denied };
+    },
+    async absence(wanted, moment, { seen, signal }) {
+      const release = await slots.acquire(wanted.account, signal);
+      try {
+        return await absenceAt(context, wanted, moment, seen);
+      } finally {
+        release();
+      }
     },
   };
 }

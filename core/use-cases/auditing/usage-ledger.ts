@@ -8,11 +8,12 @@ import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LedgerPage, LedgerPlace, UsageLedgerReader } from '../../ports/usage-ledger.ts';
-import { monthOf } from '../../usage/ledger.ts';
+import { firstDayByMinutes, monthOf } from '../../usage/ledger.ts';
 
 export interface UsageLedgerContext {
   readonly readModels: UsageLedgerReader;
   readonly clock: Pick<Clock, 'now'>;
+  readonly retentionMs: number;
 }
 
 export interface WantedLedger {
@@ -26,10 +27,12 @@ export interface WantedLedger {
 }
 
 export async function listUsageLedger(
-  { readModels, clock }: UsageLedgerContext,
+  { readModels, clock, retentionMs }: UsageLedgerContext,
   { account, seen, month, after, limit }: WantedLedger,
 ): Promise<LedgerPage & { readonly month: string }> {
   await readModels.usageLedgerCaughtUp(seen);
-  const wanted = month ?? monthOf(clock.now());
-  return { month: wanted, ...(await readModels.usageLedger(account, wanted, { after, limit })) };
+  const now = clock.now();
+  const wanted = month ?? monthOf(now);
+  const page = { after, limit, minutesFrom: firstDayByMinutes(now, retentionMs) };
+  return { month: wanted, ...(await readModels.usageLedger(account, wanted, page)) };
 }

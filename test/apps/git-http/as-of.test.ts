@@ -4,6 +4,12 @@ import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
+import { deleteRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
+import { expireDeleted } from '../../../core/use-cases/sweeping/expire-deleted.ts';
+import { systemCause } from '../../../core/runtime/system-cause.ts';
+import type { TestToken } from '../../support/api-fixture.ts';
+import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { assertCloneIs, momentIn } from '../../support/past-clones.ts';
 import { type PastHistory, startPastHistory } from '../../support/past-history.ts';
@@ -123,6 +129,49 @@ describe('A clone as of a moment', () => {
     const eve = await history.fixture.token(await history.fixture.account('eve'));
     const { stderr } = await tryGit(history.mirror, ['ls-remote', history.url('20261103T140200Z', eve)]);
     assert.match(stderr, /^remote: Repository not found\n/);
+  });
+
+  test('of a repository that is deleted now is not found, and git says what brings it back', async () => {
+    const { clock, context } = history.fixture;
+    const { id } = await history.fixture.repository(history.account, 'gone');
+    const url = (moment: string | null, token?: TestToken) => history.url(moment, token).replace('/past', '/gone');
+    await git(history.mirror, ['push', '--quiet', url(null), 'refs/heads/main:refs/heads/main']);
+    const stream = streamName('repository', id);
+    const [pushed] = await context.events.readStream(stream, { direction: 'forwards', limit: 1 });
+    const shown = clock.now();
+    const before = plusMs(shown, -24 * 60 * 60_000);
+    clock.advance(1_000);
+    const origin = { account: history.account, cause: systemCause(context.ids, 'test') };
+    await deleteRepository(context, origin, id);
+    const answer = async (moment: string, token?: TestToken) =>
+      (await tryGit(history.mirror, ['ls-remote', url(moment, token)])).stderr;
+    const undelete = `remote: Repository not found: it is deleted; strata repo undelete ${id} brings it back, with its past`;
+    for (const moment of [shown, pushed?.id ?? '']) assert.ok((await answer(moment)).startsWith(undelete), moment);
+    assert.match(await answer(clock.now()), /^remote: Repository not found: it was deleted at that moment\n/);
+    // Nobody else learns that there was one.
+    const eve = await history.fixture.token(await history.fixture.account('eva'));
+    const reader = await history.fixture.token(history.account, { grants: ['GIT_HTTP_READ'] });
+    for (const token of [eve, reader]) assert.match(await answer(shown, token), /^remote: Repository not found\n/);
+    assert.match((await tryGit(history.mirror, ['ls-remote', url(null)])).stderr, /^remote: Repository not found\n/);
+    const never = history.url(before).replace('/past', '/never-there');
+    assert.match((await tryGit(history.mirror, ['ls-remote', never])).stderr, /^remote: Repository not found\n/);
+
+    assert.ok(!('refused' in (await undeleteRepository(context, origin, { id, name: 'back' }))));
+    assert.match(await answer(shown), /^remote: Repository not found: it is back now\n/);
+    const back = history.url(shown).replace('/past', '/back');
+    assert.match(await git(history.mirror, ['ls-remote', back]), /refs\/heads\/main/);
+
+    await deleteRepository(context, origin, id);
+    const again = (await tryGit(history.mirror, ['ls-remote', back])).stderr;
+    assert.ok(again.startsWith(undelete), again);
+    clock.advance(TEST_RETENTION_MS + 1);
+    const expiring = { ...context, marks: createMemoryPolicyMarks(), retentionMs: TEST_RETENTION_MS };
+    await expireDeleted(expiring, { aborted: false });
+    const [expired] = await context.events.readStream(stream, { direction: 'backwards', limit: 1 });
+    assert.equal(expired?.type, 'LayersExpired');
+    const gone = await answer(shown);
+    assert.match(gone, new RegExp(`^remote: .*passed retention: it was removed by the event ${expired.id}\n`));
+    assert.match(gone, /error: 410/);
   });
 
   test('of the event of a first push has the default branch that the push chose', async () => {

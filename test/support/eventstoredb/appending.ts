@@ -1,5 +1,5 @@
 /** The protocol server's two calls to append: BatchAppend and Append of streams.proto. */
-import type streams from '@eventstore/db-client/generated/streams_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import * as grpc from '@grpc/grpc-js';
 import type { AppendFault } from './faults.ts';
@@ -9,6 +9,7 @@ import {
   batchSuccess,
   expectation,
   proposedOf,
+  refusal,
   streamIdentifier,
   streamNameOf,
   unarySuccess,
@@ -182,9 +183,29 @@ function answerUnary(append: Append, result: Outcome, answer: grpc.sendUnaryData
   }
 }
 
-function refusal(exception: string, details: Readonly<Record<string, string>>): Partial<grpc.StatusObject> {
-  const metadata = new grpc.Metadata();
-  metadata.set('exception', exception);
-  for (const [name, value] of Object.entries(details)) metadata.set(name, value);
-  return { code: grpc.status.FAILED_PRECONDITION, details: exception, metadata };
+export function tombstone(
+  { log, faults, counts }: AppendContext,
+  request: streams.TombstoneReq,
+  answer: grpc.sendUnaryData<streams.TombstoneResp>,
+): void {
+  const options = request.getOptions();
+  const stream = streamNameOf(options?.getStreamIdentifier());
+  const expected = options?.hasRevision() === true ? Number(options.getRevision()) : 'any';
+  counts.appends += 1;
+  const fault = faults.append?.(stream, []) ?? null;
+  if (fault === 'stall') return;
+  const result = log.tombstone(stream, expected);
+  if (fault === 'lose-answer') return;
+  switch (result.outcome) {
+    case 'committed':
+      return answer(null, new streams.TombstoneResp().setNoPosition(new shared.Empty()));
+    case 'wrong-expected-version': {
+      const actual = result.current === null ? {} : { 'actual-version': String(result.current) };
+      const details = { 'stream-name': stream, 'expected-version': String(expected), ...actual };
+      return answer(refusal('wrong-expected-version', details));
+    }
+    case 'stream-deleted':
+    case 'too-large':
+      return answer(refusal(result.outcome, { 'stream-name': stream }));
+  }
 }

@@ -2,6 +2,7 @@
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import status from '@eventstore/db-client/generated/status_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
+import * as grpc from '@grpc/grpc-js';
 import any from 'google-protobuf/google/protobuf/any_pb.js';
 import empty from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Expectation, ProposedEvent, StoredEvent } from './recorded-log.ts';
@@ -114,4 +115,16 @@ export function wrongVersion(current: number | null, expected: Expectation): sha
   if (typeof expected === 'number') wrong.setExpectedStreamPosition(String(expected));
   else wrong.setExpectedNoStream(new empty.Empty());
   return wrong;
+}
+
+/** How the server refuses to read a stream with a tombstone. */
+export function streamDeleted(stream: string): Partial<grpc.StatusObject> {
+  return refusal('stream-deleted', { 'stream-name': stream });
+}
+
+export function refusal(exception: string, details: Readonly<Record<string, string>>): Partial<grpc.StatusObject> {
+  const metadata = new grpc.Metadata();
+  metadata.set('exception', exception);
+  for (const [name, value] of Object.entries(details)) metadata.set(name, value);
+  return { code: grpc.status.FAILED_PRECONDITION, details: exception, metadata };
 }

@@ -52,6 +52,12 @@ describe('the protocol server', () => {
     assert.deepEqual(await read(client, 'a-1'), [2n]);
     await client.tombstoneStream('a-1');
     await assert.rejects(client.appendToStream('a-1', happened()), StreamDeletedError);
+    await assert.rejects(read(client, 'a-1'), StreamDeletedError);
+    await client.appendToStream('a-2', [happened(), happened()]);
+    const late = client.tombstoneStream('a-2', { expectedRevision: 0n });
+    await assert.rejects(late, (error) => error instanceof WrongExpectedVersionError && error.actualVersion === 1n);
+    await client.tombstoneStream('a-2', { expectedRevision: 1n });
+    await assert.rejects(client.tombstoneStream('a-2'), StreamDeletedError);
   });
 
   test('reads the whole log in both directions, its own events included', async (context) => {

@@ -17,7 +17,7 @@ import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import * as grpc from '@grpc/grpc-js';
-import { type AppendContext, batchAppend, unaryAppend } from './appending.ts';
+import { type AppendContext, batchAppend, tombstone, unaryAppend } from './appending.ts';
 import { type Faults, noFaults } from './faults.ts';
 import { streamNameOf } from './messages.ts';
 import { readEvents } from './reading.ts';
@@ -175,8 +175,7 @@ function addServices(
       call: grpc.ServerUnaryCall<streams.TombstoneReq, streams.TombstoneResp>,
       answer: grpc.sendUnaryData<streams.TombstoneResp>,
     ) => {
-      log.tombstone(streamNameOf(call.request.getOptions()?.getStreamIdentifier()));
-      answer(null, new streams.TombstoneResp().setNoPosition(new shared.Empty()));
+      if (admit(call.metadata, answer)) tombstone(context, call.request, answer);
     },
   });
   server.addService(ServerFeaturesService, {

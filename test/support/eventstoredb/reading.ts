@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type streams from '@eventstore/db-client/generated/streams_pb.js';
 import * as grpc from '@grpc/grpc-js';
 import type { Faults } from './faults.ts';
-import { confirmation, eventAnswer, notFoundAnswer, streamNameOf } from './messages.ts';
+import { confirmation, eventAnswer, notFoundAnswer, streamDeleted, streamNameOf } from './messages.ts';
 import type { RecordedLog, StoredEvent } from './recorded-log.ts';
 
 const BACKWARDS = 1;
@@ -44,6 +44,10 @@ export async function readEvents(context: ReadContext, call: ReadCall): Promise<
   await faults.read?.(all === undefined ? 'stream' : 'all', stream);
   const backwards = Number(options.getReadDirection()) === BACKWARDS;
   const events = all === undefined ? streamEvents(log, stream, options, backwards) : allEvents(log, all, backwards);
+  if (events === null && log.isTombstoned(stream)) {
+    call.emit('error', streamDeleted(stream));
+    return;
+  }
   if (events === null) {
     call.write(notFoundAnswer(stream));
     call.end();

@@ -7,6 +7,8 @@
  * revisions already by their ids alone, whatever their content; the server's own events are in the same log.
  */
 
+import { randomUUID } from 'node:crypto';
+
 export interface StoredEvent {
   readonly id: string;
   readonly stream: string;
@@ -36,6 +38,9 @@ export type Appended =
 
 export const APPEND_BYTES_MAX = 1024 * 1024;
 const RECORD_BYTES = 64;
+const TOMBSTONE = '$streamDeleted';
+/** In EventStoreDB it is 2^63 - 1. */
+const TOMBSTONE_REVISION = Number.MAX_SAFE_INTEGER;
 
 export interface RecordedLog {
   append(stream: string, expected: Expectation, events: readonly ProposedEvent[]): Appended;
@@ -46,7 +51,9 @@ export interface RecordedLog {
   /** Returns the index of the first event at or after a position. */
   indexOf(position: bigint): number;
   delete(stream: string): void;
-  tombstone(stream: string): void;
+  /** As in EventStoreDB, the tombstone is an event of the stream, and the stream's events stay in the log. */
+  tombstone(stream: string, expected: Expectation): Appended;
+  isTombstoned(stream: string): boolean;
   /** Drops the last events, as a deposed leader does with events that it never replicated. */
   truncate(length: number): void;
   /** Calls the listener after each append. Returns a function that ends this. */
@@ -113,9 +120,25 @@ export function createRecordedLog(): RecordedLog {
       const history = streams.get(name);
       if (history !== undefined) deleted.set(name, history.length - 1);
     },
-    tombstone: (name) => void tombstones.add(name),
+    tombstone: (stream, expected) => {
+      if (tombstones.has(stream)) return { outcome: 'stream-deleted' };
+      const current = (streams.get(stream)?.length ?? 0) - 1;
+      if (typeof expected === 'number' && expected !== current) return wrong(current);
+      tombstones.add(stream);
+      const event = { id: randomUUID(), type: TOMBSTONE, contentType: 'application/octet-stream' };
+      const none = { data: new Uint8Array(), metadata: new Uint8Array(), before: 0, after: 0, createdMs: Date.now() };
+      const stored = { ...event, ...none, stream, revision: TOMBSTONE_REVISION, position: end };
+      end += BigInt(RECORD_BYTES + sizeOf(stored));
+      events.push(stored);
+      for (const listener of listeners) listener();
+      return { outcome: 'committed', revision: current, position: stored.position };
+    },
+    isTombstoned: (name) => tombstones.has(name),
     truncate: (length) => {
-      for (const event of events.splice(length).toReversed()) streams.get(event.stream)?.pop();
+      for (const event of events.splice(length).toReversed()) {
+        if (event.type === TOMBSTONE) tombstones.delete(event.stream);
+        else streams.get(event.stream)?.pop();
+      }
       const last = events.at(-1);
       end = last === undefined ? 0n : last.position + BigInt(RECORD_BYTES + sizeOf(last));
     },

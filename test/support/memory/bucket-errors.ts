@@ -6,9 +6,11 @@ import type { EventStore } from '../../../core/ports/event-store.ts';
 import { BUCKET_ERRORS_LISTED_MAX } from '../../../core/kernel/limits.ts';
 import { bucketErrorOf, type StoredBucketError } from '../../../projections/bucket-errors/row.ts';
 
-/** Returns whether no more than the listed errors of the same bucket follow. */
-function isListed({ bucket_id }: StoredBucketError, index: number, all: readonly StoredBucketError[]): boolean {
-  return all.slice(index + 1).filter((later) => later.bucket_id === bucket_id).length < BUCKET_ERRORS_LISTED_MAX;
+/** Returns whether no more than the listed errors of the same bucket follow; verifications are counted apart. */
+function isListed(one: StoredBucketError, index: number, all: readonly StoredBucketError[]): boolean {
+  const isLike = (later: StoredBucketError): boolean =>
+    later.bucket_id === one.bucket_id && (later.operation === 'verify') === (one.operation === 'verify');
+  return all.slice(index + 1).filter(isLike).length < BUCKET_ERRORS_LISTED_MAX;
 }
 
 export function createMemoryBucketErrors(events: Pick<EventStore, 'readAll'>): BucketErrorLists {

@@ -1,7 +1,7 @@
 /** The usage ledger in memory: each read folds the whole log. */
 import { accountEventKinds } from '../../../core/account/events.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
-import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { categoryOf, LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
@@ -12,6 +12,7 @@ import type {
   TokenUse,
   UsageLedgerReader,
 } from '../../../core/ports/usage-ledger.ts';
+import { usageEventKinds } from '../../../core/usage/events.ts';
 import { type LedgerRow, ledgerRowsOf, monthOf } from '../../../core/usage/ledger.ts';
 
 const byPlace = (a: LedgerPlace, b: LedgerPlace): number =>
@@ -24,7 +25,7 @@ function entryOf({ at, eventId, index, member, delta, repositoryId, tokenId }: L
 export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): UsageLedgerReader {
   return {
     usageLedgerCaughtUp: async () => undefined,
-    async usageLedger(account, month, { after, limit }) {
+    async usageLedger(account, month, { after, limit, minutesFrom }) {
       const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
       const inBuckets = new Set(
         all.flatMap((recorded) => {
@@ -34,9 +35,19 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
           return isInBucket ? [event.data.repository_id] : [];
         }),
       );
-      const counted = all
-        .flatMap((event) => ledgerRowsOf(event))
-        .filter(({ delta }) => delta !== 0)
+      const isSummed = (event: RecordedEvent): boolean =>
+        all.some((sum) => {
+          if (categoryOf(sum.stream) !== 'usage' || sum.position < event.position) return false;
+          return readEvent(usageEventKinds, sum).data.day >= event.occurredAt.slice(0, 10);
+        });
+      const rows = all.flatMap((event) => {
+        const summed = categoryOf(event.stream) === 'transfer' && isSummed(event);
+        return ledgerRowsOf(event).map((row) => ({ ...row, summed }));
+      });
+      const counted = rows
+        .filter(({ delta, at, summed, isDaySum }) => {
+          return delta !== 0 && (isDaySum ? at < minutesFrom : !summed || at >= minutesFrom);
+        })
         .filter(({ member, repositoryId }) => member !== 'storage_bytes' || !inBuckets.has(repositoryId ?? ''))
         .toSorted(byPlace);
       const sum = (member: LedgerMember, isCounted: (entry: LedgerEntry) => boolean): number =>
@@ -60,8 +71,10 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
     async tokenUses(account, token, { after, limit }) {
       const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
       const uses = new Map<string, { -readonly [Member in keyof TokenUse]: TokenUse[Member] }>();
-      for (const { at, repositoryId, tokenId, reads, writes, addressRef } of all.flatMap((one) => ledgerRowsOf(one))) {
-        if (tokenId !== token || repositoryId === null || reads + writes === 0) continue;
+      for (const { at, repositoryId, tokenId, reads, writes, addressRef, isDaySum } of all.flatMap((one) =>
+        ledgerRowsOf(one),
+      )) {
+        if (isDaySum || tokenId !== token || repositoryId === null || reads + writes === 0) continue;
         const minute = timestamp(`${at.slice(0, 16)}:00.000Z`);
         const key = `${minute} ${repositoryId}`;
         const use = uses.get(key) ?? { minute, repositoryId, reads: 0, writes: 0, addressRefs: [] };
