@@ -11,7 +11,7 @@ import path from 'node:path';
 const CONNECTION_FILE = 'connection';
 
 /** How to connect to the service's database: as the role that serves, and as its owner. */
-export interface Connections {
+interface Connections {
   readonly connectionString: string;
   readonly ownerConnectionString: string;
 }
@@ -25,9 +25,11 @@ export async function writeConnectionFile(home: string, connections: Connections
 }
 
 /** Returns the running server's connections. Call it only when another process holds the directory's lock. */
-export async function joinEmbeddedPostgres(dataDir: string): Promise<Connections> {
+export async function joinEmbeddedPostgres(
+  dataDir: string,
+): Promise<{ readonly connectionString: string; readonly ownerConnectionString: string | null }> {
   const text = await readFile(path.join(dataDir, 'postgres', CONNECTION_FILE), 'utf8');
-  // A server of the version before has one role, and so one line.
-  const [connectionString = '', ownerConnectionString = connectionString] = text.trimEnd().split('\n');
+  // A server of the version before has one role, and so one line: it is left as it is while that server runs.
+  const [connectionString = '', ownerConnectionString = null] = text.trimEnd().split('\n');
   return { connectionString, ownerConnectionString };
 }

@@ -1,6 +1,6 @@
 /**
  * `log verify` on a database that somebody changed behind the service's back. Each attack is a statement of who holds the
- * database's password, with the read model of trees at hand as well.
+ * password of the database's owner, with the read model of trees at hand as well.
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { joinEmbeddedPostgres } from '../../../adapters/embedded-postgres/join.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../../adapters/node/process-facts.ts';
 import { keepLog } from '../../support/log.ts';
@@ -101,6 +102,17 @@ describe('the embedded PostgreSQL', () => {
     const { connectionString } = await start(context, dataDir);
     assert.match(connectionString, /@127\.0\.0\.1:\d+\/strata$/);
     assert.deepEqual(await query(connectionString, 'SHOW listen_addresses'), ['127.0.0.1']);
+  });
+
+  test('is joined by its file, also where a server of an older version with one role wrote it', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const { connectionString, ownerConnectionString } = await start(context, dataDir);
+    assert.deepEqual(await joinEmbeddedPostgres(dataDir), { connectionString, ownerConnectionString });
+    assert.deepEqual(await query(connectionString, 'SELECT session_user'), ['strata_server']);
+    assert.deepEqual(await query(ownerConnectionString, 'SELECT session_user'), ['strata']);
+    await writeFile(path.join(dataDir, 'postgres/connection'), ownerConnectionString);
+    const one = { connectionString: ownerConnectionString, ownerConnectionString: null };
+    assert.deepEqual(await joinEmbeddedPostgres(dataDir), one);
   });
 
   test('refuses a cluster of another version and says what to do', async (context) => {
