@@ -41,7 +41,7 @@ class ReplayError extends Error {
 const ENTRIES_OF_TURN = 500;
 
 /** The lines of an export, without their line feeds. Each iteration begins with the first line. */
-export type ExportLines = AsyncIterable<string> | Iterable<string>;
+type ExportLines = AsyncIterable<string> | Iterable<string>;
 
 /**
  * Returns the account as of the moment, or as of the last line for null. Takes the lines twice: first to see which parts
