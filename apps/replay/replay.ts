@@ -39,7 +39,7 @@ export async function replayFile(
   at: Timestamp | null,
   write: (text: string) => void,
 ): Promise<Replayed | null> {
-  const fold = await replayExport(linesOf(file), at, { digest, nextTurn });
+  const fold = await replayExport({ [Symbol.asyncIterator]: () => linesOf(file) }, at, { digest, nextTurn });
   if (madeAccount(fold) === null) return null;
   const whole = createHash('sha256');
   let tail = '';

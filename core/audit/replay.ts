@@ -3,7 +3,8 @@
  *
  * Must stay true: it folds the same entries by the same code as the service (account-fold.ts), so the digest is that of
  * the service unless one of them lies. It checks that the lines are the log from its first entry on, and that the parts
- * of a wide push are those that the push names; a verifier checks the rest.
+ * of a wide push are those that the push names; a verifier checks the rest. Memory grows with the account and the number
+ * of its wide pushes: parts that no push names, because it lost its race, are not kept.
  */
 import { readEvent } from '../kernel/decider.ts';
 import { categoryOf, type StreamName } from '../kernel/envelope.ts';
@@ -39,17 +40,22 @@ class ReplayError extends Error {
 /** Entries between two turns of the event loop. */
 const ENTRIES_OF_TURN = 500;
 
+/** The lines of an export, without their line feeds. Each iteration begins with the first line. */
+type ExportLines = AsyncIterable<string> | Iterable<string>;
+
 /**
- * Returns the account as of the moment, or as of the last line for null. Reads no line after the first entry with a later
- * log time. Rejects with `ReplayError` for a line that cannot be the log's next.
+ * Returns the account as of the moment, or as of the last line for null. Takes the lines twice: first to see which parts
+ * of wide pushes are named. Folds no line after the first entry with a later log time. Rejects with `ReplayError` for a
+ * line that cannot be the log's next.
  */
 export async function replayExport(
-  lines: AsyncIterable<string> | Iterable<string>,
+  lines: ExportLines,
   at: Timestamp | null,
   { digest, nextTurn }: ReplayContext,
 ): Promise<AccountStateFold> {
   const fold = newAccountFold();
   const parts = new Map<StreamName, StoredRefUpdate[]>();
+  for (const stream of await namedParts(lines)) parts.set(stream, []);
   let number = 0;
   for await (const text of lines) {
     number += 1;
@@ -70,11 +76,23 @@ export async function replayExport(
   return fold;
 }
 
+/** How a canonical line names the parts of a wide push. No text in it can look so: its quotes are escaped. */
+const NAMED_PARTS = /"parts":\{"count":\d+,"sha256":"[0-9a-f]{64}","stream":"(refUpdates-[^"\\]+)"/;
+
+async function namedParts(lines: ExportLines): Promise<ReadonlySet<StreamName>> {
+  const named = new Set<StreamName>();
+  for await (const line of lines) {
+    const [, stream] = NAMED_PARTS.exec(line) ?? [];
+    if (stream !== undefined) named.add(partsStream({ stream }));
+  }
+  return named;
+}
+
 /** Parts come before the push that names them, and mean nothing without it. */
-function keepPart(parts: Map<StreamName, StoredRefUpdate[]>, entry: ParsedEntry): void {
-  if (categoryOf(entry.stream) !== 'refUpdates') return;
-  const { updates } = readEvent(refUpdatesEventKinds, entry).data;
-  parts.set(entry.stream, [...(parts.get(entry.stream) ?? []), ...updates]);
+function keepPart(parts: ReadonlyMap<StreamName, StoredRefUpdate[]>, entry: ParsedEntry): void {
+  const kept = parts.get(entry.stream);
+  if (kept === undefined) return;
+  for (const update of readEvent(refUpdatesEventKinds, entry).data.updates) kept.push(update);
 }
 
 function withParts(

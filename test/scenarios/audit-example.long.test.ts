@@ -35,7 +35,7 @@ function stepsOf(text: string): readonly Step[] {
 /** Returns the line without what is another each time. */
 function shapeOf(line: string): string {
   return line
-    .replaceAll(/\/\S*\/work\//g, '')
+    .replaceAll(/(\/\S*\/work|\.\.\.)\//g, '')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>')
     .replaceAll(/\b([0-9a-f]{40}|[0-9a-f]{64})\b/g, '<hash>')
     .replaceAll(/\d+/g, '<n>')

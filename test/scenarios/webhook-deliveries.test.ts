@@ -96,25 +96,27 @@ describe('Webhook deliveries', { concurrent: true }, () => {
       return answer.body as { readonly event_id: string | null };
     };
     const moves = (from: number) =>
-      receiver.received.slice(from).map(({ payload: { type, ref, before: was, after } }) => [type, ref, was, after]);
+      receiver.received
+        .slice(from)
+        .map(({ payload: { type, ref, before: was, after } }) => `${type} ${ref} ${was} ${after}`);
     await restore({ event_id: pushed?.id, dry_run: true });
     const { event_id: restoration } = await restore({ event_id: pushed?.id });
     await receiver.until(before + 4);
     const [main, later, topic] = ['main', 'later', 'topic'].map((name) => `refs/heads/${name}`);
     const restored = [
-      ['create', topic, ZERO, first],
-      ['delete', later, forced, ZERO],
-      ['push', main, forced, first],
-      ['push', topic, ZERO, first],
+      `create ${topic} ${ZERO} ${first}`,
+      `delete ${later} ${forced} ${ZERO}`,
+      `push ${main} ${forced} ${first}`,
+      `push ${topic} ${ZERO} ${first}`,
     ];
     assert.deepEqual(moves(before).toSorted(), restored);
     await restore({ before_event_id: restoration });
     await receiver.until(before + 8);
     const undone = [
-      ['create', later, ZERO, forced],
-      ['delete', topic, first, ZERO],
-      ['push', later, ZERO, forced],
-      ['push', main, first, forced],
+      `create ${later} ${ZERO} ${forced}`,
+      `delete ${topic} ${first} ${ZERO}`,
+      `push ${later} ${ZERO} ${forced}`,
+      `push ${main} ${first} ${forced}`,
     ];
     assert.deepEqual(moves(before + 4).toSorted(), undone);
     assert.equal((await all('SUCCESS')).length, before + 8, 'the dry run caused none');

@@ -24,7 +24,7 @@ import { replayExport } from '../../../core/audit/replay.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import { later, type RepositoryId, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { canonicalJson, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import { ACCOUNT_FOLD_REFS_MAX } from '../../../core/kernel/limits.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { Repository } from '../../../core/repository/state.ts';
@@ -200,6 +200,24 @@ describe('The state of an account', () => {
     }
     const whole = await replayExport([...lines, '{"checkpoint":"x"}'], null, { digest, nextTurn });
     assert.equal(await textOf(whole), await textOf(await folded(complete)));
+  });
+
+  // The attack: an account pushes as many refs as it may, over and over, and lets each push lose its race.
+  test('is replayed without reading parts of pushes that lost their race, so that memory does not grow with them', async () => {
+    const { entries } = await randomEntries(5, 200);
+    const wide = entries.flatMap(({ type, data }) => {
+      const { parts = null } = data;
+      return type === 'RefsUpdated' && isJsonObject(parts) ? [parts['stream']] : [];
+    });
+    const isLost = ({ stream, type }: RecordedEvent) => type === 'RefUpdatesPart' && !wide.includes(stream);
+    assert.ok(wide.length > 0 && entries.some(isLost), 'the history has both');
+    const lines = (unread: boolean) =>
+      entries.map((entry, sequence) => {
+        const data = unread && isLost(entry) ? {} : entry.data;
+        return canonicalJson({ entry: entryOf({ ...entry, data }, sequence), leaf: '' });
+      });
+    const whole = await replayExport(lines(false), null, { digest, nextTurn });
+    assert.equal(await textOf(await replayExport(lines(true), null, { digest, nextTurn })), await textOf(whole));
   });
 
   test('of a stored export is the stored one for ever', async () => {
