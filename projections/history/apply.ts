@@ -49,7 +49,7 @@ export function createHistoryProjection(options: HistoryOptions): Projection {
   const slowBuckets: SlowBuckets = new LRUCache({ max: SLOW_BUCKETS_MAX, ttl: BUCKET_BACKGROUND_REST_MS });
   return {
     name: 'history',
-    version: 2,
+    version: 3,
     categories: ['account', 'repository'],
     tables: historyTables,
     onPoison: 'park',
@@ -91,8 +91,10 @@ class HistoryApplier implements Applier {
     const memory = new MemoryBudget(bounds.memoryBytes);
     const context = { ...this.#options, stored, bounds, memory, patient, slowBuckets: this.#slowBuckets };
     const plans: RepositoryPlan[] = [];
-    for (let at = 0; at < staying.length; at += READ_AT_ONCE) {
-      const some = staying.slice(at, at + READ_AT_ONCE);
+    // Of a repository that was removed before, nothing is stored, and its expiries must not bring it back.
+    const known = staying.filter(({ id, onlyExpires }) => !onlyExpires || bases.has(id));
+    for (let at = 0; at < known.length; at += READ_AT_ONCE) {
+      const some = known.slice(at, at + READ_AT_ONCE);
       const planned = some.map((change) =>
         planRepository(context, change, baseOf(change, bases.get(change.id) ?? NO_BASE)),
       );

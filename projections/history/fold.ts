@@ -35,6 +35,8 @@ export interface RepositoryChange {
    * so, and its content is what that stream says from its start.
    */
   returned: 'restored' | 'reopened' | null;
+  /** Whether the batch holds nothing of it but layers that expired, as they do long after a repository was removed. */
+  onlyExpires: boolean;
   /** Set if the repository's creation or restoration is in the batch. */
   initialDefaultBranch: string | null;
   defaultBranch: string | null;
@@ -101,6 +103,7 @@ function noChange(id: RepositoryId, accountId: string): RepositoryChange {
     accountId,
     removed: null,
     returned: null,
+    onlyExpires: true,
     storageBucketId: undefined,
     initialDefaultBranch: null,
     defaultBranch: null,
@@ -117,12 +120,16 @@ function foldDeletion(change: RepositoryChange): void {
 }
 
 function foldCreation(change: RepositoryChange, data: RepositoryCreated['data']): void {
+  change.onlyExpires = false;
   change.initialDefaultBranch = data.default_branch;
   change.storageBucketId = data.storage_bucket_id === null ? null : uuid(data.storage_bucket_id);
 }
 
 function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, revision: number): void {
   change.revision = revision;
+  // Current layers expire only after the repository was removed, and with it its list of layers.
+  if (event.type === 'LayersExpired') return;
+  change.onlyExpires = false;
   const layersChange = layersChangeOf(event);
   if (layersChange !== null) change.layers.push(layersChange);
   switch (event.type) {
@@ -141,7 +148,6 @@ function foldRepositoryEvent(change: RepositoryChange, event: RepositoryEvent, r
       change.returned = 'reopened';
       break;
     case 'LayersCompacted':
-    case 'LayersExpired':
       break;
   }
 }

@@ -37,7 +37,8 @@ import { sharedParts, type SharedParts, startNode } from '../support/strata-on-p
 import { tempDir } from '../support/temp-dir.ts';
 import { createWebhook, listDeliveries, untilDeliveries, webhookReceivers } from '../support/webhook-receiver.ts';
 
-const SUPPORT = path.resolve(import.meta.dirname, '../support');
+const SET_CLOCK = path.resolve(import.meta.dirname, '../support/set-clock.ts');
+const QUICK_INTERVALS = path.resolve(import.meta.dirname, '../support/quick-intervals.ts');
 const SPAN_MS = 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = DAY_MS / 24;
@@ -57,9 +58,8 @@ async function startService(context: TestContext, env: Readonly<Record<string, s
   const clockFile = path.join(await tempDir(context), 'ahead-ms');
   const ahead = (ms: number): Promise<void> => writeFile(clockFile, String(ms));
   await ahead(0);
-  const modules = ['set-clock.ts', 'quick-intervals.ts'].map((file) => `--import ${path.join(SUPPORT, file)}`);
   const strata = await startNode(context, shared, {
-    ...{ ...env, NODE_OPTIONS: modules.join(' '), TEST_CLOCK_FILE: clockFile },
+    ...{ ...env, NODE_OPTIONS: `--import ${SET_CLOCK} --import ${QUICK_INTERVALS}`, TEST_CLOCK_FILE: clockFile },
   });
   return { shared, strata, ahead, ada: await createAccount(strata, 'ada') };
 }

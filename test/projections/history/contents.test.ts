@@ -180,9 +180,33 @@ describe('a repository', () => {
     await service.reads.caughtUp(service.append.last);
     assert.equal(await service.reads.branches(repository.id), null);
     for (const table of ['repositories', 'refs', 'commits', 'order', 'layers']) {
-      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v2_1`);
+      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v3_1`);
       assert.equal(rowCount, 0, table);
     }
+  });
+
+  test('stays away when its layers expire after its deletion, the replaced and the current ones', async (context) => {
+    const service = await serve(context);
+    const repository = await Pushed.create(service);
+    const [first, second] = [layer(10), layer(20)];
+    await repository.push({ 'refs/heads/main': repository.line(2) }, { layer: first });
+    const stream = streamName('repository', repository.id);
+    const replaced = { id: first.id, size_bytes: first.size_bytes };
+    await service.append.append(stream, repository.account, 'LayersCompacted', {
+      ...{ revision: 0, added: [{ ...second, holds: 'merged' }], removed: [replaced], shrink_epoch: 1, clean: true },
+    });
+    await service.append.deleteRepository(repository.account, repository.id, 'project');
+    const expiries = [
+      { layers: [{ ...replaced, current: false }], compacted_at: 1, shrink_epoch: 1 },
+      { layers: [{ id: second.id, size_bytes: 20, current: true }], compacted_at: null, shrink_epoch: 2 },
+    ];
+    for (const expiry of expiries) {
+      await service.reads.caughtUp(service.append.last);
+      await service.append.append(stream, repository.account, 'LayersExpired', { ...expiry, reason: 'retention' });
+    }
+    await service.reads.caughtUp(service.append.last);
+    assert.deepEqual(await service.runner.parked(), []);
+    for (const { differences } of await service.runner.verify('history')) assert.equal(differences, 0);
   });
 
   test('opens Git with the shrink epoch of its events and with the layers that remain', async (context) => {

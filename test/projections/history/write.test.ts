@@ -18,6 +18,7 @@ function planOf(kept: number, gained: number): RepositoryPlan {
   const none = {
     removed: null,
     returned: null,
+    onlyExpires: false,
     storageBucketId: null,
     initialDefaultBranch: null,
     defaultBranch: null,

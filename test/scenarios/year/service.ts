@@ -23,8 +23,7 @@ import { composeRetention } from '../../../apps/server/retention.ts';
 import { readSettings, type Settings } from '../../../apps/server/settings.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore, StoredLayer } from '../../../core/ports/layer-store.ts';
-import type { WaitingRows } from '../../../core/ports/workflows.ts';
-import type { StepAction } from '../../../core/ports/workflows.ts';
+import type { StepAction, WaitingRows } from '../../../core/ports/workflows.ts';
 import { createDeletionFinisher } from '../../../core/use-cases/accounts/finish-deletions.ts';
 import { eraseDueAccounts } from '../../../core/use-cases/accounts/erase-due-accounts.ts';
 import { recordUsage } from '../../../core/use-cases/auditing/record-usage.ts';
@@ -89,7 +88,7 @@ export async function startYearService(ending: Ending): Promise<YearService> {
   };
   const faults: unknown[] = [];
   const onFault = (what: string, cause: unknown): void => void faults.push({ what, cause });
-  const log = pino({ level: 'info' }, { write: (line: string) => void noteFault(line, faults) });
+  const log = pino({ level: 'info' }, { write: (line: string) => noteFault(line, faults) });
   const worker = await startWorker(ending, readSettings(env, '/'), { log, onFault });
   let node: ComposedServer | null = null;
   const folder = await tempDir(ending);

@@ -29,7 +29,7 @@ import { listingOf, type OracleRef, OracleRepository, type OracleState, reachedB
 import type { YearService } from './service.ts';
 
 /** Few, so that no retention passes unseen between two turns. */
-export const TURN_DAYS = 2;
+export const TURN_DAYS = 3;
 const DAY_MS = 24 * 60 * 60_000;
 const HOUR_MS = 60 * 60_000;
 const BRANCHES = ['main', 'a', 'b', 'c', 'd'].map((name) => `refs/heads/${name}`);
@@ -37,7 +37,7 @@ const TAGS = ['one', 'two'].map((name) => `refs/tags/${name}`);
 const REPOSITORIES_MAX = 4;
 const NAMES = ['ada', 'bob', 'cleo'];
 /** Two accounts are closed at the one turn; one of them is reopened at the other, and the other one erased. */
-const [CLOSED_AT, REOPENED_AT] = [75, 78];
+const [CLOSED_AT, REOPENED_AT] = [30, 33];
 const EVENT = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/;
 
 interface YearAccount {
@@ -97,8 +97,8 @@ export class Year {
     if (turn % 2 === 0) await this.#signIn(dice.pick(open));
     if (turn % 3 === 0) await this.#checkSome(open);
     if (turn % 6 === 0) for (const account of open) await this.#assertStorage(account);
-    if (turn % 15 === 0) for (const account of open) await this.#keepCheckpoint(account);
-    if (turn % 40 === 0) await service.restart();
+    if (turn % 10 === 0) for (const account of open) await this.#keepCheckpoint(account);
+    if (turn % 15 === 0) await service.restart();
     await this.#closeOrReopen(turn);
     service.advance(end - service.aheadMs());
   }
@@ -124,8 +124,8 @@ export class Year {
       ['default-branch', (...of) => this.#changeDefaultBranch(...of), 1],
       ['restore', (...of) => this.#restore(...of), 4],
       ['purge', (...of) => this.#purge(...of), 1],
-      ['delete', (...of) => this.#delete(...of), 1],
-      ['undelete', (of) => this.#undelete(of), 3],
+      ['delete', (...of) => this.#delete(...of), 2],
+      ['undelete', (of) => this.#undelete(of), 2],
     ];
     const [name, action] = dice.pick(actions.flatMap((one) => Array.from({ length: one[2] }, () => one)));
     this.#count(name);
@@ -258,9 +258,10 @@ export class Year {
   }
 
   async #undelete(account: YearAccount): Promise<void> {
-    const deleted = account.owned.filter(({ status }) => status !== 'open');
-    if (deleted.length === 0) return;
-    const repository = this.#dice.pick(deleted);
+    const away = account.owned.filter(({ status }) => status !== 'open');
+    const deleted = away.filter(({ status }) => status === 'deleted');
+    if (away.length === 0) return;
+    const repository = this.#dice.pick(deleted.length > 0 && this.#dice.chance(0.7) ? deleted : away);
     const before = repository.status;
     const keptUntil = plusMs(repository.deletedAt ?? this.#service.now(), this.#service.retentionMs);
     await repository.changed(async () => {
@@ -409,7 +410,7 @@ export class Year {
     await this.#assertNow(account, repository);
     const reached = await reachedBy(this.#work, repository.refs);
     const past = repository.states.filter(({ isThere, from, until }) => isThere && until !== null && until > from);
-    const some = past.filter(() => this.#dice.chance(20 / past.length));
+    const some = past.filter(() => this.#dice.chance(8 / past.length));
     for (const { from, ...rest } of some) {
       const isReached = [...rest.refs.values()].every(({ id }) => reached.has(id));
       const of = { listed: listingOf(rest), from };
