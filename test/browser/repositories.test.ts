@@ -94,7 +94,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       }
 
       await page
-        .getByRole('link', { name: /browse at this point/ })
+        .getByRole('link', { name: /Browse at this point/ })
         .nth(1)
         .click();
       await page.getByRole('region', { name: 'As of' }).waitFor();

@@ -132,7 +132,7 @@ export const SHOTS: readonly Shot[] = [
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',
     activity: '/ada/lantern/activity',
-    'as-of': ['/ada/lantern/activity', follow(/browse at this point/)],
+    'as-of': ['/ada/lantern/activity', follow(/Browse at this point/)],
     'repository-settings': '/ada/lantern/settings',
     'repository-settings-wrong': ['/ada/lantern/settings', send({ default_branch: 'no..branch' })],
     'repository-delete-wrong': ['/ada/lantern/settings', send({ confirmation: 'lamp' })],

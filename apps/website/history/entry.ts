@@ -23,6 +23,7 @@ import { textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { cutText } from '../../../core/kernel/text.ts';
 import { counted } from '../repositories/shown-text.ts';
+import { historyAddress } from './filters.ts';
 import { namesOf } from './list.ts';
 import { readRecord } from './record.ts';
 import { repositoryIdOf, tellEvent } from './words.ts';
@@ -62,24 +63,21 @@ function factsOf(visit: PersonVisit, read: ReadEntry): Html {
   const repository = repositoryIdOf(event);
   const facts: readonly (readonly [string, Content])[] = [
     ['When', html`${timeAgo(event.occurredAt, visit.now)}, <code>${event.occurredAt}</code>`],
-    ['Type', html`<a href="/history?type=${event.type}">${event.type}</a>, version ${event.version}`],
+    ['Type', html`<a href="${historyAddress({ type: event.type })}">${event.type}</a>, version ${event.version}`],
     [
       'By',
-      html`<a href="/history?by=${encodeURIComponent(event.actor.id)}">All by the same</a>: ${event.actor.kind} <code>${event.actor.id}</code>`,
+      html`<a href="${historyAddress({ by: event.actor.id })}">All by the same</a>: ${event.actor.kind} <code>${event.actor.id}</code>`,
     ],
     ['From', address],
     [
       'Repository',
       repository !== null &&
-        html`<a href="/history?repository=${repository}">All of the same</a>: <code>${repository}</code>`,
+        html`<a href="${historyAddress({ repository })}">All of the same</a>: <code>${repository}</code>`,
     ],
     ['Stream', html`<code>${event.stream}</code>, revision ${event.revision}`],
     ['Event', html`<code>${event.id}</code>`],
     ['Request', html`<code>${event.requestId}</code>`],
-    [
-      'Caused by',
-      event.causationId !== null && html`<a href="/history/${event.causationId}"><code>${event.causationId}</code></a>`,
-    ],
+    ['Caused by', event.causationId !== null && html`<code>${event.causationId}</code>`],
     ['Log time', place.logTime !== event.occurredAt && html`<code>${place.logTime}</code>`],
   ];
   const shown = facts.filter(([, value]) => value !== null && value !== false);

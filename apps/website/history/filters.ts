@@ -18,8 +18,8 @@ import { bytesOf } from '../layout/weight.ts';
 import { shownName } from '../repositories/shown-text.ts';
 import { ENTRY_TYPES } from './words.ts';
 
-export const FILTERS = ['type', 'repository', 'by', 'since', 'until'] as const;
-export type FilterName = (typeof FILTERS)[number];
+const FILTERS = ['type', 'repository', 'by', 'since', 'until'] as const;
+type FilterName = (typeof FILTERS)[number];
 
 export interface Filters {
   /** As they were written; those that are empty are left out. */
@@ -27,6 +27,12 @@ export interface Filters {
   /** Null if one of them cannot be read. */
   readonly filter: EntryFilter | null;
   readonly errors: FieldErrors;
+}
+
+/** Returns the address of the events that meet filters, older than those of the pages before. */
+export function historyAddress(query: Readonly<Partial<Record<FilterName | 'before', string>>>): string {
+  const search = new URLSearchParams(query);
+  return search.size === 0 ? '/history' : `/history?${search.toString()}`;
 }
 
 /** Names of repositories, types and ids are shorter. */
@@ -95,8 +101,12 @@ export async function filterForm(
   return html`<form class="box part filters" action="/history" role="search" aria-label="Filter the history">${typeChoice(
     texts.type,
   )}${textField({
-    ...{ name: 'repository', label: 'Repository', value: texts.repository ?? '', error: errors['repository'] },
-    ...{ verbatim: true, autocomplete: 'off' },
+    name: 'repository',
+    label: 'Repository',
+    value: texts.repository ?? '',
+    error: errors['repository'],
+    verbatim: true,
+    autocomplete: 'off',
   })}${actorChoice(
     visit,
     tokens.map(({ token }) => token),

@@ -9,8 +9,8 @@ import { html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { bytesOf } from '../layout/weight.ts';
-import { filterForm, type Filters, readFilters } from './filters.ts';
+import { firstWithin } from '../layout/weight.ts';
+import { filterForm, type Filters, historyAddress, readFilters } from './filters.ts';
 import { readRecord, recordPanel } from './record.ts';
 import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 import { actorText, addressOf, tokenOf } from './who.ts';
@@ -23,7 +23,10 @@ export async function showHistory(context: SiteContext, visit: PersonVisit): Pro
   const found = await entriesAsked(context, visit, filters);
   const names = await namesOf(context, visit, found.entries);
   const record = await readRecord(context, visit);
-  const rows = rowsWithin(found.entries.map((entry) => rowOf(visit, entry, names)));
+  const rows = firstWithin(
+    found.entries.map((entry) => rowOf(visit, entry, names)),
+    ROWS_BYTES_MAX,
+  );
   const last = found.entries[rows.length - 1]?.place.sequence;
   const hasMore = found.hasMore || rows.length < found.entries.length;
   const list =
@@ -61,13 +64,6 @@ export async function namesOf(
   return namesInLog(context, person.account, { repositories, tokens });
 }
 
-/** At least one: a row is short. */
-function rowsWithin(rows: readonly Html[]): readonly Html[] {
-  let count = rows.length;
-  while (count > 1 && bytesOf(...rows.slice(0, count)) > ROWS_BYTES_MAX) count -= 1;
-  return rows.slice(0, count);
-}
-
 function rowOf(visit: PersonVisit, entry: ReadEntry, names: LogNames): Html {
   const { event, place } = entry;
   const address = addressOf(entry);
@@ -86,11 +82,8 @@ function emptyText({ filter, texts }: Filters): string {
 
 function pager(visit: PersonVisit, { texts }: Filters, before: number | undefined): Html {
   const isNewest = sequenceAsked(visit) === null;
-  const address = (query: Readonly<Record<string, string>>): string => {
-    const search = new URLSearchParams({ ...texts, ...query });
-    return search.size === 0 ? '/history' : `/history?${search.toString()}`;
-  };
-  return html`<nav class="row pager" aria-label="Pages">${!isNewest && html`<a class="button" rel="first" href="${address({})}">Newest</a>`}${
-    before !== undefined && html`<a class="button" rel="next" href="${address({ before: String(before) })}">Older</a>`
+  return html`<nav class="row pager" aria-label="Pages">${!isNewest && html`<a class="button" rel="first" href="${historyAddress(texts)}">Newest</a>`}${
+    before !== undefined &&
+    html`<a class="button" rel="next" href="${historyAddress({ ...texts, before: String(before) })}">Older</a>`
   }</nav>`;
 }

@@ -1,5 +1,5 @@
 /**
- * The history of the account: its events, each event with its proof, the record, and the export.
+ * The history of the account: its events, each event with its proof, the record, the export, and what a token did.
  *
  * Must stay true: only the account's owner reads it, each only the own account. A request that costs more than a page
  * (an export, a signature) is a form, so that no other site can cause it.
@@ -18,12 +18,14 @@ import { counted } from '../repositories/shown-text.ts';
 import { showEntry } from './entry.ts';
 import { showHistory } from './list.ts';
 import { exportName } from './record.ts';
+import { showTokenActivity } from './token-activity.ts';
 
 export const historyRoom: Room = {
   navigation: () => ({ label: 'History', path: '/history' }),
   routes({ context, page, form }) {
     page('/history', (visit) => showHistory(context, visit));
     page('/history/:entry', (visit) => showEntry(context, visit));
+    page('/access-tokens/:id/activity', (visit) => showTokenActivity(context, visit));
     form('/history/export', (visit, fields) => sendExport(context, visit, fields));
     form('/history/checkpoint', (visit) => signCheckpoint(context, visit));
   },

@@ -38,7 +38,7 @@ export function addressOf({ event, line }: ReadEntry): string | null {
 }
 
 function openedText(openings: JsonValue | undefined, ref: string): string | null {
-  const opening = isJsonObject(openings ?? null) ? (openings as Record<string, JsonValue>)[ref] : undefined;
-  if (opening === undefined || !isJsonObject(opening)) return null;
-  return typeof opening['value'] === 'string' ? opening['value'] : null;
+  const opening = openings !== undefined && isJsonObject(openings) ? openings[ref] : undefined;
+  const value = opening !== undefined && isJsonObject(opening) ? opening['value'] : undefined;
+  return typeof value === 'string' ? value : null;
 }

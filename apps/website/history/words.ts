@@ -194,8 +194,7 @@ const REFS_NAMED_MAX = 3;
 
 function tellPush({ data, repository }: Telling): Content {
   const updates = updatesOf(data);
-  const parts = data['parts'];
-  const many = isJsonObject(parts ?? null) && parts !== undefined ? countOf(parts) : updates.length;
+  const many = updates.length === 0 ? countOf(data['parts'] ?? null) : updates.length;
   const verb = isJsonObject(data['restored'] ?? null) ? 'Restored' : 'Pushed to';
   if (updates.length === 0) return html`${verb} ${counted(many, 'ref')} of ${repository}`;
   const shown = updates.slice(0, REFS_NAMED_MAX).map(({ ref, mark }) => {

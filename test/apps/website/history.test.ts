@@ -219,4 +219,44 @@ describe('The history', () => {
       assert.equal((await browser.submit('/history/export', {}, '/history')).status, 200, 'slots are freed');
     }
   });
+
+  test('of a token shows what it was allowed and what it did, also after it was revoked', async () => {
+    const token = await fixture.api.token(account, { name: 'deploy' });
+    await fixture.api.request('PUT', `/v1/access-tokens/${token.id}`, token, {
+      body: { expires_at: '2099-01-01T00:00:00.000Z' },
+    });
+    const path = `/access-tokens/${token.id}/activity`;
+    assert.ok((await browser.get('/access-tokens')).html.includes(`href="${path}"`));
+    const shown = plain((await browser.get(path)).html);
+    assert.match(shown, /What deploy did .*Everything All Never Event .*Everything All in 72 years Event/);
+    assert.match(shown, /Nothing was done with it/);
+    await browser.submit(`/access-tokens/${token.id}/revoke`, {}, `/access-tokens/${token.id}/revoke`);
+    const { status, html } = await browser.get(path);
+    assert.equal(status, 200);
+    assert.match(plain(html), /What a token did .*just now revoked Everything/);
+    const eve = await fixture.signedIn(await fixture.api.account('eve'));
+    assert.equal((await eve.get(path)).status, 404);
+    for (const wrong of ['/access-tokens/x/activity', `${path}?after=x`, `${path}?after=1~2~3`]) {
+      assert.equal((await browser.get(wrong)).status, 404, wrong);
+    }
+  });
+
+  test('of a token counts its reads by minute and repository, over pages', async () => {
+    const token = await fixture.api.token(account);
+    const reader = { kind: 'token', id: token.id } as const;
+    for (let n = 0; n < 30; n += 1) {
+      const { id } = await fixture.api.repository(account, `read-${n}`);
+      fixture.context.transfer.add({ account, reader, repository: id, sentBytes: 7 });
+    }
+    await fixture.context.transfer.flush();
+    const path = `/access-tokens/${token.id}/activity`;
+    const first = (await browser.get(path)).html;
+    const [, next = ''] = /rel="next" href="([^"]+)"/.exec(first) ?? [];
+    const second = (await browser.get(next.replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code)))))
+      .html;
+    const read = [first, second].flatMap((html) => plain(html).match(/read-\d+ 1 0/g) ?? []);
+    assert.equal(new Set(read).size, 30);
+    assert.match(second, /rel="first"/);
+    assert.doesNotMatch(second, /rel="next"/);
+  });
 });
