@@ -43,7 +43,7 @@ export async function showEntry(context: SiteContext, visit: PersonVisit): Promi
     tree === null
       ? null
       : await proveInclusion({ ...context, position: visit.position }, account, { sequence, size: tree.size });
-  const what = html`<p class="what">${tellEvent(read.event, names)}, ${actorText(read.event.actor, names)}.</p>`;
+  const what = html`<p class="wrap">${tellEvent(read.event, names)}, ${actorText(read.event.actor, names)}.</p>`;
   const isChanged = entryHash(context.digest, read.event) !== read.place.leaf;
   const content = html`<div class="stack middle start"><div class="row"><h1>Event #${sequence}</h1><a class="button end" href="/history">History</a></div>${what}${
     isChanged &&

@@ -33,7 +33,7 @@ export async function showHistory(context: SiteContext, visit: PersonVisit): Pro
     rows.length === 0
       ? html`<section class="box"><p class="empty">${emptyText(filters)}</p></section>`
       : html`<section class="box" aria-label="Events"><ol class="strata events">${rows}</ol></section>`;
-  const head = html`<h1 class="title">History</h1><p>Everything that happened to your account, as its signed log has it.</p>`;
+  const head = html`<h1 class="title">History</h1><p>Everything that happened to your account, as its log has it. <a href="#record">Record and export</a></p>`;
   const content = html`<div class="beside"><div class="stack">${await filterForm(context, visit, filters)}${list}${pager(visit, filters, hasMore ? last : undefined)}</div><aside class="stack">${recordPanel(visit, record, filters)}</aside></div>`;
   const status = filters.filter === null ? 422 : 200;
   return showPage(page(visit, { title: 'History', head }, content), status);
@@ -71,7 +71,7 @@ function rowOf(visit: PersonVisit, entry: ReadEntry, names: LogNames): Html {
   return html`<li${layer !== '' && html` class="${layer}"`}>${timeAgo(event.occurredAt, visit.now)}<span class="what">${tellEvent(
     event,
     names,
-  )}</span><span class="by">${actorText(event.actor, names)}${address !== null && html` · from ${address}`} · ${event.type}</span><span class="do"><a href="/history/${place.sequence}"><span class="unseen">Event </span>#${place.sequence}</a></span></li>
+  )}</span><span class="by">${actorText(event.actor, names)}${address !== null && html` · from ${address}`} · ${event.type}</span><span class="do"><a href="/history/${place.sequence}" aria-label="Event #${place.sequence}">#${place.sequence}</a></span></li>
 `;
 }
 

@@ -95,7 +95,7 @@ function offline(visit: PersonVisit, record: AccountRecord | null): Html {
   const last = record?.last ?? null;
   const file = exportName(visit.person.username);
   const kept = last === null ? '' : ` --checkpoint ${last.size}.txt`;
-  return html`<section class="box" aria-labelledby="offline"><header><h2 id="offline">Verify offline</h2></header><div class="stack tight part"><p class="soft">The verifier asks nobody: it checks every entry, the tree and the signature${
+  return html`<section class="box offline" aria-labelledby="offline"><header><h2 id="offline">Verify offline</h2></header><div class="stack tight part"><p class="soft">The verifier asks nobody: it checks every entry, the tree and the signature${
     last !== null && html`, and that the log continues a note that you kept as <code>${last.size}.txt</code>`
   }.</p>${copyBox(`curl -o strata-log-keys ${keysAddress(visit)}`, 'the command that fetches the keys')}${copyBox(
     `strata audit verify ${file} --keys strata-log-keys${kept}`,

@@ -142,8 +142,9 @@ function idText(id: string): string {
 
 const STATUSES: Readonly<Partial<Record<RefusalCode, number>>> = { 'objects-expired': 410, 'moment-in-future': 422 };
 
-function refusedPage({ visit }: Asked, refused: Refusal): SiteAnswer {
+function refusedPage({ visit, repository }: Asked, refused: Refusal): SiteAnswer {
   if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFound(visit);
   const status = STATUSES[refused.code] ?? 409;
-  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.` });
+  const back = { path: `${repositoryAddress(repository)}/activity`, label: 'the activity' };
+  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.`, back });
 }

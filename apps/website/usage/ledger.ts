@@ -92,6 +92,7 @@ function monthBeside(month: string, step: -1 | 1): string {
   return `${String(year).padStart(4, '0')}-${String((count % 12) + 1).padStart(2, '0')}`;
 }
 
+const MEMBERS: readonly LedgerMember[] = ['repos', 'storage_bytes', 'transfer_bytes', 'ingress_bytes'];
 const LABELS: Readonly<Record<LedgerMember, string>> = {
   repos: 'Repositories',
   storage_bytes: 'Storage',
@@ -104,13 +105,13 @@ function amountText(member: LedgerMember, amount: number): string {
 }
 
 function deltaText(member: LedgerMember, delta: number): string {
+  if (delta === 0) return amountText(member, 0);
   return `${delta < 0 ? '−' : '+'}${amountText(member, Math.abs(delta))}`;
 }
 
 function summary({ opening, totals }: LedgerPage): Html {
-  const members = Object.keys(LABELS) as LedgerMember[];
   const openings: Readonly<Partial<Record<LedgerMember, number>>> = opening;
-  const rows = members.map((member) => {
+  const rows = MEMBERS.map((member) => {
     const before = openings[member] ?? 0;
     const total = totals[member];
     return html`<tr><th scope="row">${LABELS[member]}</th><td class="number">${amountText(member, before)}</td><td class="number">${deltaText(
@@ -125,7 +126,7 @@ function entriesBox(rows: readonly Html[]): Html {
   if (rows.length === 0) {
     return html`<section class="box"><p class="empty">Nothing changed a figure in this month.</p></section>`;
   }
-  return html`<section class="box" aria-labelledby="entries"><header><h2 id="entries">Entries</h2><span class="end soft">oldest first</span></header><div class="scroll" tabindex="0" role="group" aria-label="Entries"><table class="cards"><thead><tr><th scope="col">When (UTC)</th><th scope="col">Figure</th><th scope="col" class="number">By how much</th><th scope="col">Repository</th><th scope="col">Token</th><th scope="col">Event</th></tr></thead><tbody>
+  return html`<section class="box" aria-labelledby="entries"><header><h2 id="entries">Entries</h2><span class="end soft">oldest first</span></header><div class="scroll" tabindex="0" role="group" aria-label="Entries"><table class="cards"><thead><tr><th scope="col">When (UTC)</th><th scope="col">Figure</th><th scope="col" class="number">Amount</th><th scope="col">Repository</th><th scope="col">Token</th><th scope="col">Event</th></tr></thead><tbody>
 ${rows}</tbody></table></div></section>`;
 }
 
@@ -136,7 +137,7 @@ function rowOf(entry: LedgerEntry, { repositories, tokens }: LogNames): Html {
   // Reads are recorded together with others, in events that are no entries of the log.
   const event =
     member !== 'transfer_bytes' && html`<a href="/history/${eventId}">Event<span class="unseen"> of ${at}</span></a>`;
-  return html`<tr><td>${minuteText(at)}</td><td data-label="Figure">${LABELS[member]}</td><td class="number" data-label="By how much">${deltaText(
+  return html`<tr><td>${minuteText(at)}</td><td data-label="Figure">${LABELS[member]}</td><td class="number" data-label="Amount">${deltaText(
     member,
     delta,
   )}</td><td class="wrap" data-label="Repository">${repository !== null && html`<bdi>${repository}</bdi>`}</td><td class="wrap" data-label="Token">${

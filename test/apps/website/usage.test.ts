@@ -117,7 +117,7 @@ describe('The page of usage', () => {
     const first = await browser.get('/usage/ledger');
     assert.equal(first.status, 200);
     assert.ok(Buffer.byteLength(first.html) < PAGE_BYTES_MAX);
-    assert.match(text(first.html), /November 2026 .*Repositories 0 \+55 55 Storage 0 B \+0 B 0 B/);
+    assert.match(text(first.html), /November 2026 .*Repositories 0 \+55 55 Storage 0 B 0 B 0 B/);
     const [, next = ''] = /rel="next" href="([^"]+after[^"]+)"/.exec(first.html) ?? [];
     const second = await browser.get(next.replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))));
     assert.match(text(second.html), /Repositories 0 \+55 55/);
