@@ -6,6 +6,7 @@ import { base64OfHex } from '../../../core/audit/base64.ts';
 import { leafHash } from '../../../core/audit/tree.ts';
 import { EVENT_CATALOGUE } from '../../../core/catalogue.ts';
 import { ENTRY_TYPES } from '../../../apps/website/history/words.ts';
+import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { LOG_EXPORTS_OF_ACCOUNT_MAX, PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
@@ -134,6 +135,29 @@ describe('The history', () => {
     assert.match(plain((await browser.get(`/history/${PUSH}`)).html), /the one of the last signed checkpoint/);
     const [, id = ''] = /<dt>Event<\/dt><dd><code>([^<]+)/.exec(html) ?? [];
     assert.match(plain((await browser.get(`/history/${id}`)).html), /Event #6/);
+  });
+
+  // The attack: somebody changes an event in the database, after its leaf became part of the tree.
+  test('says of an event that it is not the one that its leaf was made of', async () => {
+    const forge = (event: RecordedEvent): RecordedEvent =>
+      event.type === 'RepositoryCreated' ? { ...event, data: { ...event.data, description: 'forged' } } : event;
+    const forged = await createWebsiteFixture({
+      api: {
+        wrapEvents: (events) => ({
+          ...events,
+          readStream: async (...args) => (await events.readStream(...args)).map(forge),
+        }),
+      },
+    });
+    try {
+      const owner = await forged.api.account('bob');
+      await forged.api.repository(owner, 'engine');
+      const visitor = await forged.signedIn(owner);
+      assert.match(plain((await visitor.get('/history/5')).html), /the log was changed/);
+      assert.doesNotMatch(plain((await visitor.get('/history/2')).html), /the log was changed/);
+    } finally {
+      await forged.close();
+    }
   });
 
   test('shows an event of any length on a page of ordinary length', async () => {
