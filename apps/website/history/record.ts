@@ -5,7 +5,6 @@
  * store that does not answer takes no more than this panel away.
  */
 import { base64OfHex } from '../../../core/audit/base64.ts';
-import { signerOf } from '../../../core/audit/checkpoint.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
 import type { AccountRecord, KeptCheckpoint } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { logFault } from '../../front-door/fault-log.ts';
@@ -64,8 +63,8 @@ function statusOf(visit: PersonVisit, { head, last }: AccountRecord): Html {
   return html`<p>The last signed checkpoint:</p>${checkpointFacts(visit, last)}${verdict}${noteText(last)}${last.continued && newer > 0 && html`<div>${sign}</div>`}`;
 }
 
-function checkpointFacts(visit: PersonVisit, { size, root, note, signedAt }: KeptCheckpoint): Html {
-  const { name, keyId } = signerOf(note);
+function checkpointFacts(visit: PersonVisit, { size, root, signer, signedAt }: KeptCheckpoint): Html {
+  const { name, keyId } = signer;
   return html`<dl class="facts"><dt>Entries</dt><dd>${size.toLocaleString('en-US')}</dd><dt>Root</dt><dd><code>${base64OfHex(
     root,
   )}</code></dd><dt>Signed</dt><dd>${timeAgo(signedAt, visit.now)}</dd><dt>Key</dt><dd><a href="${keysAddress(visit)}"><code>${name}+${keyId}</code></a></dd></dl>`;

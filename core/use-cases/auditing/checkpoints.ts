@@ -12,6 +12,8 @@ import {
   originOf,
   readCheckpoint,
   signedNote,
+  type Signer,
+  signerOf,
   type TreeHead,
   verifierKeyText,
 } from '../../audit/checkpoint.ts';
@@ -50,6 +52,7 @@ export interface SignedCheckpoint extends Checkpoint {
 /** The last checkpoint that was signed, as it is kept outside the log's database. */
 export interface KeptCheckpoint extends SignedCheckpoint {
   readonly signedAt: Timestamp;
+  readonly signer: Signer;
   /** Whether the log as it is now continues it. If not, nothing is signed, and an operator must act. */
   readonly continued: boolean;
 }
@@ -136,11 +139,26 @@ function contradiction(account: AccountId, size: number, what: string): Checkpoi
   return new CheckpointError(`A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`);
 }
 
+/** As `readStored`; what somebody put in the place of a checkpoint is an outage of the store. */
+async function readKept(
+  store: LayerStore,
+  account: AccountId,
+  size: number,
+): Promise<(SignedCheckpoint & { readonly signer: Signer }) | null> {
+  try {
+    const stored = await readStored(store, account, size);
+    return stored === null ? null : { ...stored, signer: signerOf(stored.note) };
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new LayerStoreError('layer-store-unavailable', `The checkpoint of ${account} is none`, { cause });
+  }
+}
+
 async function readRecord(context: CheckpointContext, account: AccountId): Promise<AccountRecord> {
   const stored: StoredLayer[] = [];
   for await (const one of context.store.list(folderOf(account))) stored.push(one);
   const newest = stored.toSorted((a, b) => sizeOf(a.key) - sizeOf(b.key)).at(-1);
-  const checkpoint = newest === undefined ? null : await readStored(context.store, account, sizeOf(newest.key));
+  const checkpoint = newest === undefined ? null : await readKept(context.store, account, sizeOf(newest.key));
   // Read last, so that the log is not older than the checkpoint.
   const { size } = await context.readModels.logPrefix(account, null);
   const head = { size, root: await hashOf(context, account, { begin: 0, end: size }) };

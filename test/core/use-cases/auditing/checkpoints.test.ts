@@ -6,8 +6,9 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { noteSigning } from '../../../../adapters/node/note-signing.ts';
 import { hexOfBase64 } from '../../../../core/audit/base64.ts';
 import { readCheckpoint, signerOf } from '../../../../core/audit/checkpoint.ts';
+import { inOnePart } from '../../../../core/kernel/one-part.ts';
 import { LOG_KEYS_READ_INTERVAL_MS } from '../../../../core/kernel/limits.ts';
-import { layerKey, type LayerStore } from '../../../../core/ports/layer-store.ts';
+import { layerKey, type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { proveConsistency, proveInclusion } from '../../../../core/use-cases/auditing/checkpoints.ts';
 import { rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
@@ -87,6 +88,16 @@ test('the record of a log says that it does not continue its last checkpoint', a
   for (const name of ['other', 'another', 'more']) await after.append.repository(account, name);
   const changed = await after.node().recordOf(account, after.append.last);
   assert.deepEqual([changed.head.size, changed.last?.size, changed.last?.continued], [3, 3, false]);
+});
+
+// The attack: who can write to the bucket puts another text in the place of the checkpoint.
+test('the record of a log whose last checkpoint is none is an outage of the store', async () => {
+  for (const text of ['x', '\xff\xfe', `strata.example/log/x\n1\n${'A'.repeat(43)}=\n\n— no signature\n`]) {
+    const { append, account, node, store } = await newLog();
+    const bytes = new TextEncoder().encode(text);
+    await store.put(layerKey(`checkpoints/${account}/0000000000000001`), inOnePart(bytes), bytes.length);
+    await assert.rejects(node().recordOf(account, append.last), LayerStoreError, text);
+  }
 });
 
 test('twenty requests at once sign a head that is as new as each of them', async () => {
