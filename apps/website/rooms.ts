@@ -1,5 +1,6 @@
 /** The rooms of the website, in the order of their links in the navigation. */
 import { bucketsRoom } from './buckets/routes.ts';
+import { historyRoom } from './history/routes.ts';
 import { docsRoom } from './docs/routes.ts';
 import { identityRoom } from './identity/routes.ts';
 import { mfaRoom } from './mfa/routes.ts';
@@ -17,6 +18,7 @@ export const ROOMS: readonly Room[] = [
   bucketsRoom,
   trustRoom,
   usageRoom,
+  historyRoom,
   identityRoom,
   mfaRoom,
   docsRoom,

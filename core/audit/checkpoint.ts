@@ -67,6 +67,19 @@ export function readCheckpoint(note: string): Checkpoint {
   return { origin, size: Number(size), root: hexOfBase64(root) as Hash };
 }
 
+/** How a signature names its key. */
+export interface Signer {
+  readonly name: string;
+  readonly keyId: string;
+}
+
+/** Returns the name and the id of the key by which a checkpoint of our own is signed. Throws TypeError for another text. */
+export function signerOf(note: string): Signer {
+  const [, name = '', signature = ''] = /\n\n— (\S+) ([A-Za-z0-9+/]+=*)\n$/.exec(note) ?? [];
+  if (name === '') throw new TypeError('Not a checkpoint');
+  return { name, keyId: hexOfBase64(signature).slice(0, 8) };
+}
+
 function bytesOfHex(hex: string): Uint8Array {
   return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }

@@ -61,17 +61,22 @@ export interface EntryFilter {
   readonly until: Timestamp | null;
 }
 
+/** The entries with a sequence from `from` up to but not including `to`. */
+export interface EntryRange {
+  readonly from: number;
+  readonly to: number;
+  readonly limit: number;
+  /** Oldest first unless it is true. */
+  readonly newestFirst?: boolean;
+}
+
 export interface AccountLogReader {
   /** Resolves when the model has applied the log up to the position. */
   accountLogCaughtUp(position: LogPosition): Promise<void>;
   /** Returns the whole log, or as much of it as has this log time or an earlier one. */
   logPrefix(account: AccountId, at: Timestamp | null): Promise<LogPrefix>;
-  /** Returns entries that meet the filter with a sequence from `from` up to but not including `to`, oldest first. */
-  entryPlaces(
-    account: AccountId,
-    filter: EntryFilter | null,
-    range: { readonly from: number; readonly to: number; readonly limit: number },
-  ): Promise<readonly EntryPlace[]>;
+  /** Returns entries that meet the filter and are in the range, at most `limit` of them. */
+  entryPlaces(account: AccountId, filter: EntryFilter | null, range: EntryRange): Promise<readonly EntryPlace[]>;
   /** Returns the entry that an event is; null if it is none of the account's. */
   entryPlaceOf(account: AccountId, event: EventId): Promise<EntryPlace | null>;
   /** Returns accounts in the order of their ids, after this one, with the sizes of their logs. */

@@ -1,6 +1,6 @@
 /** The queries of core/ports/account-log.ts. */
 import { nodeHash } from '../../core/audit/tree.ts';
-import type { EntryFilter, EntryPlace, Hash, LogPrefix, Subtree } from '../../core/ports/account-log.ts';
+import type { EntryFilter, EntryPlace, EntryRange, Hash, LogPrefix, Subtree } from '../../core/ports/account-log.ts';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
@@ -47,11 +47,11 @@ const CONDITIONS = {
 
 type Condition = keyof typeof CONDITIONS;
 
-/** One query for each set of conditions: at most 64 texts. */
+/** One query for each set of conditions and each order: at most 128 texts. */
 const entryQueries = new Map<string, ReadQuery>();
 
-function entriesQuery(wanted: readonly Condition[]): ReadQuery {
-  const key = wanted.join();
+function entriesQuery(wanted: readonly Condition[], order: 'ASC' | 'DESC'): ReadQuery {
+  const key = [order, ...wanted].join();
   const known = entryQueries.get(key);
   if (known !== undefined) return known;
   const conditions = wanted.map((name, at) => ` AND ${CONDITIONS[name].replace('$P', `$${at + 5}`)}`).join('');
@@ -61,10 +61,10 @@ function entriesQuery(wanted: readonly Condition[]): ReadQuery {
         ? `JOIN ${table('account_log_repositories')} AS r
            ON r.account_id = e.account_id AND r.sequence = e.sequence`
         : '';
-      return `SELECT coalesce(json_agg(${PLACE_JSON} ORDER BY e.sequence), '[]') FROM (
+      return `SELECT coalesce(json_agg(${PLACE_JSON} ORDER BY e.sequence ${order}), '[]') FROM (
         SELECT e.* FROM ${table('account_log_entries')} AS e ${named}
         WHERE e.account_id = $1 AND e.sequence >= $2 AND e.sequence < $3${conditions}
-        ORDER BY e.sequence LIMIT $4) AS e`;
+        ORDER BY e.sequence ${order} LIMIT $4) AS e`;
     },
   };
   entryQueries.set(key, query);
@@ -75,12 +75,12 @@ export async function readEntryPlaces(
   reader: LiveReader,
   account: AccountId,
   filter: EntryFilter | null,
-  range: { readonly from: number; readonly to: number; readonly limit: number },
+  range: EntryRange,
 ): Promise<readonly EntryPlace[]> {
   const wanted = (Object.keys(CONDITIONS) as Condition[]).filter((name) => filter !== null && filter[name] !== null);
   const values = wanted.map((name) => filter?.[name]);
   const { value } = await reader.read(
-    entriesQuery(wanted),
+    entriesQuery(wanted, range.newestFirst === true ? 'DESC' : 'ASC'),
     [account, range.from, range.to, range.limit, ...values],
     NOTHING_PARKED,
   );

@@ -77,6 +77,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/website/webhooks',
     'apps/website/buckets',
     'apps/website/trust',
+    'apps/website/history',
     'apps/website/usage',
     'apps/website',
     'apps/server',

@@ -1,15 +1,16 @@
 /**
  * A repository from its first commit to its deletion, in a real browser with the real git: once with every page checked,
- * and once with scripts off.
+ * and once with scripts off. The same for the history that it leaves.
  */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, test } from 'vitest';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { signIn, WAYS } from '../support/journey.ts';
 import { needs } from '../support/optional-suites.ts';
-import { commitFile, createAccount, git, gitUrl, type Strata } from '../support/strata.ts';
+import { api, commitFile, createAccount, git, gitUrl, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -94,7 +95,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       }
 
       await page
-        .getByRole('link', { name: /browse at this point/ })
+        .getByRole('link', { name: /Browse at this point/ })
         .nth(1)
         .click();
       await page.getByRole('region', { name: 'As of' }).waitFor();
@@ -109,6 +110,10 @@ describe('A repository in a browser', needs('chromium'), () => {
       await follow(page, 'gear.c');
       await page.getByText('int teeth = 12;').waitFor();
       await check(page);
+      await follow(page, 'Restore to here');
+      await page.getByText('All branches and tags are set back').waitFor();
+      await check(page);
+      await page.goBack();
       await follow(page, 'Back to now');
       assert.equal(await page.getByRole('region', { name: 'As of' }).count(), 0);
 
@@ -120,7 +125,7 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByRole('link', { name: 'gear.c', exact: true }).waitFor();
       await check(page);
       await follow(page, 'main.c');
-      await follow(page, 'History');
+      await page.getByRole('main').getByRole('link', { name: 'History', exact: true }).click();
       await page.getByRole('link', { name: 'Write src/main.c' }).waitFor();
       assert.equal(await page.getByRole('link', { name: 'Add a gear' }).count(), 0, 'it changed another file');
       await check(page);
@@ -177,6 +182,52 @@ describe('A repository in a browser', needs('chromium'), () => {
       await page.getByLabel('Type engine-2 to confirm').fill('engine-2');
       await press(page, 'Purge for good');
       await page.getByText(/^Purged: .* leave storage/).waitFor();
+    });
+
+    test(`leaves a history that its owner filters, checks and exports, ${how}`, async (context) => {
+      const bob = await createAccount(strata, `bob-${suffix}`);
+      const work = await tempDir(context);
+      const created = await api(strata, bob.token, 'POST', '/v1/repositories', { name: 'engine' });
+      assert.equal(created.status, 201);
+      await git(work, ['clone', '--quiet', gitUrl(strata, bob, 'engine'), '.']);
+      await commitFile(work, 'main.c', 'int main(void) {}\n');
+      await git(work, ['push', '--quiet', 'origin', 'HEAD:refs/heads/main']);
+      const { page } = await browser.visit(context, strata.url, look);
+      await signIn(page, bob.username, '/history', PASSWORD);
+      await page.getByText('not signed yet').waitFor();
+      await check(page);
+      await press(page, 'Sign a checkpoint now');
+      await page.getByText('consistent').waitFor();
+      await check(page);
+
+      await page.getByLabel('Repository', { exact: true }).fill('nowhere');
+      await press(page, 'Filter');
+      await page.getByRole('alert').or(page.getByText('You have no repository of this name')).first().waitFor();
+      await check(page);
+      await page.getByLabel('Repository', { exact: true }).fill('engine');
+      await page.getByLabel('What').selectOption('RefsUpdated');
+      await page.getByLabel('From (UTC)').fill('2020-01-01T00:00');
+      await press(page, 'Filter');
+      await page.getByRole('listitem').filter({ hasText: 'Pushed to main of engine' }).waitFor();
+      assert.equal(await page.getByRole('link', { name: /^Event #/ }).count(), 1);
+      await check(page);
+      await follow(page, /^Event #/);
+      await page.getByText('This tree is the one of the last signed checkpoint.').waitFor();
+      await check(page);
+      await follow(page, 'History');
+      const download = page.waitForEvent('download');
+      await press(page, 'Export the log');
+      const lines = (await readFile(await (await download).path(), 'utf8')).trimEnd().split('\n');
+      assert.match(lines.at(-1) ?? '', /^\{"checkpoint":/);
+
+      await page.goto('/usage');
+      await follow(page, 'Ledger');
+      await page.getByRole('cell', { name: 'engine' }).first().waitFor();
+      await check(page);
+      await follow(page, 'scenario');
+      await page.getByRole('heading', { name: 'What scenario did' }).waitFor();
+      await page.getByRole('heading', { name: 'What was done with it' }).waitFor();
+      await check(page);
     });
   }
 });

@@ -6,7 +6,7 @@ import { entryHash, leafText } from '../../core/audit/entry.ts';
 import { consistencyRanges, inclusionRanges, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
 import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
-import type { AccountLogReader, EntryFilter } from '../../core/ports/account-log.ts';
+import type { AccountLogReader, EntryFilter, EntryRange } from '../../core/ports/account-log.ts';
 import { readPlaces } from '../../core/ports/event-store.ts';
 import { updatesDigestText } from '../../core/repository/wide-updates.ts';
 import { rootOf } from '../support/memory/account-log.ts';
@@ -70,11 +70,13 @@ export function accountLogContract(open: Open): void {
     await append.push(ada, id, { layer: layer(10) });
     await append.repository(ada, 'second');
     await reads.accountLogCaughtUp(append.last);
-    const found = async (filter: Partial<EntryFilter>, range = ALL) =>
+    const found = async (filter: Partial<EntryFilter>, range: EntryRange = ALL) =>
       (await reads.entryPlaces(ada, { ...EVERY, ...filter }, range)).map(({ sequence }) => sequence);
     assert.deepEqual(await found({}), [0, 1, 2, 3]);
     assert.deepEqual(await found({}, { from: 1, to: 4, limit: 2 }), [1, 2]);
     assert.deepEqual(await found({}, { from: 1, to: 2, limit: 5 }), [1]);
+    assert.deepEqual(await found({}, { from: 0, to: 4, limit: 2, newestFirst: true }), [3, 2]);
+    assert.deepEqual(await found({ repositoryId: id }, { ...ALL, newestFirst: true }), [2, 1]);
     assert.deepEqual(await found({ type: 'RepositoryCreated' }), [1, 3]);
     assert.deepEqual(await found({ stream: streamName('repository', id) }), [2]);
     assert.deepEqual(await found({ repositoryId: id }), [1, 2], 'and what the account says of it');

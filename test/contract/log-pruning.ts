@@ -44,6 +44,7 @@ async function openLog(context: TestContext, open: OpenLog) {
   let pruned = 0;
   const sweeping = {
     ...{ events: store, ids: uuids, marks, clock, pruning, retentionMs: RETENTION_MS },
+    failpoint: async () => undefined,
     onPruned: () => {
       pruned += 1;
     },

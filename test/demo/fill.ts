@@ -1,5 +1,5 @@
 /**
- * Fills a running server with the demo: one account, three repositories and their pushes, tokens, webhooks with
+ * Fills a running server with the demo: one account, three repositories and their pushes, a deleted one, tokens, webhooks with
  * deliveries of every status, storage buckets and a trust rule. It uses what a person would: the API, and git over HTTP.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -41,6 +41,8 @@ export async function fillDemo(server: Server, receivers: Receivers): Promise<vo
     const created = CREATED.parse(await call('POST', '/v1/repositories', { name, description }));
     repositories.set(name, created.id);
   }
+  await call('POST', '/v1/repositories', { name: 'sketches', description: null });
+  await call('DELETE', `/v1/repos/${account.username}/sketches`);
   const selected = [repositories.get('lantern') ?? ''];
   const ci = TOKEN.parse(
     await call('POST', '/v1/access-tokens', {

@@ -31,6 +31,11 @@ export async function fillLong(strata: Strata): Promise<void> {
   const description = cut('Donaudampfschifffahrtsgesellschaft ', REPOSITORY_DESCRIPTION_LENGTH_MAX);
   await call('/v1/repositories', { name: LONG.repository, description });
   await call('/v1/repositories', { name: 'empty' });
+  // One that was deleted, whose name another one has.
+  const taken = { name: cut('deleted-', REPOSITORY_NAME_LENGTH_MAX - 1).concat('x'), description };
+  await call('/v1/repositories', taken);
+  await api(strata, token, 'DELETE', `/v1/repos/${LONG.username}/${taken.name}`);
+  await call('/v1/repositories', taken);
   await call('/v1/access-tokens', {
     ...{ name: cut('w', TOKEN_NAME_LENGTH_MAX), scope: 'ALL_REPO', grants: ['GIT_HTTP_READ', 'API_WEBHOOKS'] },
   });

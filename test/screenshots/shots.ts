@@ -74,6 +74,36 @@ const pick: Prepare = async (page) => {
   await page.locator('.pop > summary').first().click();
 };
 
+/** Signs a checkpoint, unless the picture before this one did. */
+const signed: Prepare = async (page) => {
+  const button = page.getByRole('button', { name: 'Sign a checkpoint now' });
+  if ((await button.count()) === 0) return;
+  await button.click();
+  await page.waitForLoadState();
+  await page.goto('/history');
+};
+
+/** Opens the restoration to before the oldest change. */
+const restoreOldest: Prepare = async (page) => {
+  await page.getByRole('link', { name: 'Restore to before' }).last().click();
+  await page.waitForLoadState();
+};
+
+/** Opens the repository as it was at first, and from there the restoration. */
+const restoreToHere: Prepare = async (page) => {
+  await page
+    .getByRole('link', { name: /Browse at this point/ })
+    .last()
+    .click();
+  await page.waitForLoadState();
+  await follow('Restore to here')(page);
+};
+
+const restoreAll: Prepare = async (page) => {
+  await restoreOldest(page);
+  await follow('All branches and tags instead')(page);
+};
+
 const wrong = { current_password: 'not this one' } as const;
 
 function shots(who: Who, pages: Readonly<Record<string, string | readonly [string, Prepare]>>): readonly Shot[] {
@@ -112,6 +142,9 @@ export const SHOTS: readonly Shot[] = [
     'oidc-trust-empty': '/oidc-trust',
     'second-factors-empty': '/mfa-tokens',
     'usage-empty': '/usage',
+    'ledger-empty': '/usage/ledger',
+    'account-history-empty': '/history',
+    'deleted-repositories-empty': '/settings/deleted-repositories',
   }),
   ...shots('demo', {
     repositories: '/ada',
@@ -132,7 +165,7 @@ export const SHOTS: readonly Shot[] = [
     branches: '/ada/lantern/branches',
     tags: '/ada/lantern/tags',
     activity: '/ada/lantern/activity',
-    'as-of': ['/ada/lantern/activity', follow(/browse at this point/)],
+    'as-of': ['/ada/lantern/activity', follow(/Browse at this point/)],
     'repository-settings': '/ada/lantern/settings',
     'repository-settings-wrong': ['/ada/lantern/settings', send({ default_branch: 'no..branch' })],
     'repository-delete-wrong': ['/ada/lantern/settings', send({ confirmation: 'lamp' })],
@@ -175,6 +208,24 @@ export const SHOTS: readonly Shot[] = [
     'oidc-trust-try': '/oidc-trust/try',
     'oidc-trust-try-wrong': ['/oidc-trust/try', send({ token: 'eyJ.not.a-token' })],
     usage: '/usage',
+    ledger: '/usage/ledger',
+    'ledger-none': '/usage/ledger?month=2001-01',
+    'token-activity': ['/access-tokens', follow('What build server did')],
+    'token-activity-unused': ['/access-tokens', follow('What backup did')],
+    'account-history': ['/history', signed],
+    'account-history-filtered': '/history?repository=lantern&type=RefsUpdated&since=2020-01-01',
+    'account-history-none': '/history?until=2001-01-01',
+    'account-history-wrong': '/history?repository=nothing&since=yesterday',
+    event: ['/history?type=RefsUpdated', follow(/^Event #/)],
+    'event-opened': ['/history?type=WebhookCreated', follow(/^Event #/)],
+    restore: ['/ada/lantern/activity', follow('Restore to before')],
+    'restore-to-here': ['/ada/lantern/activity', restoreToHere],
+    'restore-all': ['/ada/lantern/activity', restoreAll],
+    'restore-too-early': '/ada/lantern/restore?at=2001-01-01T00:00:00Z',
+    'deleted-repositories': '/settings/deleted-repositories',
+    purge: '/ada/lantern/purge',
+    'purge-wrong': ['/ada/lantern/purge', send({ confirmation: 'lamp' })],
+    'purge-deleted': ['/settings/deleted-repositories', follow('Purge…')],
     settings: '/settings',
     'settings-password': '/settings/password',
     'settings-password-wrong': [
@@ -217,6 +268,14 @@ export const SHOTS: readonly Shot[] = [
     'repository-settings-long': `${repository}/settings`,
     'repository-empty': `/${LONG.username}/empty`,
     'tokens-long': '/access-tokens',
+    'restore-long': [`${repository}/activity`, restoreOldest],
+    'deleted-repositories-long': '/settings/deleted-repositories',
+    'deleted-repositories-taken': ['/settings/deleted-repositories', send()],
+    'purge-long': `${repository}/purge`,
+    'account-history-long': '/history',
+    'event-long': ['/history?type=RefsUpdated', follow(/^Event #/)],
+    'ledger-long': '/usage/ledger',
+    'token-activity-long': ['/access-tokens', follow(/^What scenario did$/)],
   }),
 ];
 

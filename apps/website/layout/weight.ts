@@ -24,3 +24,10 @@ export function textBytes(text: string): number {
 export function bytesLeft(used: number, least = 0): number {
   return Math.max(least, PAGE_BYTES_MAX - used);
 }
+
+/** Returns the first of the rows that together take no more bytes; at least one. */
+export function firstWithin(rows: readonly Html[], bytesMax: number): readonly Html[] {
+  let count = rows.length;
+  while (count > 1 && bytesOf(...rows.slice(0, count)) > bytesMax) count -= 1;
+  return rows.slice(0, count);
+}

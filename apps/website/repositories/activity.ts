@@ -59,5 +59,5 @@ function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }:
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
-  )} · <a href="${then}">event ${push.revision}<span class="unseen">: browse at this point</span></a> · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a></span></li>`;
+  )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a> · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a></span></li>`;
 }

@@ -61,7 +61,7 @@ export function asOfBand({ repository }: { readonly repository: FoundRepository 
   return html`<section class="asof" aria-label="As of"><strong>As of${at !== null && html` ${longTime(at)}`}${event}</strong><span>Nothing newer is shown.</span><span class="end row"><a href="${shownAddress(
     repository,
     home,
-  )}#clone">Clone it</a> <a href="${home}">Back to now</a></span></section>`;
+  )}#clone">Clone it</a> <a href="${shownAddress(repository, `${home}/restore`)}">Restore to here</a> <a href="${home}">Back to now</a></span></section>`;
 }
 
 /** The field with which a form leads to the same moment. */
@@ -76,6 +76,6 @@ const LONG = new Intl.DateTimeFormat('en-GB', {
   ...({ hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone: 'UTC' } as const),
 });
 
-function longTime(at: Timestamp): Content {
+export function longTime(at: Timestamp): Content {
   return html`<time datetime="${at}">${LONG.format(new Date(at)).replace(' at ', ', ')} UTC</time>`;
 }

@@ -6,7 +6,7 @@ import type { Asked } from './asked.ts';
 import { shownName } from './shown-text.ts';
 
 export function pushedBy({ visit }: Pick<Asked, 'visit'>, push: PushRow): Html {
-  return html`Pushed ${timeAgo(push.at, visit.now)} ${pusher(push)}, as event ${push.revision} of the repository`;
+  return html`Pushed ${timeAgo(push.at, visit.now)} ${pusher(push)}, as <a href="/history/${push.eventId}">event ${push.revision} of the repository</a>`;
 }
 
 /** Names who pushed: the name of the token as it is now, or as it last was. */

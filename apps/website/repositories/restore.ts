@@ -1,20 +1,22 @@
 /**
- * Setting branches and tags back to before an event, which asks on a page of its own that shows what would change.
+ * Setting branches and tags back to before an event, or to a moment, which asks on a page of its own that shows what would change.
  *
  * Must stay true: what is confirmed is what was shown. The form carries the revision of the plan, and after any change
  * of the repository since then the page shows the new plan instead.
  */
+import { parseMoment } from '../../../core/audit/moment.ts';
 import { type EventId, parseUuid } from '../../../core/kernel/ids.ts';
-import type { Refusal } from '../../../core/kernel/refusal.ts';
+import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
 import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/auditing/restore-refs.ts';
 import { refusalText } from '../../api/refusals.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Content, html, type Html } from '../layout/html.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import { repositoryAddress } from './addresses.ts';
+import { longTime } from './as-of.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
@@ -23,31 +25,42 @@ import { counted, shortId, shownName } from './shown-text.ts';
 const UPDATES_SHOWN_MAX = 100;
 
 interface WantedOnPage {
-  readonly event: EventId;
+  readonly to: WantedRestoration['to'];
+  /** The fields of the page's address and of its form that say so. */
+  readonly fields: Readonly<Record<string, string>>;
   /** The only ref to restore; empty for all. */
   readonly ref: string;
 }
 
-function wantedOnPage(event: string, ref: string): WantedOnPage | null {
-  const id = parseUuid<EventId>(event);
-  return id === null ? null : { event: id, ref };
+/** `before` names the event that is undone, `at` a moment as in the addresses of pages. */
+function wantedOnPage(text: (name: string) => string): WantedOnPage | null {
+  const [before, at, ref] = [text('before'), text('at').trim().replace(' ', '+'), text('ref')];
+  if (at === '') {
+    const event = parseUuid<EventId>(before);
+    return event === null ? null : { to: { beforeEvent: event }, fields: { before }, ref };
+  }
+  const moment = parseMoment(at);
+  return moment === null ? null : { to: moment, fields: { at }, ref };
 }
 
 /** Returns the address of the page that asks; `ref` empty for all refs. */
 export function restorationAddress(repository: Asked['repository'], event: string, ref: string): string {
-  const query = new URLSearchParams(ref === '' ? { before: event } : { before: event, ref });
-  return `${repositoryAddress(repository)}/restore?${query.toString()}`;
+  return addressOf(repository, ref === '' ? { before: event } : { before: event, ref });
+}
+
+function addressOf(repository: Asked['repository'], query: Readonly<Record<string, string>>): string {
+  return `${repositoryAddress(repository)}/restore?${new URLSearchParams(query).toString()}`;
 }
 
 export async function askToRestore(asked: Asked): Promise<SiteAnswer> {
   const { searchParams } = asked.visit.url;
-  const wanted = wantedOnPage(searchParams.get('before') ?? '', searchParams.get('ref') ?? '');
+  const wanted = wantedOnPage((name) => searchParams.get(name) ?? '');
   return wanted === null ? notFound(asked.visit) : ask(asked, wanted);
 }
 
 export async function restoreFromForm(asked: Asked, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
-  const wanted = wantedOnPage(fields.text('before'), fields.text('ref'));
+  const wanted = wantedOnPage((name) => fields.text(name));
   if (wanted === null) return notFound(visit);
   const seen = seenRevision(fields.text('seen'));
   const restored = await restoreRefs(context, await visit.origin(repository), restoration(asked, wanted, seen));
@@ -61,10 +74,10 @@ export async function restoreFromForm(asked: Asked, fields: Fields): Promise<Sit
 
 function restoration(
   { visit, repository }: Asked,
-  { event, ref }: WantedOnPage,
+  { to, ref }: WantedOnPage,
   seen: ExpectedRevision | null,
 ): WantedRestoration {
-  return { repository, to: { beforeEvent: event }, refs: ref === '' ? null : [ref], seen, signal: visit.signal };
+  return { repository, to, refs: ref === '' ? null : [ref], seen, signal: visit.signal };
 }
 
 /** No stream is at the revision -1, so that a form without one shows the plan. */
@@ -79,11 +92,12 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
   const home = repositoryAddress(repository);
   const { updates, revision } = plan;
   const cancel = html`<a class="button quiet" href="${home}/activity">Cancel</a>`;
+  const hidden = Object.entries(wanted.fields).map(([name, value]) => hiddenField(name, value));
   const form = postForm(
     { action: `${home}/restore`, csrf: visit.csrf(), errors: error === null ? {} : { form: error } },
-    html`${hiddenField('before', wanted.event)}${hiddenField('ref', wanted.ref)}${hiddenField('seen', String(revision))}<div class="row"><button class="button main">Restore</button>${cancel}</div>`,
+    html`${hidden}${hiddenField('ref', wanted.ref)}${hiddenField('seen', String(revision))}<div class="row"><button class="button main">Restore</button>${cancel}</div>`,
   );
-  const content = html`<div class="stack middle start"><h1>Restore to before this change</h1>${scope(asked, wanted)}${
+  const content = html`<div class="stack middle start"><h1>${heading(wanted)}</h1>${scope(asked, wanted)}${
     updates.length === 0
       ? html`<p>Nothing changes: what is there now is what was there then.</p><div class="row">${cancel}</div>`
       : html`${table(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
@@ -92,13 +106,14 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
   return showRepositoryPage(asked, { title: 'Restore', tab: 'Activity', status }, content);
 }
 
-function scope({ repository }: Asked, { event, ref }: WantedOnPage): Html {
+function heading({ to }: WantedOnPage): Content {
+  if ('beforeEvent' in to) return 'Restore to before this change';
+  return 'at' in to ? html`Restore to ${longTime(to.at)}` : 'Restore to this event';
+}
+
+function scope({ repository }: Asked, { fields, ref }: WantedOnPage): Html {
   if (ref === '') return html`<p>All branches and tags are set back, and those made later are deleted.</p>`;
-  return html`<p>Only <strong><bdi>${shownName(ref)}</bdi></strong> is set back. <a href="${restorationAddress(
-    repository,
-    event,
-    '',
-  )}">All branches and tags instead</a></p>`;
+  return html`<p>Only <strong><bdi>${shownName(ref)}</bdi></strong> is set back. <a href="${addressOf(repository, fields)}">All branches and tags instead</a></p>`;
 }
 
 const WORDS: Readonly<Record<StoredRefUpdate['kind'], string>> = {
@@ -125,8 +140,11 @@ function idText(id: string): string {
   return /^0+$/.test(id) ? '–' : shortId(id);
 }
 
-function refusedPage({ visit }: Asked, refused: Refusal): SiteAnswer {
+const STATUSES: Readonly<Partial<Record<RefusalCode, number>>> = { 'objects-expired': 410, 'moment-in-future': 422 };
+
+function refusedPage({ visit, repository }: Asked, refused: Refusal): SiteAnswer {
   if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFound(visit);
-  const status = refused.code === 'objects-expired' ? 410 : 409;
-  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.` });
+  const status = STATUSES[refused.code] ?? 409;
+  const back = { path: `${repositoryAddress(repository)}/activity`, label: 'the activity' };
+  return showProblem(visit, { status, title: 'This cannot be restored', text: `${refusalText(refused)}.`, back });
 }

@@ -16,6 +16,7 @@ import { sizeText } from '../layout/sizes.ts';
 import type { Room } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { dailyChart, dailyTable } from './daily-chart.ts';
+import { monthText, showLedger, usageTabs } from './ledger.ts';
 
 export const usageRoom: Room = {
   navigation: () => ({ label: 'Usage', path: '/usage' }),
@@ -27,10 +28,9 @@ export const usageRoom: Room = {
       const buckets = await accountBucketStorage(context, account, visit.position);
       return showUsage(visit, { usage, buckets, days: await accountTraffic(context, account, visit.position) });
     });
+    add('/usage/ledger', (visit) => showLedger(context, visit));
   },
 };
-
-const MONTHS = 'January February March April May June July August September October November December'.split(' ');
 
 interface Shown {
   readonly usage: UsageOfPlan;
@@ -39,8 +39,7 @@ interface Shown {
 }
 
 function showUsage(visit: PersonVisit, { usage, buckets, days }: Shown): SiteAnswer {
-  const month = `${MONTHS[Number(visit.now.slice(5, 7)) - 1]} ${visit.now.slice(0, 4)}`;
-  const head = html`<h1 class="title">Usage</h1><p>${month} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>`;
+  const head = html`<h1 class="title">Usage</h1><p>${monthText(visit.now.slice(0, 7))} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>${usageTabs('This month')}`;
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
     usage.storageBytes,

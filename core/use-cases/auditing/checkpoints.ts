@@ -12,17 +12,26 @@ import {
   originOf,
   readCheckpoint,
   signedNote,
+  type Signer,
+  signerOf,
+  type TreeHead,
   verifierKeyText,
 } from '../../audit/checkpoint.ts';
 import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtreesOf } from '../../audit/tree.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
+import type { AccountId, Timestamp } from '../../kernel/ids.ts';
 import { CHECKPOINT_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import type { Digest } from '../../ports/digest.ts';
-import { type LayerKey, layerKey, type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import {
+  type LayerKey,
+  layerKey,
+  type LayerStore,
+  LayerStoreError,
+  type StoredLayer,
+} from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
 import type { LogKeyRing } from './log-keys.ts';
 
@@ -40,9 +49,25 @@ export interface SignedCheckpoint extends Checkpoint {
   readonly note: string;
 }
 
+/** The last checkpoint that was signed, as it is kept outside the log's database. */
+export interface KeptCheckpoint extends SignedCheckpoint {
+  readonly signedAt: Timestamp;
+  readonly signer: Signer;
+  /** Whether the log as it is now continues it. If not, nothing is signed, and an operator must act. */
+  readonly continued: boolean;
+}
+
+/** What an account's log is now, and the last checkpoint of it; null if none was signed. */
+export interface AccountRecord {
+  readonly head: TreeHead;
+  readonly last: KeptCheckpoint | null;
+}
+
 export interface Checkpoints {
   /** Signs the log as it is now, at least up to the position. Throws `CheckpointError`. */
   sign(account: AccountId, position: LogPosition): Promise<SignedCheckpoint>;
+  /** Compares the log, at least up to the position, with its last checkpoint. Signs nothing. */
+  recordOf(account: AccountId, position: LogPosition): Promise<AccountRecord>;
   /** Returns all public keys, one a line, in the form that verifiers take. */
   verifierKeys(): Promise<string>;
 }
@@ -62,6 +87,10 @@ export function createCheckpoints(context: CheckpointContext): Checkpoints {
         entry.waiting -= 1;
         if (entry.waiting === 0) signings.delete(account);
       }
+    },
+    async recordOf(account, position) {
+      await context.readModels.accountLogCaughtUp(position);
+      return readRecord(context, account);
     },
     async verifierKeys() {
       const keys = await context.keys();
@@ -110,6 +139,35 @@ function contradiction(account: AccountId, size: number, what: string): Checkpoi
   return new CheckpointError(`A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`);
 }
 
+/** As `readStored`; what somebody put in the place of a checkpoint is an outage of the store. */
+async function readKept(
+  store: LayerStore,
+  account: AccountId,
+  size: number,
+): Promise<(SignedCheckpoint & { readonly signer: Signer }) | null> {
+  try {
+    const stored = await readStored(store, account, size);
+    return stored === null ? null : { ...stored, signer: signerOf(stored.note) };
+  } catch (cause) {
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new LayerStoreError('layer-store-unavailable', `The checkpoint of ${account} is none`, { cause });
+  }
+}
+
+async function readRecord(context: CheckpointContext, account: AccountId): Promise<AccountRecord> {
+  const stored: StoredLayer[] = [];
+  for await (const one of context.store.list(folderOf(account))) stored.push(one);
+  const newest = stored.toSorted((a, b) => sizeOf(a.key) - sizeOf(b.key)).at(-1);
+  const checkpoint = newest === undefined ? null : await readKept(context.store, account, sizeOf(newest.key));
+  // Read last, so that the log is not older than the checkpoint.
+  const { size } = await context.readModels.logPrefix(account, null);
+  const head = { size, root: await hashOf(context, account, { begin: 0, end: size }) };
+  if (newest === undefined || checkpoint === null) return { head, last: null };
+  const continued =
+    checkpoint.size <= size && checkpoint.root === (await hashOf(context, account, { begin: 0, end: checkpoint.size }));
+  return { head, last: { ...checkpoint, signedAt: newest.storedAt, continued } };
+}
+
 async function hashOf({ readModels, digest }: CheckpointContext, account: AccountId, range: LeafRange): Promise<Hash> {
   return rangeHash(digest, await readModels.treeHashes(account, subtreesOf(range)));
 }
@@ -119,7 +177,11 @@ export const CHECKPOINTS_FOLDER = 'checkpoints/';
 const SIZE_DIGITS = 16;
 
 function keyOf(account: AccountId, size: number): LayerKey {
-  return layerKey(`${CHECKPOINTS_FOLDER}${account}/${String(size).padStart(SIZE_DIGITS, '0')}`);
+  return layerKey(`${folderOf(account)}${String(size).padStart(SIZE_DIGITS, '0')}`);
+}
+
+function folderOf(account: AccountId): string {
+  return `${CHECKPOINTS_FOLDER}${account}/`;
 }
 
 /** Returns how many entries the log had whose checkpoint has this key. */
@@ -130,12 +192,16 @@ export function sizeOf(key: LayerKey): number {
 /** Returns the sizes of the stored checkpoints, the smallest first. There are few: each signing removes the older ones. */
 async function storedSizes(store: LayerStore, account: AccountId): Promise<readonly number[]> {
   const sizes: number[] = [];
-  for await (const { key } of store.list(`${CHECKPOINTS_FOLDER}${account}/`)) sizes.push(sizeOf(key));
+  for await (const { key } of store.list(folderOf(account))) sizes.push(sizeOf(key));
   return sizes.toSorted((a, b) => a - b);
 }
 
 /** Returns null if another node has replaced it meanwhile: by one that continues it. */
-export async function readStored(store: LayerStore, account: AccountId, size: number): Promise<Checkpoint | null> {
+export async function readStored(
+  store: LayerStore,
+  account: AccountId,
+  size: number,
+): Promise<SignedCheckpoint | null> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   try {
@@ -146,7 +212,7 @@ export async function readStored(store: LayerStore, account: AccountId, size: nu
     if (error instanceof LayerStoreError && error.code === 'layer-not-found') return null;
     throw error;
   }
-  return readCheckpoint(text);
+  return { ...readCheckpoint(text), note: text };
 }
 
 /** A list of hashes that a verifier puts together with what it knows: base64. */

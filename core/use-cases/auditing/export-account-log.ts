@@ -8,13 +8,13 @@
 import { base64OfHex } from '../../audit/base64.ts';
 import { type LeafRange, subtreesOf } from '../../audit/tree.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
-import { type AccountId, plusMs, timestamp, type Timestamp } from '../../kernel/ids.ts';
+import type { AccountId, Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Hash } from '../../ports/account-log.ts';
 import type { Checkpoints, SignedCheckpoint } from './checkpoints.ts';
 import type { ExportSlots } from './export-slots.ts';
-import { type EntriesContext, entryLines } from './read-entries.ts';
+import { entriesBefore, type EntriesContext, entryLines } from './read-entries.ts';
 
 export interface ExportContext extends EntriesContext {
   readonly exportSlots: ExportSlots;
@@ -40,7 +40,6 @@ export interface OpenExport {
 /** Places that are read at once: each takes some hundred bytes. */
 const PLACES_READ_AT_ONCE = 1_000;
 const CHUNK_LENGTH_MIN = 64 * 1024;
-const FIRST_INSTANT = timestamp('0001-01-01T00:00:00.000Z');
 
 /** Refused with `log-export-limit-reached`. */
 export async function openExport(
@@ -68,10 +67,8 @@ async function rangeOf(
   { size }: SignedCheckpoint,
   { since, until }: Pick<WantedExport, 'since' | 'until'>,
 ): Promise<LeafRange> {
-  const entriesBefore = async (at: Timestamp): Promise<number> =>
-    at <= FIRST_INSTANT ? 0 : (await context.readModels.logPrefix(account, plusMs(at, -1))).size;
-  const begin = since === null ? 0 : Math.min(size, await entriesBefore(since));
-  const end = until === null ? size : Math.min(size, await entriesBefore(until));
+  const begin = since === null ? 0 : Math.min(size, await entriesBefore(context, account, since));
+  const end = until === null ? size : Math.min(size, await entriesBefore(context, account, until));
   return { begin, end: Math.max(begin, end) };
 }
 

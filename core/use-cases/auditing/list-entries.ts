@@ -1,15 +1,15 @@
 /**
- * Lists a page of an account's log, filtered, oldest first.
+ * Lists a page of an account's log, filtered, oldest or newest first.
  *
  * Must stay true: a page is bounded in entries and in length. A page that ended early says that there is more, and the
  * next one begins right after its last entry.
  */
 import type { LogPosition } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
+import type { AccountId, EventId } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
 import { ENTRIES_PAGE_LENGTH_MAX } from '../../kernel/limits.ts';
-import type { EntryFilter } from '../../ports/account-log.ts';
-import { type EntriesContext, entryLines } from './read-entries.ts';
+import type { EntryFilter, EntryPlace } from '../../ports/account-log.ts';
+import { entriesBefore, type EntriesContext, entryLines, type ReadEntry } from './read-entries.ts';
 
 export interface WantedEntries {
   readonly account: AccountId;
@@ -37,14 +37,72 @@ export async function listEntries(
   const { size } = await context.readModels.logPrefix(account, null);
   const range = { from: after === null ? 0 : after + 1, to: size, limit: limit + 1 };
   const places = await context.readModels.entryPlaces(account, filter, range);
-  const lines: JsonObject[] = [];
-  let nextAfter = after;
+  const found = await readWithin(context, account, places, limit);
+  const nextAfter = found.at(-1)?.place.sequence ?? after;
+  return { lines: found.map(({ line }) => line), nextAfter, hasMore: found.length < places.length };
+}
+
+export interface WantedNewest extends Omit<WantedEntries, 'after'> {
+  /** The sequence that the page ends before; null for the log's end. */
+  readonly before: number | null;
+}
+
+export interface NewestEntries {
+  readonly entries: readonly ReadEntry[];
+  readonly hasMore: boolean;
+}
+
+/** The same, newest first. */
+export async function listNewestEntries(
+  context: EntriesContext,
+  { account, seen, filter, before, limit }: WantedNewest,
+): Promise<NewestEntries> {
+  const { readModels } = context;
+  await readModels.accountLogCaughtUp(seen);
+  const { size } = await readModels.logPrefix(account, null);
+  // Log times never decrease along the log: as bounds of the sequence they cost no search through it.
+  const { since, until, ...others } = filter;
+  const from = since === null ? 0 : await entriesBefore(context, account, since);
+  const end = until === null ? size : await entriesBefore(context, account, until);
+  const range = { from, to: Math.min(end, before ?? size), limit: limit + 1, newestFirst: true };
+  const places = await readModels.entryPlaces(account, { ...others, since: null, until: null }, range);
+  const entries = await readWithin(context, account, places, limit);
+  return { entries, hasMore: entries.length < places.length };
+}
+
+/** Reads the first of the places, at most `limit`, and of what is longer than a page at least one. */
+async function readWithin(
+  context: EntriesContext,
+  account: AccountId,
+  places: readonly EntryPlace[],
+  limit: number,
+): Promise<readonly ReadEntry[]> {
+  const read: ReadEntry[] = [];
   let length = 0;
-  for await (const { place, line } of entryLines(context, account, places.slice(0, limit))) {
-    length += canonicalJson(line).length;
-    if (lines.length > 0 && length > ENTRIES_PAGE_LENGTH_MAX) break;
-    lines.push(line);
-    nextAfter = place.sequence;
+  for await (const entry of entryLines(context, account, places.slice(0, limit))) {
+    length += canonicalJson(entry.line).length;
+    if (read.length > 0 && length > ENTRIES_PAGE_LENGTH_MAX) break;
+    read.push(entry);
   }
-  return { lines, nextAfter, hasMore: lines.length < places.length };
+  return read;
+}
+
+/** An event's entry, by its sequence or by the event's id; null if the account's log has none. */
+export async function findEntry(
+  context: EntriesContext,
+  {
+    account,
+    seen,
+    entry,
+  }: { readonly account: AccountId; readonly seen: LogPosition; readonly entry: number | EventId },
+): Promise<ReadEntry | null> {
+  const { readModels } = context;
+  await readModels.accountLogCaughtUp(seen);
+  const place =
+    typeof entry === 'number'
+      ? (await readModels.entryPlaces(account, null, { from: entry, to: entry + 1, limit: 1 })).at(0)
+      : await readModels.entryPlaceOf(account, entry);
+  if (place === undefined || place === null) return null;
+  for await (const read of entryLines(context, account, [place])) return read;
+  return null;
 }

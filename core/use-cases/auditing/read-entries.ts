@@ -8,7 +8,7 @@
 import { entryLine } from '../../audit/entry.ts';
 import { type OpenableReference, openableReferences } from '../../audit/openings.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
+import { type AccountId, plusMs, type Timestamp, timestamp } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
 import { ENTRIES_READ_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
@@ -23,13 +23,30 @@ export interface EntriesContext {
 }
 
 const READ_AT_ONCE = { countMax: ENTRIES_READ_AT_ONCE_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
+const FIRST_INSTANT = timestamp('0001-01-01T00:00:00.000Z');
 
-/** Yields the lines of entries (core/audit/entry.ts), in the order of the places. */
+/** Returns how many entries have an earlier log time: the sequence of the first one that has this time or a later one. */
+export async function entriesBefore(
+  { readModels }: { readonly readModels: Pick<AccountLogReader, 'logPrefix'> },
+  account: AccountId,
+  at: Timestamp,
+): Promise<number> {
+  return at <= FIRST_INSTANT ? 0 : (await readModels.logPrefix(account, plusMs(at, -1))).size;
+}
+
+export interface ReadEntry {
+  readonly place: EntryPlace;
+  readonly event: RecordedEvent;
+  /** As in an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
+  readonly line: JsonObject;
+}
+
+/** Yields entries in the order of the places. */
 export async function* entryLines(
   context: EntriesContext,
   account: AccountId,
   places: readonly EntryPlace[],
-): AsyncGenerator<{ readonly place: EntryPlace; readonly line: JsonObject }> {
+): AsyncGenerator<ReadEntry> {
   for (const batch of entryBatches(places, READ_AT_ONCE)) {
     const events = await readPlaces(context.events, batch);
     const held = events.map((event) => openableReferences(event));
@@ -37,7 +54,7 @@ export async function* entryLines(
     for (const [index, place] of batch.entries()) {
       const event = events[index];
       if (event === undefined) throw new TypeError('An event for each place');
-      yield { place, line: lineOf(event, place, held[index] ?? [], opened) };
+      yield { place, event, line: lineOf(event, place, held[index] ?? [], opened) };
     }
   }
 }

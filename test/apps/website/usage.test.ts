@@ -5,6 +5,7 @@ import { sizeText } from '../../../apps/website/layout/sizes.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
+import { PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { CAUSE } from '../../support/node.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 
@@ -104,6 +105,38 @@ describe('The page of usage', () => {
     );
     const { byo_storage_bytes: own } = (await fixture.api.request('GET', '/v1/account/usage', token)).json();
     assert.deepEqual(own, { used: 0, quota: null, buckets: [{ storage_bucket_id: bucket, used: 0 }] });
+  });
+
+  test('leads to the ledger of the month, whose entries add up to its totals, whatever the page', async () => {
+    const fay = await fixture.api.account('fay', 'PRO');
+    for (let n = 0; n < 55; n += 1) await fixture.api.repository(fay, `project-${n}`);
+    await fixture.api.deletedRepository(fay);
+    const browser = await fixture.signedIn(fay);
+    const text = (html: string): string => html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    assert.match((await browser.get('/usage')).html, /href="\/usage\/ledger"/);
+    const first = await browser.get('/usage/ledger');
+    assert.equal(first.status, 200);
+    assert.ok(Buffer.byteLength(first.html) < PAGE_BYTES_MAX);
+    assert.match(text(first.html), /November 2026 .*Repositories 0 \+55 55 Storage 0 B 0 B 0 B/);
+    const [, next = ''] = /rel="next" href="([^"]+after[^"]+)"/.exec(first.html) ?? [];
+    const second = await browser.get(next.replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))));
+    assert.match(text(second.html), /Repositories 0 \+55 55/);
+    const deltas = [first, second].flatMap(({ html }) => text(html).match(/Repositories [+−]1 /g) ?? []);
+    assert.deepEqual([deltas.length, deltas.filter((one) => one.includes('−')).length], [57, 1]);
+    const [, event = ''] = /href="(\/history\/[0-9a-f-]{36})"/.exec(second.html) ?? [];
+    assert.match(text((await browser.get(event)).html), /Created the repository project-/);
+    assert.match(text((await browser.get('/usage/ledger?month=2026-10')).html), /Nothing changed a figure/);
+  });
+
+  // The attack: addresses that no page of the ledger leads to.
+  test('has no ledger for what is no month and no place', async () => {
+    const browser = await fixture.signedIn(await fixture.api.account('gus', 'PRO'));
+    for (const query of ['month=2026-13', 'month=x', 'after=1', 'month=2026-11&after=~~', 'month=2026-11%00']) {
+      assert.equal((await browser.get(`/usage/ledger?${query}`)).status, 404, query);
+    }
+    for (const month of ['0001-01', '9999-12']) {
+      assert.equal((await browser.get(`/usage/ledger?month=${month}`)).status, 200, month);
+    }
   });
 
   test('is for who is signed in, and shows only the own account', async () => {

@@ -49,7 +49,7 @@ export function createMemoryAccountLog({
       const last = entries.at(-1);
       return { size: entries.length, position: last?.position ?? LOG_START, logTime: last?.logTime ?? null };
     },
-    async entryPlaces(account, filter, { from, to, limit }) {
+    async entryPlaces(account, filter, { from, to, limit, newestFirst = false }) {
       const { type, stream, repositoryId, actorId, since, until } = filter ?? UNFILTERED;
       const names = ({ stream: at, data }: RecordedEvent): boolean =>
         repositoryId === null ||
@@ -67,7 +67,7 @@ export function createMemoryAccountLog({
           (until === null || logTime < until) &&
           names(event),
       );
-      return met.slice(0, limit).map(placeOf);
+      return (newestFirst ? met.toReversed() : met).slice(0, limit).map(placeOf);
     },
     async entryPlaceOf(account, id) {
       const found = (await logOf(account)).find(({ eventId }) => eventId === id);

@@ -140,7 +140,7 @@ describe('The pages of comparisons and pushes', () => {
       if (shown.status === 302 || shown.status === 303) continue;
       assert.equal(shown.status, 200, address);
       if (!address.includes('/raw/')) assert.match(textOf(shown), /As of .* with event 2/, address);
-      const more = links(shown).filter((link) => /^\/ada\/engine(\/(?!activity|settings)|\?)/.test(link));
+      const more = links(shown).filter((link) => /^\/ada\/engine(\/(?!activity|settings|restore)|\?)/.test(link));
       for (const link of more) assert.ok(link.includes(`at=${pushed}`), `${address} leads to ${link}`);
       for (const link of more) if (seen.size < 30) seen.add(link.split('#')[0] ?? '');
     }

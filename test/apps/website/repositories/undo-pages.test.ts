@@ -57,6 +57,38 @@ describe('The pages that undo', () => {
     assert.match(visible((await browser.follow(done)).html), /2 refs restored\. .*Restored the branch/);
   });
 
+  const decoded = (html: string): string =>
+    html.replaceAll(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code)));
+
+  test('restore to the moment that a page shows, after a page that says what would change', async () => {
+    const activity = decoded((await browser.get('/ada/engine/activity')).html);
+    const addresses = [...activity.matchAll(/href="(\/ada\/engine\?at=[^"]+)"/g)].map(([, found = '']) => found);
+    const band = await browser.get(addresses.at(-1) ?? '');
+    assert.match(visible(band.html), /Nothing newer is shown\. Clone it Restore to here Back to now/);
+    const [, address = ''] = /href="([^"]+)">Restore to here/.exec(decoded(band.html)) ?? [];
+    const page = await browser.get(address);
+    assert.equal(page.status, 200, address);
+    const text = visible(page.html);
+    assert.match(text, /Restore to this event All branches and tags are set back/);
+    assert.match(text, /refs\/heads\/main Moves back .*refs\/heads\/later Is deleted/);
+    const sent = [...page.html.matchAll(/<input type="hidden" name="(at|ref|seen)" value="([^"]*)">/g)];
+    const fields = Object.fromEntries(sent.map(([, name = '', value = '']) => [name, value]));
+    assert.equal((await browser.submit('/ada/engine/restore', { ...fields, seen: '0' }, address)).status, 409);
+    const done = await browser.submit('/ada/engine/restore', fields, address);
+    assert.equal(done.location, '/ada/engine/activity');
+    assert.match(visible((await browser.follow(done)).html), /2 refs restored/);
+  });
+
+  test('restore to a time, and say so of one that has not come or is before the repository', async () => {
+    const now = fixture.context.clock.now();
+    const text = visible((await browser.get(`/ada/engine/restore?at=${encodeURIComponent(now)}`)).html);
+    assert.match(text, /Restore to 21 November 2026, \d\d:\d\d:\d\d UTC .*Nothing changes/);
+    assert.equal((await browser.get('/ada/engine/restore?at=2999-01-01T00:00:00Z')).status, 422);
+    assert.equal((await browser.get('/ada/engine/restore?at=2001-01-01T00:00:00Z')).status, 409);
+    assert.equal((await browser.get('/ada/engine/restore?at=yesterday')).status, 404);
+    assert.equal((await browser.get('/ada/engine/restore?at=01890000-0000-7000-8000-000000000000')).status, 404);
+  });
+
   // The attack: somebody pushes between the page and its confirmation, so that an owner overwrites what they never saw.
   test('show the new plan if a push came between the page and its confirmation', async () => {
     const { address, fields } = await offered();

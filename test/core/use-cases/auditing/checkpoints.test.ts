@@ -5,9 +5,10 @@ import { test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { noteSigning } from '../../../../adapters/node/note-signing.ts';
 import { hexOfBase64 } from '../../../../core/audit/base64.ts';
-import { readCheckpoint } from '../../../../core/audit/checkpoint.ts';
+import { readCheckpoint, signerOf } from '../../../../core/audit/checkpoint.ts';
+import { inOnePart } from '../../../../core/kernel/one-part.ts';
 import { LOG_KEYS_READ_INTERVAL_MS } from '../../../../core/kernel/limits.ts';
-import { layerKey, type LayerStore } from '../../../../core/ports/layer-store.ts';
+import { layerKey, type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { proveConsistency, proveInclusion } from '../../../../core/use-cases/auditing/checkpoints.ts';
 import { rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
@@ -58,6 +59,45 @@ test('the head of the log is signed, and the last checkpoint alone stays in the 
   assert.equal(second.size, 2);
   assert.notEqual(second.root, first.root);
   assert.deepEqual(await storedKeys(store), [`checkpoints/${account}/0000000000000002`]);
+});
+
+test('the record of a log is its size and its last checkpoint, and says who signed it', async () => {
+  const { append, account, node } = await newLog();
+  const checkpoints = node();
+  const unsigned = await checkpoints.recordOf(account, append.last);
+  assert.deepEqual([unsigned.head.size, unsigned.last], [1, null]);
+  const { note, root } = await checkpoints.sign(account, append.last);
+  assert.equal(unsigned.head.root, root);
+  await append.repository(account, 'project');
+  const { head, last } = await checkpoints.recordOf(account, append.last);
+  assert.deepEqual([head.size, last?.note, last?.size, last?.continued], [2, note, 1, true]);
+  const { name, keyId } = signerOf(note);
+  assert.ok((await checkpoints.verifierKeys()).startsWith(`${name}+${keyId}+`));
+  assert.throws(() => signerOf(note.trim()), TypeError);
+});
+
+// The accident: a database without its last events is put in place of the one that was signed.
+test('the record of a log says that it does not continue its last checkpoint', async () => {
+  const before = await newLog();
+  for (const name of ['one', 'two']) await before.append.repository(before.account, name);
+  await before.node().sign(before.account, before.append.last);
+  const after = await newLog({ store: before.store, logKeys: before.logKeys });
+  const { account } = before;
+  const short = await after.node().recordOf(account, after.append.last);
+  assert.deepEqual([short.head.size, short.last?.size, short.last?.continued], [0, 3, false]);
+  for (const name of ['other', 'another', 'more']) await after.append.repository(account, name);
+  const changed = await after.node().recordOf(account, after.append.last);
+  assert.deepEqual([changed.head.size, changed.last?.size, changed.last?.continued], [3, 3, false]);
+});
+
+// The attack: who can write to the bucket puts another text in the place of the checkpoint.
+test('the record of a log whose last checkpoint is none is an outage of the store', async () => {
+  for (const text of ['x', '\xff\xfe', `strata.example/log/x\n1\n${'A'.repeat(43)}=\n\n— no signature\n`]) {
+    const { append, account, node, store } = await newLog();
+    const bytes = new TextEncoder().encode(text);
+    await store.put(layerKey(`checkpoints/${account}/0000000000000001`), inOnePart(bytes), bytes.length);
+    await assert.rejects(node().recordOf(account, append.last), LayerStoreError, text);
+  }
 });
 
 test('twenty requests at once sign a head that is as new as each of them', async () => {
