@@ -16,19 +16,31 @@ import type { ProcessEnd } from '../process/process-runner.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 /**
- * `--strict` turns every warning of fsck into an error (git-fsck(1)). The entries with `ignore` are exceptions, which
- * old real histories hold. Those with `error` are faults that hostile histories use and fsck reports only as
- * information. Severities in git's configuration have no effect here.
+ * `--strict` turns every warning of fsck into an error (git-fsck(1)). These are the exceptions: real old histories hold
+ * such objects, git and GitHub take them, and no client is harmed by them. What endangers a client stays an error:
+ * `.git` in any disguise, `..`, slashes, duplicate and unsorted entries, null ids, NUL in headers. Severities in git's
+ * configuration have no effect here.
  */
 const SEVERITIES = [
   'zeroPaddedFilemode=ignore',
-  'missingSpaceBeforeDate=ignore',
-  'badTimezone=ignore',
   'badFilemode=ignore',
-  'gitattributesSymlink=error',
-  'gitignoreSymlink=error',
-  'mailmapSymlink=error',
-  'gitmodulesParse=error',
+  // git does not follow these links in a work tree, and reads what it can of a .gitmodules.
+  'gitattributesSymlink=ignore',
+  'gitignoreSymlink=ignore',
+  'mailmapSymlink=ignore',
+  'gitmodulesParse=ignore',
+  // Identity lines.
+  'missingNameBeforeEmail=ignore',
+  'missingSpaceBeforeEmail=ignore',
+  'missingEmail=ignore',
+  'missingSpaceBeforeDate=ignore',
+  'badName=ignore',
+  'badEmail=ignore',
+  'badDate=ignore',
+  'badDateOverflow=ignore',
+  'badTimezone=ignore',
+  'zeroPaddedDate=ignore',
+  'multipleAuthors=ignore',
 ].join(',');
 
 /** The layer store syncs what is kept; a quarantine need not survive a power cut. */
