@@ -146,7 +146,18 @@ function report(list: CommandList, outcome: PushOutcome): Uint8Array {
   const refs = outcome.results.map(
     ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),
   );
-  return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities);
+  return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities, warnings(list, outcome));
+}
+
+/** As git's receive-pack warns of the deletion of a ref that is not there; once for all of them. */
+function warnings(list: CommandList, { results }: Exclude<PushOutcome, { refused: unknown }>): readonly string[] {
+  const absent = list.commands.filter(
+    ({ before, after }, index) => before === null && after === null && results[index]?.code === null,
+  );
+  const [first] = absent;
+  if (first === undefined) return [];
+  const others = absent.length === 1 ? '' : ` and ${absent.length - 1} others`;
+  return [`warning: deleting a non-existent ref: ${first.ref}${others}`];
 }
 
 /** Checking a received pack may take minutes: empty packets keep the client and its proxies from timing out. */

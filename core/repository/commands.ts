@@ -8,7 +8,7 @@ export interface RequestedUpdate {
   readonly ref: RefName;
   /** Null: the ref must not exist. */
   readonly before: ObjectId | null;
-  /** Null: the command deletes the ref. */
+  /** Null: the command deletes the ref, which need not exist if `before` is null too. */
   readonly after: ObjectId | null;
   /** The object at `after`; null for a deletion, and when there is no such object. */
   readonly tip: FoundTip;

@@ -203,8 +203,9 @@ function markCollisions(
   const deleted: RefName[] = [];
   for (const { ref, after } of updates) {
     if (codes.get(ref) !== null) continue;
-    if (after === null) deleted.push(ref);
-    else if (!state.refs.has(ref)) created.push(ref);
+    const exists = state.refs.has(ref);
+    if (after === null && exists) deleted.push(ref);
+    if (after !== null && !exists) created.push(ref);
   }
   if (created.length === 0) return;
   const changes = { existing: sortedRefNames(state.refs), creates: created, deletes: deleted };

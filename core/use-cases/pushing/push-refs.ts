@@ -56,7 +56,7 @@ export interface PushedLayer {
   readonly layers: number;
 }
 
-/** One command as the client sent it. A null id means no object. */
+/** One command as the client sent it. A null id means no object. Both are null to delete a ref that is not there. */
 export interface PushCommand {
   readonly ref: RefName;
   readonly before: ObjectId | null;

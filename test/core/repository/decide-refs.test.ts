@@ -45,6 +45,20 @@ describe('A command of a push', () => {
     assert.deepEqual(codes([], [wanted(branch('main'), A, null)]), ['ref-missing']);
   });
 
+  test('that deletes a ref without naming its value succeeds only if there is none', () => {
+    const gone = wanted(branch('gone'), null, null);
+    const { results, updates } = decide([main()], [gone, wanted(branch('main'), A, B)]);
+    assert.deepEqual(
+      results.map(({ code }) => code),
+      [null, null],
+    );
+    assert.deepEqual(
+      updates.map(({ ref }) => ref),
+      ['refs/heads/main'],
+    );
+    assert.deepEqual(codes([main()], [wanted(branch('main'), null, null), gone]), ['ref-exists', null]);
+  });
+
   test('is refused if its new tip does not exist', () => {
     assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip: null })]), ['object-missing']);
     assert.deepEqual(codes([], [wanted(tag('v1'), null, A, { tip: null })]), ['object-missing']);
