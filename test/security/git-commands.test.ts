@@ -154,7 +154,14 @@ describe('A command list', () => {
       ...['HEAD', 'main', 'refs', 'refs/heads', 'refs/heads/', 'heads/main', '/refs/heads/x', 'refs//heads/x'],
       ...['refs/heads/HEAD', `refs/heads/${FIRST.id}`, `refs/heads/${'A'.repeat(40)}`],
       ...['refs/replace/0000000000000000000000000000000000000000', `refs/replace/${FIRST.id}`, 'refs/stash'],
-      ...['refs/pull/1/head', 'refs/remotes/origin/main', 'refs/meta/config', 'refs/bisect/bad', 'refs/hidden/x'],
+      ...[
+        'refs/REPLACE/x',
+        'refs/strata/x',
+        'refs/Strata/x',
+        'refs/pull/-1/head',
+        'other/heads/main',
+        'objects/info/x',
+      ],
       ...['refs/heads/-x', '--upload-pack=touch /tmp/x', 'refs/heads/--output=x', 'refs/heads/a/-b', '-x/y'],
       ...['refs/heads/..', 'refs/heads/a..b', 'refs/heads/../../config', 'refs/heads/.x', 'refs/heads/a/.b'],
       ...['refs/heads/x.lock', 'refs/heads/x.lock/y', 'refs/heads/x.', 'refs/heads/x/', 'refs/heads/@{1}'],
@@ -191,6 +198,7 @@ describe('A command list', () => {
       ],
       ...['refs/heads/$(id)', 'refs/heads/`id`', "refs/heads/';--", 'refs/heads/<script>', 'refs/heads/%2e%2e'],
       ...['refs/heads/refs/heads/x', 'refs/tags/main', 'refs/notes/commits', `refs/heads/${FIRST.id}0`],
+      ...['refs/pull/1/head', 'refs/remotes/origin/HEAD', 'refs/meta/config', 'refs/bisect/bad', 'refs/hidden/x'],
     ];
     const report = await wirePush(
       target,
