@@ -108,6 +108,7 @@ export interface LayerContent {
  * the quarantine; later calls do nothing.
  */
 export interface Quarantine {
+  /** The checksum of the pack, hex, and the number of its objects; `keepReached` changes both. */
   readonly pack: string;
   readonly objectCount: number;
   readonly receivedBytes: number;
@@ -126,6 +127,11 @@ export interface Quarantine {
     updates: readonly string[],
     description: { readonly [key: string]: string | number | null },
   ): Promise<LayerContent>;
+  /**
+   * Leaves out of the pack what these tips do not reach, and what is committed already. `known` are tips of the
+   * committed layers that it was last checked against. Call it before `layer`.
+   */
+  keepReached(tips: readonly ObjectId[], known: Iterable<ObjectId>, signal: AbortSignal): Promise<void>;
   /** Checks the pack again, `--strict`, against another set of layers. Call it after the shrink epoch has changed. */
   recheck(objects: CommittedObjects): Promise<PackRefusal | null>;
   /**

@@ -29,6 +29,8 @@ export interface FakeObjects {
   onInstall: (layer: Layer) => Promise<void> | void;
   readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
   readonly installed: Layer[];
+  /** The tips of each call of `keepReached`. */
+  readonly keptTips: (readonly ObjectId[])[];
   discarded: number;
   tipsCalls: number;
   /** The number of quarantines neither installed nor discarded. */
@@ -77,6 +79,9 @@ export function createFakeObjects(): FakeObjects {
           },
         };
       },
+      keepReached: async (tips) => {
+        objects.keptTips.push(tips);
+      },
       recheck: (committed) => objects.recheck(committed),
       install: async (layer) => {
         if (!end()) return;
@@ -110,6 +115,7 @@ export function createFakeObjects(): FakeObjects {
     onInstall: () => undefined,
     received: [],
     installed: [],
+    keptTips: [],
     discarded: 0,
     tipsCalls: 0,
     open: 0,

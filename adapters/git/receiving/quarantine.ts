@@ -11,6 +11,7 @@ import type { CommittedObjects, Layer, PackRefusal, Quarantine } from '../../../
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { quarantineView, recheckPack } from './index-pack.ts';
+import { trimPack } from './trim-pack.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
@@ -61,8 +62,9 @@ export async function createQuarantine(
   leased: CacheLease,
 ): Promise<Quarantine> {
   const { git, cache, memory, log } = context;
-  const { pack, receivedBytes, stored } = received;
-  const { folder, pack: ownPack } = stored ?? { folder: null, pack: null };
+  const { receivedBytes } = received;
+  let { pack } = received;
+  let { folder, pack: ownPack } = received.stored ?? { folder: null, pack: null };
   const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
   let lease = leased;
   let objects = objectsOf(git, lease, ownPack, folder);
@@ -81,10 +83,33 @@ export async function createQuarantine(
     else await cache.incoming.remove(folder);
   };
 
+  const keepReached: Quarantine['keepReached'] = async (tips, known, signal) => {
+    if (folder === null) return;
+    const target = await cache.incoming.take();
+    let trimmed: StoredPack | null = null;
+    try {
+      const view = quarantineView(lease.folder, folder);
+      const name = await trimPack(git, { view, tips, known, target, signal });
+      trimmed = name === null ? null : await openStored(context, name, target);
+      pack = name ?? pack;
+    } finally {
+      if (trimmed === null) await cache.incoming.remove(target);
+    }
+    const before = folder;
+    ({ folder, pack: ownPack } = trimmed ?? { folder: null, pack: null });
+    objects = objectsOf(git, lease, ownPack, folder);
+    await cache.incoming.remove(before);
+  };
+
   return {
-    pack,
-    objectCount: ownPack?.index.objectCount ?? 0,
+    get pack() {
+      return pack;
+    },
+    get objectCount() {
+      return ownPack?.index.objectCount ?? 0;
+    },
     receivedBytes,
+    keepReached,
     tips: (ids) => readTips(objects.source, ids),
     isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
     layer: async (updates, description) => {

@@ -5,6 +5,8 @@
  * - the append of `RefsUpdated` is the only commit point: before it nothing is visible, after it nothing is lost;
  * - the pack is checked against exactly the layers committed at one revision of the repository. While the
  *   repository's shrink epoch is the same, later revisions only add layers, so a retry checks only the refs again;
+ * - a layer holds nothing that only refused refs of its push reach: what was refused once stays refused in a retry,
+ *   since the layer may lack its objects;
  * - every exit before the append leaves at most an orphaned layer, which no event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
@@ -29,13 +31,14 @@ import {
 } from '../../ports/object-database.ts';
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
-import { decideRefs, type RefResult, type UpdateRefsDecision } from '../../repository/decide.ts';
+import type { RefResult, UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
+import { decideOthers, leaveOutRefused, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
 import { exceededQuota, type QuotaRefusalCode, roomForPack } from '../../usage/quota.ts';
 import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
@@ -134,19 +137,22 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
   const tryToAppend = createAttempts(context, push, quarantine);
   let updates = await inspect(push, quarantine);
   let entity = push.repository.entity;
-  let { shrinkEpoch } = entity.state;
+  let checked = entity.state;
+  let refused: RefusedRefs | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
-    if (quarantine !== null && entity.state.shrinkEpoch !== shrinkEpoch) {
+    if (quarantine !== null && entity.state.shrinkEpoch !== checked.shrinkEpoch) {
       // Objects were removed meanwhile. Neither the pack nor a tip outside it may depend on them.
-      const refused = await quarantine.recheck(committedObjects(push.repository, entity));
-      if (refused !== null) return refusedPack(refused);
+      const disconnected = await quarantine.recheck(committedObjects(push.repository, entity));
+      if (disconnected !== null) return refusedPack(disconnected);
       updates = await inspect(push, quarantine);
-      ({ shrinkEpoch } = entity.state);
+      checked = entity.state;
     }
     const { initialDefaultBranch } = owned;
-    const decision = decideRefs(entity.state, { updates, atomic: push.atomic, initialDefaultBranch });
+    const command = { updates, atomic: push.atomic, initialDefaultBranch };
+    const decision = decideOthers(entity.state, command, refused ?? NONE_REFUSED);
     const changesRefs = decision.updates.length > 0;
+    if (changesRefs) refused ??= await leaveOutRefused({ ...push, quarantine, decision, checked });
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
     if (attempt === 'appended') return { results: decision.results };
     if (attempt !== 'lost') return attempt;

@@ -204,6 +204,46 @@ describe('an accepted pack', () => {
   });
 });
 
+describe('the part of a pack that some tips reach', () => {
+  test('is all that is stored, without what is committed already', async () => {
+    const base = repository.commit({ kept: 'base', large: 'y'.repeat(1_000) });
+    const objects = await db.push(db.newObjects(), repository.pack([base]));
+    const wanted = repository.commit({ kept: 'wanted' }, { parents: [base] });
+    const refusedTip = repository.commit({ left: 'out' }, { parents: [base], branch: 'left-out' });
+    const received = await accepted(objects, repository.pack([wanted, refusedTip, `^${base}`], { thin: true }));
+    const { signal } = new AbortController();
+    await received.keepReached([wanted], [base], signal);
+    assert.equal(received.objectCount, 3);
+    assert.deepEqual(
+      (await received.tips([wanted, refusedTip])).map((tip) => tip !== null),
+      [true, false],
+    );
+    const after = await db.commit(objects, received);
+    const reader = await db.database.open(after);
+    assert.deepEqual(
+      (await reader.lookup([wanted, refusedTip, base])).map((info) => info !== null),
+      [true, false, true],
+    );
+    reader.close();
+    await nothingLeft();
+  });
+
+  test('may be nothing', async () => {
+    const base = repository.commit({ nothing: 'new' });
+    const objects = await db.push(db.newObjects(), repository.pack([base]));
+    const other = repository.commit({ nothing: 'else' }, { parents: [base], branch: 'nothing' });
+    const received = await accepted(objects, repository.pack([other, `^${base}`]));
+    await received.keepReached([base], [], new AbortController().signal);
+    assert.equal(received.objectCount, 0);
+    assert.deepEqual(
+      (await received.tips([base, other])).map((tip) => tip !== null),
+      [true, false],
+    );
+    await received.discard();
+    await nothingLeft();
+  });
+});
+
 describe('receiving a pack of hostile objects', () => {
   const hostileTree = (mode: string, name: string, content: string) => {
     const blob = repository.object('blob', content);

@@ -438,3 +438,45 @@ describe('A push that changes no ref', () => {
     assert.equal(await codes(pushing.push([{ ref: main, before: B, after: C }])), 'repository-not-found');
   });
 });
+
+describe('A push that is refused in part', () => {
+  test('keeps of its pack what the accepted refs reach', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    const outcome = pushing.push([
+      { ref: branch('fine'), before: null, after: B },
+      { ref: main, before: C, after: D },
+    ]);
+    assert.deepEqual(await codes(outcome), [null, 'ref-moved']);
+    assert.deepEqual(pushing.objects.keptTips, [[B]]);
+    assert.deepEqual(await codes(pushing.push([{ ref: branch('odd'), before: null, after: C }], { refusedNames: 1 })), [
+      null,
+    ]);
+    assert.deepEqual(pushing.objects.keptTips, [[B], [C]]);
+  });
+
+  test('keeps all of its pack if nothing is refused, and needs none of it if everything is', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    await pushing.push([{ ref: main, before: C, after: D }]);
+    assert.deepEqual(pushing.objects.keptTips, []);
+  });
+
+  test('accepts nothing later that it refused first, since its layer lacks the objects', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.onFailpoint = async (point) => {
+      if (point !== 'push-layer-stored') return;
+      pushing.onFailpoint = () => undefined;
+      await pushing.push([{ ref: main, before: A, after: C }]);
+    };
+    const outcome = await codes(
+      pushing.push([
+        { ref: branch('fine'), before: null, after: B },
+        { ref: main, before: C, after: D },
+      ]),
+    );
+    assert.deepEqual(outcome, [null, 'ref-moved']);
+    assert.equal((await pushing.refs())[main], C);
+  });
+});
