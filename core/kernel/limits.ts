@@ -356,6 +356,8 @@ export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
 export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 /** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
+/** New branches of the first push whose dates are read to choose the default branch; the others count as oldest. */
+export const DATED_BRANCHES_MAX = 10_000;
 /** New commits of one push in memory, which are assigned to its refs. */
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
 /** The size of those commits together, in UTF-16 code units of their texts; a parent counts 64. */

@@ -117,6 +117,8 @@ export interface Quarantine {
    * `object-too-large` for a tag in these layers that is larger than a push may bring today.
    */
   tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
+  /** Returns the committer's date of each of these commits, in seconds, as `Signature` has it. */
+  commitSeconds(ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, number>>;
   /** Returns whether `descendant` reaches `ancestor`. Both must be in this pack or in the committed layers. */
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   /**

@@ -23,6 +23,8 @@ export interface UpdateRefs {
   readonly atomic: boolean;
   /** The branch that the repository's creator named. If it is not null, no push chooses another. */
   readonly initialDefaultBranch: string | null;
+  /** The dates of tips, for the choice of the default branch. A commit that is not in it counts as the oldest. */
+  readonly commitSeconds: ReadonlyMap<ObjectId, number>;
 }
 
 export type RepositoryCommand =

@@ -17,6 +17,8 @@ export interface FakeObjects {
   readonly types: Map<ObjectId, ObjectType | null>;
   /** Maps an annotated tag to the object that it peels to. */
   readonly peeled: Map<ObjectId, ObjectId>;
+  /** The dates of commits. */
+  readonly seconds: Map<ObjectId, number>;
   /** Pairs `ancestor descendant`, by object id. */
   readonly ancestry: Set<string>;
   /** The number of objects in the next packs. */
@@ -67,6 +69,7 @@ export function createFakeObjects(): FakeObjects {
             : { id, type, peeled: target === undefined ? null : { id: target, type: 'commit' } };
         });
       },
+      commitSeconds: async (ids) => new Map(ids.map((id) => [id, objects.seconds.get(id) ?? 0])),
       isAncestor: async (ancestor, descendant) => objects.ancestry.has(`${ancestor} ${descendant}`),
       layer: async (updates, description) => {
         const head = Buffer.from(`${JSON.stringify(description)}\n${updates.join('\n')}\n`);
@@ -107,6 +110,7 @@ export function createFakeObjects(): FakeObjects {
     },
     types: new Map(),
     peeled: new Map(),
+    seconds: new Map(),
     ancestry: new Set(),
     objectCount: 3,
     layerSizeBytes: 1_000,

@@ -15,7 +15,7 @@ import { trimPack } from './trim-pack.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
-import { isAncestorNearby, readTips } from '../packs/object-graph.ts';
+import { isAncestorNearby, readCommitSeconds, readTips } from '../packs/object-graph.ts';
 import {
   createObjectSource,
   type ObjectSource,
@@ -111,6 +111,7 @@ export async function createQuarantine(
     receivedBytes,
     keepReached,
     tips: (ids) => readTips(objects.source, ids),
+    commitSeconds: (ids) => readCommitSeconds(objects.source, ids),
     isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
     layer: async (updates, description) => {
       if (ownPack === null) throw new TypeError('A pack of no objects makes no layer');

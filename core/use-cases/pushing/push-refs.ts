@@ -10,7 +10,7 @@
  * - every exit before the append leaves at most an orphaned layer, which no event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
-import type { RefName } from '../../git/ref-name.ts';
+import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import {
   type AccountId,
@@ -20,7 +20,7 @@ import {
   type RepositoryId,
   type Timestamp,
 } from '../../kernel/ids.ts';
-import { PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
@@ -31,9 +31,9 @@ import {
 } from '../../ports/object-database.ts';
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
-import type { RefResult, UpdateRefsDecision } from '../../repository/decide.ts';
+import { mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
-import type { OpenRepository } from '../../repository/state.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
@@ -91,7 +91,8 @@ export type PushRefusal =
 
 type Refused = { readonly refused: PushRefusal };
 
-export type PushOutcome = { readonly results: readonly RefResult[] } | Refused;
+/** `defaultBranch` is the branch that the push chose as the default, or null. */
+export type PushOutcome = Pick<UpdateRefsDecision, 'results' | 'defaultBranch'> | Refused;
 
 export async function pushRefs(context: PushContext, push: Push): Promise<PushOutcome> {
   if (push.pack === null) return commit(context, push, null);
@@ -136,6 +137,7 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
   const { id, owned } = push.repository;
   const tryToAppend = createAttempts(context, push, quarantine);
   let updates = await inspect(push, quarantine);
+  const commitSeconds = await datesForChoice(push, quarantine, updates);
   let entity = push.repository.entity;
   let checked = entity.state;
   let refused: RefusedRefs | null = null;
@@ -149,18 +151,19 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
       checked = entity.state;
     }
     const { initialDefaultBranch } = owned;
-    const command = { updates, atomic: push.atomic, initialDefaultBranch };
+    const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
     const decision = decideOthers(entity.state, command, refused ?? NONE_REFUSED);
     const changesRefs = decision.updates.length > 0;
     if (changesRefs) refused ??= await leaveOutRefused({ ...push, quarantine, decision, checked });
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
-    if (attempt === 'appended') return { results: decision.results };
+    const { results, defaultBranch } = decision;
+    if (attempt === 'appended') return { results, defaultBranch };
     if (attempt !== 'lost') return attempt;
     const current = await context.entities.reload(repositories, id);
     const { state } = current;
     if (state.status === 'closed') return { refused: { code: 'repository-not-found' } };
     // If no ref changes, answer only after the log was read again and is still at the revision that was decided on.
-    if (!changesRefs && current.revision === entity.revision) return { results: decision.results };
+    if (!changesRefs && current.revision === entity.revision) return { results, defaultBranch };
     entity = { ...current, state };
   }
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
@@ -269,6 +272,25 @@ async function inspect(push: Push, quarantine: Quarantine | null): Promise<reado
   }
   return updates;
 }
+
+const NO_DATES: ReadonlyMap<ObjectId, number> = new Map();
+
+/** Reads the dates of new branches, if the push has to choose the default branch by them. */
+async function datesForChoice(
+  { repository: { entity, owned } }: Push,
+  quarantine: Quarantine | null,
+  updates: readonly RequestedUpdate[],
+): Promise<ReadonlyMap<ObjectId, number>> {
+  if (quarantine === null || !mayChooseDefaultBranch(entity.state, owned)) return NO_DATES;
+  const branches = updates.filter(({ ref }) => branchOfRef(ref) !== null);
+  const certain = branches.length < 2 || branches.some(({ ref }) => CERTAIN.has(ref));
+  if (certain) return NO_DATES;
+  const tips = branches.flatMap(({ tip }) => (tip !== null && tip !== 'tag-too-deep' ? [tip.id] : []));
+  return quarantine.commitSeconds(tips.slice(0, DATED_BRANCHES_MAX));
+}
+
+/** If one of them is pushed, no dates are needed. */
+const CERTAIN: ReadonlySet<string> = new Set(['refs/heads/main', `refs/heads/${FALLBACK_DEFAULT_BRANCH}`]);
 
 function refusedPack({ refused: code, detail }: PackRefusal): Refused {
   return { refused: { code, detail } };
