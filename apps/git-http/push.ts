@@ -17,7 +17,7 @@ import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { pushRefusalText, REF_REFUSALS } from './push-messages.ts';
+import { FSCK_ADVICE, pushRefusalText, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -142,7 +142,8 @@ function report(repository: FoundRepository, list: CommandList, outcome: PushOut
     const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
     const detail = pushRefusalText(outcome.refused);
     const unpackFailed = shallow ? null : detail;
-    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail]);
+    const advice = code === 'pack-fsck-failed' ? [FSCK_ADVICE] : [];
+    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail, ...advice]);
   }
   const refs = outcome.results.map(
     ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),

@@ -13,6 +13,7 @@ import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts'
 import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
+import { createSentPack, type SentPack } from './sent-pack.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 /**
@@ -74,6 +75,8 @@ export interface IndexPackOptions {
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
   readonly onEndOfInput: (() => void) | undefined;
+  /** Adds to a refusal what is found about the refused object. */
+  readonly explain: (sent: SentPack, refusal: PackRefusal) => Promise<PackRefusal>;
 }
 
 /** Writes pack and index into the view's object directory. Resolves with the pack's checksum, hex, or the refusal. */
@@ -95,11 +98,12 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
     ...(onEndOfInput === undefined ? {} : { onNul: onEndOfInput }),
   };
   const running = await git.start(command, 'stream', 'collect');
+  const sent = createSentPack(input);
   let refusal: PackRefusal | null = null;
   try {
     const { stdin } = running;
     if (stdin === null) throw new TypeError('The process was started without the stream it needs');
-    await unlessAborted(signal, () => feed(stdin, input.bytes()));
+    await unlessAborted(signal, () => feed(stdin, sent.bytes()));
   } catch (error) {
     running.kill();
     await running.ended;
@@ -110,8 +114,10 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   signal.throwIfAborted();
   if (refusal !== null) return refusal;
   const outcome = outcomeOf(command, end);
-  if ('refused' in outcome) await unlessAborted(signal, () => input.drain());
-  return outcome;
+  if (!('refused' in outcome)) return outcome;
+  const explained = outcome.refused === 'pack-fsck-failed' ? await options.explain(sent, outcome) : outcome;
+  await unlessAborted(signal, () => input.drain());
+  return explained;
 }
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;

@@ -1,6 +1,7 @@
 /** The packs of pushes: which are accepted, which are refused and why, and that no file is left behind. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -259,6 +260,36 @@ describe('receiving a pack of hostile objects', () => {
       const pack = repository.packOf([tree, inner, blob]);
       await refused('pack-fsck-failed', new RegExp(`^object ${tree}: (hasDotgit|hasDotdot)`), pack);
     }
+  });
+
+  test('names the kind of the refused object, and a commit and a path that lead to it', async () => {
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const blob = repository.object('blob', 'x');
+    const bad = repository.tree([{ mode: '100644', name: '.git', id: blob }]);
+    const root = repository.tree([{ mode: '40000', name: 'folder', id: bad }]);
+    const commit = repository.object('commit', `tree ${root}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+    // Larger than what git reads ahead, so that git stops in the middle of the pack.
+    const noise = Array.from({ length: 30 }, () => repository.object('blob', randomBytes(100_000)));
+    const place = `\\(a tree: folder in commit ${commit}\\)`;
+    const pack = repository.packOf([commit, bad, root, blob, ...noise]);
+    await refused('pack-fsck-failed', new RegExp(`^object ${bad}: hasDotgit: .* ${place}$`), once(pack, 10_000));
+    const text = repository.object('blob', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=kind\n');
+    const modules = repository.tree([{ mode: '100644', name: '.gitmodules', id: text }]);
+    const last = repository.object('commit', `tree ${modules}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+    const found = `gitmodulesUrl: .* \\(a blob: \\.gitmodules in commit ${last}\\)$`;
+    await refused('pack-fsck-failed', new RegExp(found), repository.packOf([last, modules, text]));
+    const headless = repository.object('commit', `tree ${root}\n\nno author\n`);
+    await refused(
+      'pack-fsck-failed',
+      /missingAuthor: .* \(a commit\)$/,
+      repository.packOf([headless, root, bad, blob]),
+    );
+    const tag = repository.object('tag', `object ${commit}\ntag t\n\nx\n`);
+    await refused(
+      'pack-fsck-failed',
+      new RegExp(`^object ${tag}: cannot be parsed as a tag`),
+      repository.packOf([tag]),
+    );
   });
 
   test('refuses a .gitmodules that runs commands on clone', async () => {
