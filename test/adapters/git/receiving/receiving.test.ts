@@ -9,6 +9,7 @@ import { objectId } from '../../../../core/kernel/ids.ts';
 import {
   COMMIT_BYTES_MAX,
   COMMIT_PARENTS_MAX,
+  EXPLAINED_PATH_LENGTH_MAX,
   TAG_BYTES_MAX,
   TAG_CHAIN_LENGTH_MAX,
   TREE_BYTES_MAX,
@@ -290,6 +291,18 @@ describe('receiving a pack of hostile objects', () => {
       new RegExp(`^object ${tag}: cannot be parsed as a tag`),
       repository.packOf([tag]),
     );
+  });
+
+  test(`tells ${EXPLAINED_PATH_LENGTH_MAX} characters of the path, and not one more`, async () => {
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const bad = repository.tree([{ mode: '100644', name: '.git', id: repository.object('blob', 'x') }]);
+    for (const more of [0, 1]) {
+      const lower = repository.tree([{ mode: '40000', name: 'l'.repeat(149 + more), id: bad }]);
+      const upper = repository.tree([{ mode: '40000', name: 'u'.repeat(150), id: lower }]);
+      const commit = repository.object('commit', `tree ${upper}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+      const pack = repository.packOf([commit, upper, lower, bad, repository.object('blob', 'x')]);
+      await refused('pack-fsck-failed', /: u{150}\/l{149} in commit/, pack);
+    }
   });
 
   test('refuses a .gitmodules that runs commands on clone', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { readEvent } from '../../../../core/kernel/decider.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { DATED_BRANCHES_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -436,6 +436,25 @@ describe('A push that changes no ref', () => {
       await deleteRepository(pushing.node, { account: pushing.account, cause: CAUSE }, pushing.repository);
     };
     assert.equal(await codes(pushing.push([{ ref: main, before: B, after: C }])), 'repository-not-found');
+  });
+});
+
+describe('The first push without main or master', () => {
+  test(`chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates`, async () => {
+    for (const [place, expected] of [
+      [DATED_BRANCHES_MAX - 1, true],
+      [DATED_BRANCHES_MAX, false],
+    ] as const) {
+      const pushing = await startPushing();
+      pushing.objects.seconds.set(B, 1);
+      const commands = Array.from({ length: DATED_BRANCHES_MAX + 1 }, (_, n) => {
+        return { ref: branch(`b${String(n).padStart(5, '0')}`), before: null, after: n === place ? B : A };
+      });
+      const outcome = await pushing.push(commands);
+      const newest = `b${String(place).padStart(5, '0')}`;
+      assert.ok('results' in outcome);
+      assert.equal(outcome.defaultBranch, expected ? newest : 'b00000');
+    }
   });
 });
 
