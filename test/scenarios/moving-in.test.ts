@@ -121,6 +121,21 @@ describe('A clone of a repository of another host', () => {
     assert.deepEqual([odd['type'], odd['mode'], odd['sha']], ['submodule', '160000', 'ab'.repeat(20)]);
   });
 
+  test('that endangers clients is refused, and git shows the object, where it is and what to do', async (context) => {
+    const url = await createRepository(strata, ada, 'hostile');
+    const work = await newWorkTree(context);
+    const blob = await write(work, 'blob', 'x');
+    const entry = (mode: string, name: string, id: string) =>
+      Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(id, 'hex')]);
+    const bad = await write(work, 'tree', entry('100644', '.git', blob));
+    const root = await write(work, 'tree', entry('40000', 'lib', bad));
+    const commit = await write(work, 'commit', `tree ${root}\nauthor ${WHO}\ncommitter ${WHO}\n\nx\n`);
+    const { code, stderr } = await tryGit(work, ['push', url, `${commit}:refs/heads/bad`]);
+    assert.notEqual(code, 0);
+    assert.match(stderr, new RegExp(`remote: object ${bad}: hasDotgit: .* \\(a tree: lib in commit ${commit}\\)`));
+    assert.match(stderr, /remote: Rewrite the history without this object .*ask the operator/);
+  });
+
   test('that is refused in part stores nothing of what was refused, however often it is pushed', async (context) => {
     const url = await createRepository(strata, ada, 'partly');
     const work = await newWorkTree(context);
