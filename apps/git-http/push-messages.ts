@@ -15,6 +15,10 @@ export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
   'atomic-push-refused': 'atomic push failed: another ref was refused',
 };
 
+/** What to do about an object that endangers clients. */
+export const FSCK_ADVICE =
+  'Rewrite the history without this object and push again: git replace --edit, then git filter-repo. Or ask the operator of this server.';
+
 /** The reason why the whole push is refused. */
 export function pushRefusalText(refusal: PushRefusal): string {
   switch (refusal.code) {

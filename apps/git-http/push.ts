@@ -9,6 +9,7 @@ import { type CommandList, type CommandListRefusal, readCommandList } from '../.
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
+import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
@@ -16,7 +17,7 @@ import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { pushRefusalText, REF_REFUSALS } from './push-messages.ts';
+import { FSCK_ADVICE, pushRefusalText, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -76,7 +77,7 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   } finally {
     keepAlive.stop();
   }
-  send(git, report(list, outcome));
+  send(git, report(git.repository, list, outcome));
   await context.failpoint('push-answered');
 }
 
@@ -112,7 +113,7 @@ async function push(
   const { context, request, requestId, repository, principal, requirement, signal } = git;
   const badName = list.refusedCommands.length > 0;
   if (list.commands.length === 0 || (list.capabilities.atomic && badName)) {
-    return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })) };
+    return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })), defaultBranch: null };
   }
   const permitted = { principal, requirement, id: '', repository };
   const { cause, guarding } = await originOf(context, request, requestId, permitted);
@@ -132,7 +133,7 @@ async function push(
   });
 }
 
-function report(list: CommandList, outcome: PushOutcome): Uint8Array {
+function report(repository: FoundRepository, list: CommandList, outcome: PushOutcome): Uint8Array {
   const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
   if ('refused' in outcome) {
     const { code } = outcome.refused;
@@ -141,12 +142,35 @@ function report(list: CommandList, outcome: PushOutcome): Uint8Array {
     const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
     const detail = pushRefusalText(outcome.refused);
     const unpackFailed = shallow ? null : detail;
-    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail]);
+    const advice = code === 'pack-fsck-failed' ? [FSCK_ADVICE] : [];
+    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail, ...advice]);
   }
   const refs = outcome.results.map(
     ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),
   );
-  return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities);
+  const messages = [...warnings(list, outcome), ...choice(repository, outcome.defaultBranch)];
+  return pushAnswer({ unpackFailed: null, refs: [...refs, ...badNames] }, list.capabilities, messages);
+}
+
+/** Tells who moves a repository here which branch its clones check out, unless it is the usual one. */
+function choice({ account, owned }: FoundRepository, branch: string | null): readonly string[] {
+  if (branch === null || branch === 'main') return [];
+  const change = `strata repo edit ${account.username}/${owned.name} --default-branch <branch>`;
+  return [
+    `The default branch is now ${branch}, because neither main nor master was pushed.`,
+    `Change it on the settings page of the repository, or with: ${change}`,
+  ];
+}
+
+/** As git's receive-pack warns of the deletion of a ref that is not there; once for all of them. */
+function warnings(list: CommandList, { results }: Exclude<PushOutcome, { refused: unknown }>): readonly string[] {
+  const absent = list.commands.filter(
+    ({ before, after }, index) => before === null && after === null && results[index]?.code === null,
+  );
+  const [first] = absent;
+  if (first === undefined) return [];
+  const others = absent.length === 1 ? '' : ` and ${absent.length - 1} others`;
+  return [`warning: deleting a non-existent ref: ${first.ref}${others}`];
 }
 
 /** Checking a received pack may take minutes: empty packets keep the client and its proxies from timing out. */

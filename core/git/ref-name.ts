@@ -1,8 +1,9 @@
 /**
  * Names of refs: which names Strata accepts, and their order.
  *
- * Must stay true: every `RefName` passes git-check-ref-format(1) and is in refs/heads/, refs/tags/ or refs/notes/.
- * Every client can store it as a file of that name, and no command can take it for an option.
+ * Must stay true: every `RefName` passes git-check-ref-format(1) and is in a folder below refs/, as git's receive-pack
+ * has it, but in no folder that changes what readers see. Every client can store it as a file of that name, and no
+ * command can take it for an option.
  */
 import type { Brand } from '../kernel/ids.ts';
 import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
@@ -16,10 +17,12 @@ export type BranchName = Brand<string, 'BranchName'>;
 export type RefNameRefusalCode =
   /** It breaks a rule of git-check-ref-format(1). */
   | 'ref-name-malformed'
-  /** It is not in refs/heads/, refs/tags/ or refs/notes/. */
+  /** It is not in a folder below refs/. */
   | 'ref-outside-namespaces'
   /** It is in refs/replace/: it would change the objects that every reader of the repository sees. */
   | 'ref-replace'
+  /** It is in refs/strata/, which is kept for Strata's own refs. */
+  | 'ref-reserved'
   | 'ref-component-starts-with-dash'
   /** A branch named HEAD or like an object id: readers could not tell what the name means. */
   | 'branch-name-ambiguous'
@@ -33,7 +36,11 @@ export interface RefNameRefusal {
 }
 
 const HEADS = 'refs/heads/';
-const NAMESPACES = [HEADS, 'refs/tags/', 'refs/notes/'];
+/** A folder below refs/ and a name in it: `refs/stash` is refused, as by receive-pack. */
+const NAMESPACED = /^refs\/[^/]+\/./;
+/** In any case of letters: on some file systems a clone could not tell `refs/Replace/` from `refs/replace/`. */
+const REPLACE = /^refs\/replace\//i;
+const OWN = /^refs\/strata\//i;
 const OBJECT_ID_LIKE = /^[0-9a-fA-F]{40}$/;
 /** By code unit, 1 for space and the characters that revision expressions and refspecs use: gitrevisions(7). */
 const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
@@ -57,7 +64,7 @@ export function refName(text: string): RefName {
   return parsed;
 }
 
-/** Returns the short name of a branch's ref; null for tags and notes. */
+/** Returns the short name of a branch's ref; null for any other ref. */
 export function branchOfRef(ref: RefName): BranchName | null {
   const parsed = ref.startsWith(HEADS) ? parseBranchName(ref.slice(HEADS.length)) : null;
   if (parsed !== null && typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(ref)}`);
@@ -76,12 +83,10 @@ function refusalOf(text: string): RefNameRefusal | null {
   }
   const malformed = malformation(text);
   if (malformed !== null) return { refused: 'ref-name-malformed', detail: malformed };
-  if (text.startsWith('refs/replace/')) {
-    return { refused: 'ref-replace', detail: 'refs/replace/ is not accepted here' };
-  }
-  if (!NAMESPACES.some((namespace) => text.startsWith(namespace))) {
-    const detail = 'only refs/heads/, refs/tags/ and refs/notes/ are accepted here';
-    return { refused: 'ref-outside-namespaces', detail };
+  if (REPLACE.test(text)) return { refused: 'ref-replace', detail: 'refs/replace/ is not accepted here' };
+  if (OWN.test(text)) return { refused: 'ref-reserved', detail: 'refs/strata/ is reserved' };
+  if (!NAMESPACED.test(text)) {
+    return { refused: 'ref-outside-namespaces', detail: 'only refs in a folder below refs/ are accepted here' };
   }
   return componentRefusal(text) ?? ambiguity(text);
 }

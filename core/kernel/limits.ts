@@ -356,6 +356,14 @@ export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
 export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 /** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
+/** Commits, and tags, of a refused pack among which the server looks for what leads to the refused object. */
+export const EXPLAINED_OBJECTS_MAX = 200_000;
+/** How long it looks. */
+export const EXPLAINING_MS_MAX = 30_000;
+/** How much of the object's path it tells. */
+export const EXPLAINED_PATH_LENGTH_MAX = 300;
+/** New branches of the first push whose dates are read to choose the default branch; the others count as oldest. */
+export const DATED_BRANCHES_MAX = 10_000;
 /** New commits of one push in memory, which are assigned to its refs. */
 export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
 /** The size of those commits together, in UTF-16 code units of their texts; a parent counts 64. */

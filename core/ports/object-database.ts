@@ -108,6 +108,7 @@ export interface LayerContent {
  * the quarantine; later calls do nothing.
  */
 export interface Quarantine {
+  /** The checksum of the pack, hex, and the number of its objects; `keepReached` changes both. */
   readonly pack: string;
   readonly objectCount: number;
   readonly receivedBytes: number;
@@ -116,6 +117,8 @@ export interface Quarantine {
    * `object-too-large` for a tag in these layers that is larger than a push may bring today.
    */
   tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
+  /** Returns the committer's date of each of these commits, in seconds, as `Signature` has it. */
+  commitSeconds(ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, number>>;
   /** Returns whether `descendant` reaches `ancestor`. Both must be in this pack or in the committed layers. */
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   /**
@@ -126,6 +129,11 @@ export interface Quarantine {
     updates: readonly string[],
     description: { readonly [key: string]: string | number | null },
   ): Promise<LayerContent>;
+  /**
+   * Leaves out of the pack what these tips do not reach, and what is committed already. `known` are tips of the
+   * committed layers that it was last checked against. Call it before `layer`.
+   */
+  keepReached(tips: readonly ObjectId[], known: Iterable<ObjectId>, signal: AbortSignal): Promise<void>;
   /** Checks the pack again, `--strict`, against another set of layers. Call it after the shrink epoch has changed. */
   recheck(objects: CommittedObjects): Promise<PackRefusal | null>;
   /**

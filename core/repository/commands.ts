@@ -8,7 +8,7 @@ export interface RequestedUpdate {
   readonly ref: RefName;
   /** Null: the ref must not exist. */
   readonly before: ObjectId | null;
-  /** Null: the command deletes the ref. */
+  /** Null: the command deletes the ref, which need not exist if `before` is null too. */
   readonly after: ObjectId | null;
   /** The object at `after`; null for a deletion, and when there is no such object. */
   readonly tip: FoundTip;
@@ -23,6 +23,8 @@ export interface UpdateRefs {
   readonly atomic: boolean;
   /** The branch that the repository's creator named. If it is not null, no push chooses another. */
   readonly initialDefaultBranch: string | null;
+  /** The dates of tips, for the choice of the default branch. A commit that is not in it counts as the oldest. */
+  readonly commitSeconds: ReadonlyMap<ObjectId, number>;
 }
 
 export type RepositoryCommand =

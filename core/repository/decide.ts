@@ -203,8 +203,9 @@ function markCollisions(
   const deleted: RefName[] = [];
   for (const { ref, after } of updates) {
     if (codes.get(ref) !== null) continue;
-    if (after === null) deleted.push(ref);
-    else if (!state.refs.has(ref)) created.push(ref);
+    const exists = state.refs.has(ref);
+    if (after === null && exists) deleted.push(ref);
+    if (after !== null && !exists) created.push(ref);
   }
   if (created.length === 0) return;
   const changes = { existing: sortedRefNames(state.refs), creates: created, deletes: deleted };
@@ -231,17 +232,30 @@ function kindOf(update: RequestedUpdate): RefUpdateKind {
 
 /**
  * Returns the default branch that a push chooses, or null. The first push that creates branches, but not the fallback,
- * chooses `main` if it is among them, else the first in byte order. A push never replaces an earlier choice.
+ * chooses `main` if it is among them, else the one whose tip has the newest date, which is most likely what its HEAD
+ * names; equal dates: the first in byte order. A push never replaces an earlier choice.
  */
 function chooseDefaultBranch(
   state: OpenRepository,
   command: UpdateRefs,
   accepted: readonly RequestedUpdate[],
 ): string | null {
-  if (state.hadBranch || state.defaultBranch !== null || command.initialDefaultBranch !== null) return null;
-  const names: readonly string[] = accepted
-    .flatMap(({ ref, after }) => (after === null ? [] : (branchOfRef(ref) ?? [])))
-    .sort(byRefOrder);
-  if (names.includes(FALLBACK_DEFAULT_BRANCH)) return null;
-  return names.includes('main') ? 'main' : (names[0] ?? null);
+  if (!mayChooseDefaultBranch(state, command)) return null;
+  const branches = accepted.flatMap(({ ref, after }): { name: string; seconds: number }[] => {
+    const name = branchOfRef(ref);
+    return after === null || name === null ? [] : [{ name, seconds: command.commitSeconds.get(after) ?? -1 }];
+  });
+  const named = (wanted: string) => branches.some(({ name }) => name === wanted);
+  if (named(FALLBACK_DEFAULT_BRANCH)) return null;
+  if (named('main')) return 'main';
+  const [newest] = branches.sort((a, b) => b.seconds - a.seconds || byRefOrder(a.name, b.name));
+  return newest?.name ?? null;
+}
+
+/** Whether a push may choose the default branch: nobody chose one, and no push created a branch yet. */
+export function mayChooseDefaultBranch(
+  { hadBranch, defaultBranch }: OpenRepository,
+  { initialDefaultBranch }: Pick<UpdateRefs, 'initialDefaultBranch'>,
+): boolean {
+  return !hadBranch && defaultBranch === null && initialDefaultBranch === null;
 }

@@ -72,10 +72,14 @@ describe('A command list', () => {
     }
   });
 
-  test('from nothing to nothing is refused: git would delete the branch without comparing', async () => {
-    assertRefused(await send(commandList([{ ref: MAIN }])), /from nothing to nothing/);
-    const twoFaced = [{ ref: 'refs/heads/fine', after: SECOND.id }, { ref: MAIN }];
-    assertRefused(await send(Buffer.concat([commandList(twoFaced), pack([SECOND])])), /from nothing to nothing/);
+  test('from nothing to nothing deletes no branch: git would do so without comparing', async () => {
+    const report = await send(commandList([{ ref: MAIN }, { ref: 'refs/heads/gone' }]));
+    assert.deepEqual(Object.fromEntries(report.refs), {
+      [MAIN]: 'it exists already: fetch, then push again',
+      'refs/heads/gone': 'ok',
+    });
+    assert.match(report.remote, /^warning: deleting a non-existent ref: refs\/heads\/gone$/m);
+    assert.equal((await wireRefs(target)).get(MAIN), FIRST.id);
   });
 
   test('that names a ref twice is refused as a whole', async () => {
@@ -127,12 +131,16 @@ describe('A command list', () => {
   });
 
   test('that is refused gets its refusal even before a large pack, sent plain or compressed', async () => {
-    const body = Buffer.concat([commandList([{ ref: MAIN }]), Buffer.alloc(24 * 1024 * 1024)]);
-    assertRefused(await send(body), /from nothing to nothing/);
+    const twice = [
+      { ref: MAIN, before: FIRST.id, after: SECOND.id },
+      { ref: MAIN, before: FIRST.id },
+    ];
+    const body = Buffer.concat([commandList(twice), Buffer.alloc(24 * 1024 * 1024)]);
+    assertRefused(await send(body), /more than one command for/);
     const compressed = { headers: { 'Content-Encoding': 'gzip' } };
-    const squeezed = gzipSync(Buffer.concat([commandList([{ ref: MAIN }]), randomBytes(8 * 1024 * 1024)]));
+    const squeezed = gzipSync(Buffer.concat([commandList(twice), randomBytes(8 * 1024 * 1024)]));
     const report = await postService(target, 'git-receive-pack', squeezed, compressed);
-    assertRefused(reportOf(report), /from nothing to nothing/);
+    assertRefused(reportOf(report), /more than one command for/);
     // The server does not read the pack of a push that only deletes, or of an atomic push with an invalid name.
     const deletion = commandList([{ ref: 'refs/heads/none', before: FIRST.id }]);
     assertRefused(await send(Buffer.concat([deletion, Buffer.alloc(24 * 1024 * 1024)])), /not exist here/);
@@ -146,7 +154,14 @@ describe('A command list', () => {
       ...['HEAD', 'main', 'refs', 'refs/heads', 'refs/heads/', 'heads/main', '/refs/heads/x', 'refs//heads/x'],
       ...['refs/heads/HEAD', `refs/heads/${FIRST.id}`, `refs/heads/${'A'.repeat(40)}`],
       ...['refs/replace/0000000000000000000000000000000000000000', `refs/replace/${FIRST.id}`, 'refs/stash'],
-      ...['refs/pull/1/head', 'refs/remotes/origin/main', 'refs/meta/config', 'refs/bisect/bad', 'refs/hidden/x'],
+      ...[
+        'refs/REPLACE/x',
+        'refs/strata/x',
+        'refs/Strata/x',
+        'refs/pull/-1/head',
+        'other/heads/main',
+        'objects/info/x',
+      ],
       ...['refs/heads/-x', '--upload-pack=touch /tmp/x', 'refs/heads/--output=x', 'refs/heads/a/-b', '-x/y'],
       ...['refs/heads/..', 'refs/heads/a..b', 'refs/heads/../../config', 'refs/heads/.x', 'refs/heads/a/.b'],
       ...['refs/heads/x.lock', 'refs/heads/x.lock/y', 'refs/heads/x.', 'refs/heads/x/', 'refs/heads/@{1}'],
@@ -183,6 +198,7 @@ describe('A command list', () => {
       ],
       ...['refs/heads/$(id)', 'refs/heads/`id`', "refs/heads/';--", 'refs/heads/<script>', 'refs/heads/%2e%2e'],
       ...['refs/heads/refs/heads/x', 'refs/tags/main', 'refs/notes/commits', `refs/heads/${FIRST.id}0`],
+      ...['refs/pull/1/head', 'refs/remotes/origin/HEAD', 'refs/meta/config', 'refs/bisect/bad', 'refs/hidden/x'],
     ];
     const report = await wirePush(
       target,

@@ -19,6 +19,8 @@ import {
   wirePush,
   wireRefs,
 } from '../support/git-wire.ts';
+import { api, git, gitUrl } from '../support/strata.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { assertRefused, startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
 
 const FILE = blob('a file\n');
@@ -33,9 +35,9 @@ const TOO_COSTLY = /unpack the pack (takes more memory|is broken)/;
 const BROKEN_DELTAS = /unpack the pack (has deltas whose base|is broken)/;
 const NOT_CONNECTED = /unpack object [0-9a-f]{40} is referred to/;
 const FORBIDDEN_TREE =
-  /hasDotgit|hasDotdot|hasDot|badTree|fullPathname|duplicateEntries|treeNotSorted|rules of git fsck/;
-const FORBIDDEN_FILE = /(gitmodules|gitattributes|gitignore|mailmap)[A-Z]/;
-const MALFORMED = /missingAuthor|multipleAuthors|badDateOverflow|nulInHeader|could not index/;
+  /object [0-9a-f]{40}: (hasDotgit|hasDotdot|hasDot|emptyName|badTree|fullPathname|duplicateEntries|treeNotSorted|nullSha1)/;
+const FORBIDDEN_FILE = /object [0-9a-f]{40}: gitmodules[A-Z]/;
+const MALFORMED = /object [0-9a-f]{40}: (missingAuthor|nulInHeader|cannot be parsed)|a tag cannot be parsed/;
 
 /** The size of a delta's base or result: gitformat-pack(5). */
 function deltaSize(size: number): Buffer {
@@ -254,9 +256,9 @@ describe('A pack', () => {
     }
   });
 
-  test('with .gitattributes or .gitmodules as links, or a hostile .gitmodules, is refused', async () => {
+  test('with .gitmodules as a link, or a hostile .gitmodules, is refused', async () => {
     const link = blob('/etc/passwd');
-    for (const name of ['.gitattributes', '.gitignore', '.mailmap', '.gitmodules', '.GITMODULES', 'gitmod~1']) {
+    for (const name of ['.gitmodules', '.GITMODULES', 'gitmod~1']) {
       const bad = tree([{ mode: '120000', name, id: link.id }]);
       const tip = commit('link', bad.id, [FIRST.id]);
       await refuses(`a link called ${name}`, tip.id, [tip, bad, link], FORBIDDEN_FILE);
@@ -267,7 +269,7 @@ describe('A pack', () => {
       ['a url with a line feed', '[submodule "x"]\n\tpath = x\n\turl = "https://example.org/\\nx"\n'],
       ['a command', '[submodule "x"]\n\tpath = x\n\turl = https://example.org/x\n\tupdate = !id\n'],
       ['a name that climbs', '[submodule "../../x"]\n\tpath = x\n\turl = https://example.org/x\n'],
-      ['what is no configuration', '[submodule "x\n'],
+      ['a command before what is no configuration', '[submodule "x"]\n\tupdate = !id\n[submodule "x\n'],
     ] as const) {
       const modules = blob(text);
       const bad = tree([{ mode: '100644', name: '.gitmodules', id: modules.id }]);
@@ -290,14 +292,6 @@ describe('A pack', () => {
     for (const [what, object] of [
       ['no author', wireObject('commit', `tree ${EMPTY_TREE}\ncommitter ${who}\n\nx\n`)],
       [
-        'two authors',
-        wireObject('commit', `tree ${EMPTY_TREE}\nauthor ${who}\nauthor ${who}\ncommitter ${who}\n\nx\n`),
-      ],
-      [
-        'a date that overflows',
-        wireObject('commit', `tree ${EMPTY_TREE}\nauthor A <a> 99999999999999999999 +0000\ncommitter ${who}\n\nx\n`),
-      ],
-      [
         'a header with a NUL',
         wireObject('commit', `tree ${EMPTY_TREE}\nauthor A\0 <a@x> 1 +0000\ncommitter ${who}\n\nx\n`),
       ],
@@ -318,9 +312,61 @@ describe('A pack', () => {
     const tip = commit('old', old.id, [FIRST.id]);
     const report = await wirePush(target, [{ ref: 'refs/heads/old', after: tip.id }], [tip, old]);
     assert.equal(report.refs.get('refs/heads/old'), 'ok', report.remote);
-    const text = `tree ${FOLDER.id}\nauthor A <a@x>1 +0000\ncommitter C <c@x> 1 +051800\n\nx\n`;
-    const odd = wireObject('commit', text);
-    const taken = await wirePush(target, [{ ref: 'refs/heads/odd', after: odd.id }], [odd]);
+  });
+
+  test('with what git and GitHub take from old histories is accepted, and cloned whole', async (context) => {
+    const who = 'A U Thor <a@example.org> 1700000000 +0000';
+    const link = blob('shared');
+    const broken = blob('[submodule "x\n');
+    const links = ['.gitattributes', '.gitignore', '.mailmap'].map((name): WireEntry => {
+      return { mode: '120000', name, id: link.id };
+    });
+    const shared = tree([
+      ...links.slice(0, 2),
+      { mode: '100644', name: '.gitmodules', id: broken.id },
+      ...links.slice(2),
+    ]);
+    const identities = [
+      'A <a@x>1 +0000',
+      'A <a@x> 1 +051800',
+      'A<a@x> 1 +0000',
+      '<a@x> 1 +0000',
+      'A > B <a@x> 1 +0000',
+      'A <<a@x>> 1 +0000',
+      'A <a@x 1 +0000',
+      'A 1 +0000',
+      'A <a@x> yesterday',
+      'A <a@x> 0000000001 +0000',
+      'A <a@x> 99999999999999999999 +0000',
+    ];
+    const people = identities.flatMap((odd) => [`author ${odd}\ncommitter ${who}`, `author ${who}\ncommitter ${odd}`]);
+    const objects: WireObject[] = [shared, link, broken];
+    let tip = FIRST.id;
+    for (const lines of [...people, `author ${who}\nauthor ${who}\ncommitter ${who}`]) {
+      const next = wireObject('commit', `tree ${shared.id}\nparent ${tip}\n${lines}\n\nx\n`);
+      objects.push(next);
+      tip = next.id;
+    }
+    const taken = await wirePush(target, [{ ref: 'refs/heads/odd', after: tip }], objects);
     assert.equal(taken.refs.get('refs/heads/odd'), 'ok', taken.remote);
+    const folder = await tempDir(context);
+    await git(folder, [
+      'clone',
+      '--quiet',
+      '--bare',
+      '--branch',
+      'odd',
+      gitUrl(target.strata, target.account, target.name),
+      'odd.git',
+    ]);
+    const listed = await git(folder, ['--git-dir=odd.git', 'rev-list', '--objects', 'odd']);
+    for (const { id } of objects) assert.ok(listed.includes(id));
+    const { username } = target.account;
+    const path = `/v1/repos/${username}/${target.name}/commits?ref=odd&limit=100`;
+    const answer = await api(target.strata, target.account.token, 'GET', path);
+    assert.equal(answer.status, 200, answer.text);
+    const { commits } = answer.body as { readonly commits: readonly { readonly hexsha: string }[] };
+    const log = await git(folder, ['--git-dir=odd.git', 'log', '--format=%H', 'odd']);
+    assert.deepEqual(new Set(commits.map(({ hexsha }) => hexsha)), new Set(log.trim().split('\n')));
   });
 });

@@ -17,6 +17,8 @@ export interface FakeObjects {
   readonly types: Map<ObjectId, ObjectType | null>;
   /** Maps an annotated tag to the object that it peels to. */
   readonly peeled: Map<ObjectId, ObjectId>;
+  /** The dates of commits. */
+  readonly seconds: Map<ObjectId, number>;
   /** Pairs `ancestor descendant`, by object id. */
   readonly ancestry: Set<string>;
   /** The number of objects in the next packs. */
@@ -29,6 +31,8 @@ export interface FakeObjects {
   onInstall: (layer: Layer) => Promise<void> | void;
   readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
   readonly installed: Layer[];
+  /** The tips of each call of `keepReached`. */
+  readonly keptTips: (readonly ObjectId[])[];
   discarded: number;
   tipsCalls: number;
   /** The number of quarantines neither installed nor discarded. */
@@ -65,6 +69,7 @@ export function createFakeObjects(): FakeObjects {
             : { id, type, peeled: target === undefined ? null : { id: target, type: 'commit' } };
         });
       },
+      commitSeconds: async (ids) => new Map(ids.map((id) => [id, objects.seconds.get(id) ?? 0])),
       isAncestor: async (ancestor, descendant) => objects.ancestry.has(`${ancestor} ${descendant}`),
       layer: async (updates, description) => {
         const head = Buffer.from(`${JSON.stringify(description)}\n${updates.join('\n')}\n`);
@@ -76,6 +81,9 @@ export function createFakeObjects(): FakeObjects {
             yield bytes;
           },
         };
+      },
+      keepReached: async (tips) => {
+        objects.keptTips.push(tips);
       },
       recheck: (committed) => objects.recheck(committed),
       install: async (layer) => {
@@ -102,6 +110,7 @@ export function createFakeObjects(): FakeObjects {
     },
     types: new Map(),
     peeled: new Map(),
+    seconds: new Map(),
     ancestry: new Set(),
     objectCount: 3,
     layerSizeBytes: 1_000,
@@ -110,6 +119,7 @@ export function createFakeObjects(): FakeObjects {
     onInstall: () => undefined,
     received: [],
     installed: [],
+    keptTips: [],
     discarded: 0,
     tipsCalls: 0,
     open: 0,

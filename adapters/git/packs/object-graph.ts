@@ -59,6 +59,18 @@ export async function readTips(source: ObjectSource, ids: readonly ObjectId[]): 
   });
 }
 
+/** Resolves with the committer's date of each of the commits. */
+export async function readCommitSeconds(
+  source: ObjectSource,
+  ids: readonly ObjectId[],
+): Promise<ReadonlyMap<ObjectId, number>> {
+  const dated = await readInTurn([...new Set(ids)], async (id) => {
+    const object = await source.read(id);
+    return object?.type === 'commit' ? ([[id, parseCommitLinks(object.bytes).seconds]] as const) : [];
+  });
+  return new Map(dated.flat());
+}
+
 async function readTip(
   source: ObjectSource,
   id: ObjectId,

@@ -92,10 +92,35 @@ export function parseTree(bytes: Buffer): readonly TreeEntry[] {
     if (id === null) break;
     // The name is copied, so that it does not keep the whole tree in memory.
     const name = Uint8Array.prototype.slice.call(bytes, space + 1, zero);
-    entries.push({ name, mode: bytes.toString('latin1', at, space).padStart(6, '0'), id });
+    entries.push({ name, mode: modeOf(bytes.toString('latin1', at, space)), id });
     at = zero + 21;
   }
   return entries;
+}
+
+/** The bits of a mode that are the type of an entry, and their values (stat(2)). */
+const TYPE_BITS = 0o170000;
+const FOLDER_BITS = 0o040000;
+const LINK_BITS = 0o120000;
+const FILE_BITS = 0o100000;
+
+/**
+ * Returns the mode in six digits. Old trees have odd ones. As git does (canon_mode), folders and links are taken for
+ * what they are whatever their permissions, and an entry that is neither of these nor a file is a submodule. A file
+ * keeps its own permissions, such as 100664.
+ */
+function modeOf(text: string): string {
+  // git keeps the last 32 bits of a mode of any length.
+  switch (Number.parseInt(text.slice(-10), 8) & TYPE_BITS) {
+    case FOLDER_BITS:
+      return '040000';
+    case LINK_BITS:
+      return '120000';
+    case FILE_BITS:
+      return text.slice(-6).padStart(6, '0');
+    default:
+      return '160000';
+  }
 }
 
 type Decode = (raw: Buffer) => string;
@@ -130,7 +155,8 @@ function parseSignature(line: Buffer | undefined, decode: Decode): Signature {
   return {
     name,
     email,
-    seconds: Number.isSafeInteger(seconds) ? seconds : 0,
+    // git takes a date that it cannot represent for its largest one, so such a commit leaves a walk first.
+    seconds: Math.min(seconds, Number.MAX_SAFE_INTEGER),
     offsetMinutes: Number.isSafeInteger(offsetMinutes) ? offsetMinutes || 0 : 0,
   };
 }

@@ -13,22 +13,35 @@ import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts'
 import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
+import { createSentPack, type SentPack } from './sent-pack.ts';
 import { unlessAborted } from './unless-aborted.ts';
 
 /**
- * `--strict` turns every warning of fsck into an error (git-fsck(1)). The entries with `ignore` are exceptions, which
- * old real histories hold. Those with `error` are faults that hostile histories use and fsck reports only as
- * information. Severities in git's configuration have no effect here.
+ * `--strict` turns every warning of fsck into an error (git-fsck(1)). These are the exceptions: real old histories hold
+ * such objects, git and GitHub take them, and no client is harmed by them. What endangers a client stays an error:
+ * `.git` in any disguise, `..`, slashes, duplicate and unsorted entries, null ids, NUL in headers. Severities in git's
+ * configuration have no effect here.
  */
 const SEVERITIES = [
   'zeroPaddedFilemode=ignore',
-  'missingSpaceBeforeDate=ignore',
-  'badTimezone=ignore',
   'badFilemode=ignore',
-  'gitattributesSymlink=error',
-  'gitignoreSymlink=error',
-  'mailmapSymlink=error',
-  'gitmodulesParse=error',
+  // git does not follow these links in a work tree, and reads what it can of a .gitmodules.
+  'gitattributesSymlink=ignore',
+  'gitignoreSymlink=ignore',
+  'mailmapSymlink=ignore',
+  'gitmodulesParse=ignore',
+  // Identity lines.
+  'missingNameBeforeEmail=ignore',
+  'missingSpaceBeforeEmail=ignore',
+  'missingEmail=ignore',
+  'missingSpaceBeforeDate=ignore',
+  'badName=ignore',
+  'badEmail=ignore',
+  'badDate=ignore',
+  'badDateOverflow=ignore',
+  'badTimezone=ignore',
+  'zeroPaddedDate=ignore',
+  'multipleAuthors=ignore',
 ].join(',');
 
 /** The layer store syncs what is kept; a quarantine need not survive a power cut. */
@@ -62,6 +75,8 @@ export interface IndexPackOptions {
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
   readonly onEndOfInput: (() => void) | undefined;
+  /** Adds to a refusal what is found about the refused object. */
+  readonly explain: (sent: SentPack, refusal: PackRefusal) => Promise<PackRefusal>;
 }
 
 /** Writes pack and index into the view's object directory. Resolves with the pack's checksum, hex, or the refusal. */
@@ -83,11 +98,12 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
     ...(onEndOfInput === undefined ? {} : { onNul: onEndOfInput }),
   };
   const running = await git.start(command, 'stream', 'collect');
+  const sent = createSentPack(input);
   let refusal: PackRefusal | null = null;
   try {
     const { stdin } = running;
     if (stdin === null) throw new TypeError('The process was started without the stream it needs');
-    await unlessAborted(signal, () => feed(stdin, input.bytes()));
+    await unlessAborted(signal, () => feed(stdin, sent.bytes()));
   } catch (error) {
     running.kill();
     await running.ended;
@@ -98,8 +114,10 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   signal.throwIfAborted();
   if (refusal !== null) return refusal;
   const outcome = outcomeOf(command, end);
-  if ('refused' in outcome) await unlessAborted(signal, () => input.drain());
-  return outcome;
+  if (!('refused' in outcome)) return outcome;
+  const explained = outcome.refused === 'pack-fsck-failed' ? await options.explain(sent, outcome) : outcome;
+  await unlessAborted(signal, () => input.drain());
+  return explained;
 }
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;

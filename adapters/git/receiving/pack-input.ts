@@ -15,6 +15,8 @@ export interface PackInput {
   readonly objectCount: number;
   /** The whole pack, header included. Read it once, to its end. Throws PackTooLargeError at the limit. */
   bytes(): AsyncGenerator<Uint8Array>;
+  /** What `bytes` did not read, if reading that ended early. Throws PackTooLargeError at the limit. */
+  rest(): AsyncGenerator<Uint8Array>;
   /** Reads the rest and drops it, at most up to the limit. */
   drain(): Promise<void>;
   /** Whether the source has ended: then `bytes` has yielded the whole pack. */
@@ -46,6 +48,9 @@ export async function openPackInput(limits: Limits): Promise<PackInput | PackRef
     done = true;
     await source.return?.();
     throw new PackTooLargeError(`A pack is larger than ${limits.packSizeBytesMax} bytes`);
+  };
+  const rest = async function* () {
+    for (let chunk = await next(); chunk !== null; chunk = await next()) yield chunk;
   };
   const drain = async () => {
     try {
@@ -85,8 +90,9 @@ export async function openPackInput(limits: Limits): Promise<PackInput | PackRef
     objectCount,
     bytes: async function* () {
       yield head;
-      for (let chunk = await next(); chunk !== null; chunk = await next()) yield chunk;
+      yield* rest();
     },
+    rest,
     drain,
     ended: () => done,
     receivedBytes: () => received,

@@ -21,7 +21,7 @@ interface Rule {
 const RULES: readonly Rule[] = [
   // First, because this message may quote the pusher's text, such as a URL in .gitmodules, which a later rule matches.
   {
-    pattern: /^error: object ([0-9a-f]{40}): ([A-Za-z]+: .*)$/m,
+    pattern: /^error: object ([0-9a-f]{40}): ([A-Za-z0-9]+: .*)$/m,
     refused: 'pack-fsck-failed',
     detail: 'object $1: $2',
   },
@@ -29,6 +29,16 @@ const RULES: readonly Rule[] = [
     pattern: /fsck error in pack(?:ed)? objects?/,
     refused: 'pack-fsck-failed',
     detail: 'an object breaks the rules of git fsck',
+  },
+  {
+    pattern: /bogus (commit|tree|tag) object ([0-9a-f]{40})/,
+    refused: 'pack-fsck-failed',
+    detail: 'object $2: cannot be parsed as a $1',
+  },
+  {
+    pattern: /^fatal: invalid tag$/m,
+    refused: 'pack-fsck-failed',
+    detail: 'a tag cannot be parsed',
   },
   {
     pattern: /No space left on device|Disk quota exceeded/,

@@ -7,14 +7,21 @@
 import { join } from 'node:path';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import type { CommittedObjects, Layer, PackRefusal, Quarantine } from '../../../core/ports/object-database.ts';
+import type {
+  CommittedObjects,
+  Layer,
+  LayerContent,
+  PackRefusal,
+  Quarantine,
+} from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { quarantineView, recheckPack } from './index-pack.ts';
+import { trimPack, type TrimOptions } from './trim-pack.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
-import { isAncestorNearby, readTips } from '../packs/object-graph.ts';
+import { isAncestorNearby, readCommitSeconds, readTips } from '../packs/object-graph.ts';
 import {
   createObjectSource,
   type ObjectSource,
@@ -61,8 +68,9 @@ export async function createQuarantine(
   leased: CacheLease,
 ): Promise<Quarantine> {
   const { git, cache, memory, log } = context;
-  const { pack, receivedBytes, stored } = received;
-  const { folder, pack: ownPack } = stored ?? { folder: null, pack: null };
+  const { receivedBytes } = received;
+  let { pack } = received;
+  let { folder, pack: ownPack } = received.stored ?? { folder: null, pack: null };
   const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
   let lease = leased;
   let objects = objectsOf(git, lease, ownPack, folder);
@@ -82,34 +90,29 @@ export async function createQuarantine(
   };
 
   return {
-    pack,
-    objectCount: ownPack?.index.objectCount ?? 0,
-    receivedBytes,
-    tips: (ids) => readTips(objects.source, ids),
-    isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
-    layer: async (updates, description) => {
-      if (ownPack === null) throw new TypeError('A pack of no objects makes no layer');
-      return layerContent(memory.pages, {
-        pack,
-        packFile: ownPack.file.file,
-        idxFile: ownPack.index.file,
-        updates: updates.map((line) => `${line}\n`).join(''),
-        description: `${canonicalJson(description)}\n`,
-      });
+    get pack() {
+      return pack;
     },
+    get objectCount() {
+      return ownPack?.index.objectCount ?? 0;
+    },
+    receivedBytes,
+    keepReached: async (tips, known, signal) => {
+      if (folder === null) return;
+      const before = folder;
+      const kept = await keptOf(context, { tips, known, signal, view: quarantineView(lease.folder, before) });
+      pack = kept?.pack.name ?? pack;
+      ({ folder, pack: ownPack } = kept ?? { folder: null, pack: null });
+      objects = objectsOf(git, lease, ownPack, folder);
+      await cache.incoming.remove(before);
+    },
+    tips: (ids) => readTips(objects.source, ids),
+    commitSeconds: (ids) => readCommitSeconds(objects.source, ids),
+    isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
+    layer: (updates, description) => contentOf(memory, ownPack, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
-      const next = await cache.acquire(committed);
-      try {
-        const refusal =
-          folder === null ? null : await recheckPack(git, fileOf('pack'), next.folder, join(folder, 'recheck'));
-        if (refusal !== null) {
-          next.release();
-          return refusal;
-        }
-      } catch (error) {
-        next.release();
-        throw error;
-      }
+      const next = await recheckedLease(context, committed, folder, fileOf('pack'));
+      if ('refused' in next) return next;
       lease.release();
       lease = next;
       objects = objectsOf(git, lease, ownPack, folder);
@@ -124,6 +127,54 @@ export async function createQuarantine(
       if (claimEnd()) await cleanUp(false);
     },
   };
+}
+
+async function contentOf(
+  { pages }: PackMemory,
+  pack: OpenPack | null,
+  updates: readonly string[],
+  description: Parameters<Quarantine['layer']>[1],
+): Promise<LayerContent> {
+  if (pack === null) throw new TypeError('A pack of no objects makes no layer');
+  return layerContent(pages, {
+    pack: pack.name,
+    packFile: pack.file.file,
+    idxFile: pack.index.file,
+    updates: updates.map((line) => `${line}\n`).join(''),
+    description: `${canonicalJson(description)}\n`,
+  });
+}
+
+/** Writes the part of a pack that the tips reach into a folder of its own; null if it is nothing. */
+async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'target'>): Promise<StoredPack | null> {
+  const { incoming } = context.cache;
+  const target = await incoming.take();
+  let kept: StoredPack | null = null;
+  try {
+    const name = await trimPack(context.git, { ...wanted, target });
+    if (name !== null) kept = await openStored(context, name, target);
+    return kept;
+  } finally {
+    if (kept === null) await incoming.remove(target);
+  }
+}
+
+/** Checks the pack in the folder, if there is one, against these layers; returns the lease on them unless it fails. */
+async function recheckedLease(
+  { git, cache }: QuarantineContext,
+  committed: CommittedObjects,
+  folder: string | null,
+  packFile: string,
+): Promise<CacheLease | PackRefusal> {
+  const next = await cache.acquire(committed);
+  let passed = false;
+  try {
+    const refusal = folder === null ? null : await recheckPack(git, packFile, next.folder, join(folder, 'recheck'));
+    passed = refusal === null;
+    return refusal ?? next;
+  } finally {
+    if (!passed) next.release();
+  }
 }
 
 interface NewLayer {

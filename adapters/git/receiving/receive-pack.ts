@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { PackRefusal, Quarantine, ReceivePackOptions } from '../../../core/ports/object-database.ts';
+import { explainRefusal } from './explain-refusal.ts';
 import { indexPack, quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { isDiskFull } from '../cache/layer-fetch.ts';
@@ -57,14 +58,17 @@ async function receiveInto(
   lease: CacheLease,
   folder: string,
 ): Promise<Quarantine | PackRefusal> {
-  const { git } = context;
+  const { git, memory } = context;
+  const { signal } = options;
   const view = quarantineView(lease.folder, folder);
+  const alone = quarantineAlone(lease.folder, folder);
   const indexed = await indexPack(git, {
     view,
     input,
     packSizeBytesMax: options.packSizeBytesMax,
-    signal: options.signal,
+    signal,
     onEndOfInput: options.onEndOfInput,
+    explain: (sent, refusal) => explainRefusal({ git, memory, folder, alone, whole: view, signal }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
   const stored = await openStored(context, indexed.pack, folder);
@@ -72,9 +76,9 @@ async function receiveInto(
     git,
     pack: stored.pack,
     sentObjects: input.objectCount,
-    alone: quarantineAlone(lease.folder, folder),
+    alone,
     whole: view,
-    signal: options.signal,
+    signal,
   });
   if (refusal !== null) return refusal;
   return createQuarantine(context, { pack: indexed.pack, receivedBytes: input.receivedBytes(), stored }, lease);

@@ -25,7 +25,10 @@ import { parseRefName, type RefName, type RefNameRefusalCode } from '../ref-name
 import { excerpt } from './side-band.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
-/** The update of one ref. `before` is null if the push creates the ref, `after` if it deletes it; never both. */
+/**
+ * The update of one ref. `before` is null if the push creates the ref, `after` if it deletes it. Both are null for the
+ * deletion of a ref that is not there, as git sends it: it succeeds and changes nothing.
+ */
 export interface PushCommand {
   readonly ref: RefName;
   readonly before: ObjectId | null;
@@ -64,8 +67,6 @@ export interface CommandList {
 export type CommandListRefusalCode =
   | PacketRefusalCode
   | 'command-malformed'
-  /** Both ids are zero: git would delete the ref without comparing its old id. */
-  | 'command-zero-to-zero'
   | 'ref-twice'
   | 'too-many-commands'
   | 'shallow-malformed'
@@ -254,10 +255,6 @@ function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal
     return { refused: 'command-malformed', detail: `expected old/new/ref, got '${excerpt(head)}'` };
   }
   const name = decodeUtf8(nameBytes);
-  if (before === ZERO_OBJECT_ID && after === ZERO_OBJECT_ID) {
-    const detail = `the command for '${excerpt(name ?? 'a ref')}' goes from nothing to nothing`;
-    return { refused: 'command-zero-to-zero', detail };
-  }
   if (name !== null && draft.names.has(name)) {
     return { refused: 'ref-twice', detail: `more than one command for '${excerpt(name)}'` };
   }

@@ -128,7 +128,10 @@ async function prepare(
       return refuse({ code: 'objects-expired', event });
     }
     const { initialDefaultBranch } = repository.owned;
-    const decision = decideRefs(entity.state, { updates: inspected.updates, atomic: true, initialDefaultBranch });
+    const { updates } = inspected;
+    // A restoration chooses no default branch.
+    const command = { updates, atomic: true, initialDefaultBranch, commitSeconds: new Map() };
+    const decision = decideRefs(entity.state, command);
     const refused = decision.results.find(({ code }) => code !== null && code !== 'atomic-push-refused');
     if (refused !== undefined) return refuse({ code: 'restored-ref-collides', ref: refused.ref });
     return { entity, decision: { ...decision, defaultBranch: null }, restored: past.event };

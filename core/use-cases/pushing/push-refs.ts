@@ -5,10 +5,12 @@
  * - the append of `RefsUpdated` is the only commit point: before it nothing is visible, after it nothing is lost;
  * - the pack is checked against exactly the layers committed at one revision of the repository. While the
  *   repository's shrink epoch is the same, later revisions only add layers, so a retry checks only the refs again;
+ * - a layer holds nothing that only refused refs of its push reach: what was refused once stays refused in a retry,
+ *   since the layer may lack its objects;
  * - every exit before the append leaves at most an orphaned layer, which no event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
-import type { RefName } from '../../git/ref-name.ts';
+import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import {
   type AccountId,
@@ -18,7 +20,7 @@ import {
   type RepositoryId,
   type Timestamp,
 } from '../../kernel/ids.ts';
-import { PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
@@ -29,13 +31,14 @@ import {
 } from '../../ports/object-database.ts';
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
-import { decideRefs, type RefResult, type UpdateRefsDecision } from '../../repository/decide.ts';
+import { mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
-import type { OpenRepository } from '../../repository/state.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
+import { decideOthers, leaveOutRefused, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
 import { exceededQuota, type QuotaRefusalCode, roomForPack } from '../../usage/quota.ts';
 import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
@@ -56,7 +59,7 @@ export interface PushedLayer {
   readonly layers: number;
 }
 
-/** One command as the client sent it. A null id means no object. */
+/** One command as the client sent it. A null id means no object. Both are null to delete a ref that is not there. */
 export interface PushCommand {
   readonly ref: RefName;
   readonly before: ObjectId | null;
@@ -88,7 +91,8 @@ export type PushRefusal =
 
 type Refused = { readonly refused: PushRefusal };
 
-export type PushOutcome = { readonly results: readonly RefResult[] } | Refused;
+/** `defaultBranch` is the branch that the push chose as the default, or null. */
+export type PushOutcome = Pick<UpdateRefsDecision, 'results' | 'defaultBranch'> | Refused;
 
 export async function pushRefs(context: PushContext, push: Push): Promise<PushOutcome> {
   if (push.pack === null) return commit(context, push, null);
@@ -133,28 +137,33 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
   const { id, owned } = push.repository;
   const tryToAppend = createAttempts(context, push, quarantine);
   let updates = await inspect(push, quarantine);
+  const commitSeconds = await datesForChoice(push, quarantine, updates);
   let entity = push.repository.entity;
-  let { shrinkEpoch } = entity.state;
+  let checked = entity.state;
+  let refused: RefusedRefs | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
-    if (quarantine !== null && entity.state.shrinkEpoch !== shrinkEpoch) {
+    if (quarantine !== null && entity.state.shrinkEpoch !== checked.shrinkEpoch) {
       // Objects were removed meanwhile. Neither the pack nor a tip outside it may depend on them.
-      const refused = await quarantine.recheck(committedObjects(push.repository, entity));
-      if (refused !== null) return refusedPack(refused);
+      const disconnected = await quarantine.recheck(committedObjects(push.repository, entity));
+      if (disconnected !== null) return refusedPack(disconnected);
       updates = await inspect(push, quarantine);
-      ({ shrinkEpoch } = entity.state);
+      checked = entity.state;
     }
     const { initialDefaultBranch } = owned;
-    const decision = decideRefs(entity.state, { updates, atomic: push.atomic, initialDefaultBranch });
+    const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
+    const decision = decideOthers(entity.state, command, refused ?? NONE_REFUSED);
     const changesRefs = decision.updates.length > 0;
+    if (changesRefs) refused ??= await leaveOutRefused({ ...push, quarantine, decision, checked });
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
-    if (attempt === 'appended') return { results: decision.results };
+    const { results, defaultBranch } = decision;
+    if (attempt === 'appended') return { results, defaultBranch };
     if (attempt !== 'lost') return attempt;
     const current = await context.entities.reload(repositories, id);
     const { state } = current;
     if (state.status === 'closed') return { refused: { code: 'repository-not-found' } };
     // If no ref changes, answer only after the log was read again and is still at the revision that was decided on.
-    if (!changesRefs && current.revision === entity.revision) return { results: decision.results };
+    if (!changesRefs && current.revision === entity.revision) return { results, defaultBranch };
     entity = { ...current, state };
   }
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
@@ -263,6 +272,25 @@ async function inspect(push: Push, quarantine: Quarantine | null): Promise<reado
   }
   return updates;
 }
+
+const NO_DATES: ReadonlyMap<ObjectId, number> = new Map();
+
+/** Reads the dates of new branches, if the push has to choose the default branch by them. */
+async function datesForChoice(
+  { repository: { entity, owned } }: Push,
+  quarantine: Quarantine | null,
+  updates: readonly RequestedUpdate[],
+): Promise<ReadonlyMap<ObjectId, number>> {
+  if (quarantine === null || !mayChooseDefaultBranch(entity.state, owned)) return NO_DATES;
+  const branches = updates.filter(({ ref }) => branchOfRef(ref) !== null);
+  const certain = branches.length < 2 || branches.some(({ ref }) => CERTAIN.has(ref));
+  if (certain) return NO_DATES;
+  const tips = branches.flatMap(({ tip }) => (tip !== null && tip !== 'tag-too-deep' ? [tip.id] : []));
+  return quarantine.commitSeconds(tips.slice(0, DATED_BRANCHES_MAX));
+}
+
+/** If one of them is pushed, no dates are needed. */
+const CERTAIN: ReadonlySet<string> = new Set(['refs/heads/main', `refs/heads/${FALLBACK_DEFAULT_BRANCH}`]);
 
 function refusedPack({ refused: code, detail }: PackRefusal): Refused {
   return { refused: { code, detail } };

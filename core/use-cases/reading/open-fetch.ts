@@ -109,7 +109,9 @@ function isOneRef({ entity, defaultBranch }: FoundRepository, name: string): boo
     const ref = parseRefName(text);
     return typeof ref === 'string' && refs.has(ref);
   };
-  const found = ['', 'refs/', 'refs/tags/', 'refs/heads/'].filter((folder) => exists(folder + name)).length;
+  const folders = ['', 'refs/', 'refs/tags/', 'refs/heads/', 'refs/remotes/'];
+  const names = [...folders.map((folder) => folder + name), `refs/remotes/${name}/HEAD`];
+  const found = names.filter((text) => exists(text)).length;
   return found + (name === 'HEAD' && exists(`refs/heads/${defaultBranch}`) ? 1 : 0) === 1;
 }
 

@@ -145,7 +145,8 @@ const anyRepository = fc
       const peeled = { id: oid('f'), type: 'commit' } as const;
       const tip = n === 5 && after !== null ? { tip: { id: after, type: 'tag', peeled } as const } : {};
       const update = wanted(ref, before, after, { fastForward, ...tip });
-      const decision = decideRefs(state, { updates: [update], atomic: false, initialDefaultBranch: null });
+      const command = { updates: [update], atomic: false, initialDefaultBranch: null, commitSeconds: new Map() };
+      const decision = decideRefs(state, command);
       if (decision.updates.length === 0) continue;
       history.push(pushed(decision.updates, { layer: withLayer ? layer(history.length) : null }));
       if (decision.defaultBranch !== null) {

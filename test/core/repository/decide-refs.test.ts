@@ -19,7 +19,7 @@ function decide(
 ) {
   const state = given(repositories, ...history);
   assert.ok(state.status === 'open');
-  return decideRefs(state, { updates, atomic: false, initialDefaultBranch: null, ...more });
+  return decideRefs(state, { updates, atomic: false, initialDefaultBranch: null, commitSeconds: new Map(), ...more });
 }
 
 /** Returns the codes in the order of the commands; null for an accepted one. */
@@ -43,6 +43,20 @@ describe('A command of a push', () => {
     assert.deepEqual(codes([main(A)], [wanted(branch('main'), null, A)]), ['ref-exists']);
     assert.deepEqual(codes([], [wanted(branch('main'), A, B)]), ['ref-missing']);
     assert.deepEqual(codes([], [wanted(branch('main'), A, null)]), ['ref-missing']);
+  });
+
+  test('that deletes a ref without naming its value succeeds only if there is none', () => {
+    const gone = wanted(branch('gone'), null, null);
+    const { results, updates } = decide([main()], [gone, wanted(branch('main'), A, B)]);
+    assert.deepEqual(
+      results.map(({ code }) => code),
+      [null, null],
+    );
+    assert.deepEqual(
+      updates.map(({ ref }) => ref),
+      ['refs/heads/main'],
+    );
+    assert.deepEqual(codes([main()], [wanted(branch('main'), null, null), gone]), ['ref-exists', null]);
   });
 
   test('is refused if its new tip does not exist', () => {
@@ -196,7 +210,20 @@ describe('The default branch', () => {
     assert.equal(chosen(['a', 'main', 'z']), 'main');
   });
 
-  test('is the only branch of the first push, or else the first in byte order', () => {
+  test('is the branch with the newest commit where neither main nor master is pushed', () => {
+    const updates = [wanted(branch('a'), null, A), wanted(branch('dev'), null, B), wanted(branch('z'), null, C)];
+    const dates = [
+      [A, 1],
+      [B, 3],
+      [C, 2],
+    ] as const;
+    assert.equal(decide([], updates, { commitSeconds: new Map(dates) }).defaultBranch, 'dev');
+    assert.equal(decide([], updates, { commitSeconds: new Map([[C, 0]]) }).defaultBranch, 'z');
+    const main_ = [...updates, wanted(branch('main'), null, C)];
+    assert.equal(decide([], main_, { commitSeconds: new Map(dates) }).defaultBranch, 'main');
+  });
+
+  test('is the only branch of the first push, or among branches of one date the first in byte order', () => {
     assert.equal(chosen(['trunk']), 'trunk');
     assert.equal(chosen(['z', 'b', 'a']), 'a');
     // U+FF61 sorts before U+1F600 in bytes, and after it in UTF-16.

@@ -59,7 +59,7 @@ describe('parsing objects', () => {
       assert.equal(author?.name, name, identity);
       // git shows no date, or its largest one, for a date that it cannot represent.
       if (!/Late|Broken/.test(identity)) assert.equal(String(author?.seconds), seconds, identity);
-      else assert.equal(author?.seconds, 0, identity);
+      else assert.equal(author?.seconds, identity.startsWith('Late') ? Number.MAX_SAFE_INTEGER : 0, identity);
     }
     const zoned = (zone: string) =>
       parseCommit(EMPTY_TREE, Buffer.from(`tree ${EMPTY_TREE}\nauthor A <a@b> 5 ${zone}\n\n`))?.author.offsetMinutes;
@@ -98,6 +98,28 @@ describe('parsing objects', () => {
     repository.git(['tag', '-a', '-m', 'x', 'v1', 'HEAD^{tree}']);
     const bytes = repository.git(['cat-file', 'tag', 'v1']);
     assert.deepEqual(parseTag(bytes), { id: repository.line(['rev-parse', 'HEAD^{tree}']), type: 'tree' });
+  });
+
+  test('reads odd modes of old trees as git does, and never as anything else', () => {
+    const other = repository.object('blob', 'odd');
+    for (const mode of [
+      '0',
+      '000000',
+      '020000',
+      '140000',
+      '150000',
+      '170000',
+      '40755',
+      '120777',
+      '100664',
+      '0100644',
+    ]) {
+      const tree = repository.tree([{ mode, name: 'odd', id: other }]);
+      const [shown = ''] = repository.line(['ls-tree', tree]).split(' ');
+      const [entry] = parseTree(repository.git(['cat-file', 'tree', tree]));
+      if (shown === '100644') assert.match(entry?.mode ?? '', /^100/, mode);
+      else assert.equal(entry?.mode, shown, mode);
+    }
   });
 
   test('reads a tree with every mode, and a name that is not UTF-8', () => {

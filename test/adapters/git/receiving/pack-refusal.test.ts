@@ -18,6 +18,14 @@ describe('a refusal', () => {
     assert.equal(refusalOf(end('fatal: something new about /var/lib/strata'))?.detail, 'git could not index the pack');
   });
 
+  test('names the object', () => {
+    const id = 'b'.repeat(40);
+    const nullId = end(`error: object ${id}: nullSha1: contains entries pointing to null sha1\nfatal: fsck error\n`);
+    assert.equal(refusalOf(nullId)?.detail, `object ${id}: nullSha1: contains entries pointing to null sha1`);
+    const bogus = end(`error: bogus commit object ${id}\nfatal: invalid commit\n`);
+    assert.equal(refusalOf(bogus)?.detail, `object ${id}: cannot be parsed as a commit`);
+  });
+
   test('names the limit that a pack exceeded', () => {
     const costly = { refused: 'pack-too-costly' };
     assert.partialDeepStrictEqual(refusalOf(end('', { killed: 'timeout', code: null, signal: 'SIGKILL' })), costly);

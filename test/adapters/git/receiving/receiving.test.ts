@@ -1,6 +1,7 @@
 /** The packs of pushes: which are accepted, which are refused and why, and that no file is left behind. */
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import { objectId } from '../../../../core/kernel/ids.ts';
 import {
   COMMIT_BYTES_MAX,
   COMMIT_PARENTS_MAX,
+  EXPLAINED_PATH_LENGTH_MAX,
   TAG_BYTES_MAX,
   TAG_CHAIN_LENGTH_MAX,
   TREE_BYTES_MAX,
@@ -204,6 +206,46 @@ describe('an accepted pack', () => {
   });
 });
 
+describe('the part of a pack that some tips reach', () => {
+  test('is all that is stored, without what is committed already', async () => {
+    const base = repository.commit({ kept: 'base', large: 'y'.repeat(1_000) });
+    const objects = await db.push(db.newObjects(), repository.pack([base]));
+    const wanted = repository.commit({ kept: 'wanted' }, { parents: [base] });
+    const refusedTip = repository.commit({ left: 'out' }, { parents: [base], branch: 'left-out' });
+    const received = await accepted(objects, repository.pack([wanted, refusedTip, `^${base}`], { thin: true }));
+    const { signal } = new AbortController();
+    await received.keepReached([wanted], [base], signal);
+    assert.equal(received.objectCount, 3);
+    assert.deepEqual(
+      (await received.tips([wanted, refusedTip])).map((tip) => tip !== null),
+      [true, false],
+    );
+    const after = await db.commit(objects, received);
+    const reader = await db.database.open(after);
+    assert.deepEqual(
+      (await reader.lookup([wanted, refusedTip, base])).map((info) => info !== null),
+      [true, false, true],
+    );
+    reader.close();
+    await nothingLeft();
+  });
+
+  test('may be nothing', async () => {
+    const base = repository.commit({ nothing: 'new' });
+    const objects = await db.push(db.newObjects(), repository.pack([base]));
+    const other = repository.commit({ nothing: 'else' }, { parents: [base], branch: 'nothing' });
+    const received = await accepted(objects, repository.pack([other, `^${base}`]));
+    await received.keepReached([base], [], new AbortController().signal);
+    assert.equal(received.objectCount, 0);
+    assert.deepEqual(
+      (await received.tips([base, other])).map((tip) => tip !== null),
+      [true, false],
+    );
+    await received.discard();
+    await nothingLeft();
+  });
+});
+
 describe('receiving a pack of hostile objects', () => {
   const hostileTree = (mode: string, name: string, content: string) => {
     const blob = repository.object('blob', content);
@@ -221,6 +263,48 @@ describe('receiving a pack of hostile objects', () => {
     }
   });
 
+  test('names the kind of the refused object, and a commit and a path that lead to it', async () => {
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const blob = repository.object('blob', 'x');
+    const bad = repository.tree([{ mode: '100644', name: '.git', id: blob }]);
+    const root = repository.tree([{ mode: '40000', name: 'folder', id: bad }]);
+    const commit = repository.object('commit', `tree ${root}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+    // Larger than what git reads ahead, so that git stops in the middle of the pack.
+    const noise = Array.from({ length: 30 }, () => repository.object('blob', randomBytes(100_000)));
+    const place = `\\(a tree: folder in commit ${commit}\\)`;
+    const pack = repository.packOf([commit, bad, root, blob, ...noise]);
+    await refused('pack-fsck-failed', new RegExp(`^object ${bad}: hasDotgit: .* ${place}$`), once(pack, 10_000));
+    const text = repository.object('blob', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=kind\n');
+    const modules = repository.tree([{ mode: '100644', name: '.gitmodules', id: text }]);
+    const last = repository.object('commit', `tree ${modules}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+    const found = `gitmodulesUrl: .* \\(a blob: \\.gitmodules in commit ${last}\\)$`;
+    await refused('pack-fsck-failed', new RegExp(found), repository.packOf([last, modules, text]));
+    const headless = repository.object('commit', `tree ${root}\n\nno author\n`);
+    await refused(
+      'pack-fsck-failed',
+      /missingAuthor: .* \(a commit\)$/,
+      repository.packOf([headless, root, bad, blob]),
+    );
+    const tag = repository.object('tag', `object ${commit}\ntag t\n\nx\n`);
+    await refused(
+      'pack-fsck-failed',
+      new RegExp(`^object ${tag}: cannot be parsed as a tag`),
+      repository.packOf([tag]),
+    );
+  });
+
+  test(`tells ${EXPLAINED_PATH_LENGTH_MAX} characters of the path, and not one more`, async () => {
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const bad = repository.tree([{ mode: '100644', name: '.git', id: repository.object('blob', 'x') }]);
+    for (const more of [0, 1]) {
+      const lower = repository.tree([{ mode: '40000', name: 'l'.repeat(149 + more), id: bad }]);
+      const upper = repository.tree([{ mode: '40000', name: 'u'.repeat(150), id: lower }]);
+      const commit = repository.object('commit', `tree ${upper}\nauthor ${who}\ncommitter ${who}\n\nx\n`);
+      const pack = repository.packOf([commit, upper, lower, bad, repository.object('blob', 'x')]);
+      await refused('pack-fsck-failed', /: u{150}\/l{149} in commit/, pack);
+    }
+  });
+
   test('refuses a .gitmodules that runs commands on clone', async () => {
     const url = hostileTree('100644', '.gitmodules', '[submodule "x"]\n\tpath = x\n\turl = --upload-pack=evil\n');
     await refused('pack-fsck-failed', /gitmodulesUrl/, url);
@@ -228,7 +312,6 @@ describe('receiving a pack of hostile objects', () => {
     await refused('pack-fsck-failed', /gitmodulesName/, name);
     const update = hostileTree('100644', '.gitmodules', '[submodule "x"]\n\turl = https://e.org\n\tupdate = !evil\n');
     await refused('pack-fsck-failed', /gitmodulesUpdate/, update);
-    await refused('pack-fsck-failed', /gitmodulesParse/, hostileTree('100644', '.gitmodules', '[submodule'));
   });
 
   test('refuses the tree of a bad .gitmodules that an earlier push brought, although git printed success', async () => {
@@ -238,10 +321,12 @@ describe('receiving a pack of hostile objects', () => {
     await refused('pack-fsck-failed', /./, repository.packOf([tree]), objects);
   });
 
-  test('refuses symbolic links where git reads a file', async () => {
-    for (const name of ['.gitmodules', '.gitattributes', '.gitignore', '.mailmap']) {
-      await refused('pack-fsck-failed', /[sS]ymlink/, hostileTree('120000', name, '/etc/passwd'));
+  test('refuses a symbolic link for .gitmodules, and accepts those that git does not follow', async () => {
+    await refused('pack-fsck-failed', /[sS]ymlink/, hostileTree('120000', '.gitmodules', '/etc/passwd'));
+    for (const name of ['.gitattributes', '.gitignore', '.mailmap']) {
+      await (await accepted(db.newObjects(), hostileTree('120000', name, '/etc/passwd'))).discard();
     }
+    await (await accepted(db.newObjects(), hostileTree('100644', '.gitmodules', '[submodule'))).discard();
   });
 
   test('refuses a commit without an author, a tree in wrong order and a name with a slash', async () => {

@@ -167,10 +167,17 @@ describe('A command list', () => {
   });
 });
 
+describe('A command from nothing to nothing', () => {
+  test('is the deletion of a ref that is not there, and needs no pack', async () => {
+    const list = await taken(body([`${ZERO} ${ZERO} refs/heads/gone${CAPABILITIES}`]));
+    assert.deepEqual(list.commands, [{ ref: 'refs/heads/gone', before: null, after: null }]);
+    assert.equal(list.packFollows, false);
+  });
+});
+
 describe('A push is refused as a whole', () => {
   const first = `${ZERO} ${A} refs/heads/main${CAPABILITIES}`;
   const cases: readonly (readonly [string, string, Uint8Array])[] = [
-    ['attack: a command from nothing to nothing', 'command-zero-to-zero', body([`${ZERO} ${ZERO} refs/heads/main\0`])],
     ['attack: one ref twice', 'ref-twice', body([first, `${B} ${A} refs/heads/main`])],
     ['one refused ref twice', 'ref-twice', body([first, `${B} ${A} x`, `${B} ${A} x`])],
     [

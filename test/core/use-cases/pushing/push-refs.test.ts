@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { readEvent } from '../../../../core/kernel/decider.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { DATED_BRANCHES_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -436,5 +436,66 @@ describe('A push that changes no ref', () => {
       await deleteRepository(pushing.node, { account: pushing.account, cause: CAUSE }, pushing.repository);
     };
     assert.equal(await codes(pushing.push([{ ref: main, before: B, after: C }])), 'repository-not-found');
+  });
+});
+
+describe('The first push without main or master', () => {
+  test(`chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates`, async () => {
+    for (const [place, expected] of [
+      [DATED_BRANCHES_MAX - 1, true],
+      [DATED_BRANCHES_MAX, false],
+    ] as const) {
+      const pushing = await startPushing();
+      pushing.objects.seconds.set(B, 1);
+      const commands = Array.from({ length: DATED_BRANCHES_MAX + 1 }, (_, n) => {
+        return { ref: branch(`b${String(n).padStart(5, '0')}`), before: null, after: n === place ? B : A };
+      });
+      const outcome = await pushing.push(commands);
+      const newest = `b${String(place).padStart(5, '0')}`;
+      assert.ok('results' in outcome);
+      assert.equal(outcome.defaultBranch, expected ? newest : 'b00000');
+    }
+  });
+});
+
+describe('A push that is refused in part', () => {
+  test('keeps of its pack what the accepted refs reach', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    const outcome = pushing.push([
+      { ref: branch('fine'), before: null, after: B },
+      { ref: main, before: C, after: D },
+    ]);
+    assert.deepEqual(await codes(outcome), [null, 'ref-moved']);
+    assert.deepEqual(pushing.objects.keptTips, [[B]]);
+    assert.deepEqual(await codes(pushing.push([{ ref: branch('odd'), before: null, after: C }], { refusedNames: 1 })), [
+      null,
+    ]);
+    assert.deepEqual(pushing.objects.keptTips, [[B], [C]]);
+  });
+
+  test('keeps all of its pack if nothing is refused, and needs none of it if everything is', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    await pushing.push([{ ref: main, before: C, after: D }]);
+    assert.deepEqual(pushing.objects.keptTips, []);
+  });
+
+  test('accepts nothing later that it refused first, since its layer lacks the objects', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.onFailpoint = async (point) => {
+      if (point !== 'push-layer-stored') return;
+      pushing.onFailpoint = () => undefined;
+      await pushing.push([{ ref: main, before: A, after: C }]);
+    };
+    const outcome = await codes(
+      pushing.push([
+        { ref: branch('fine'), before: null, after: B },
+        { ref: main, before: C, after: D },
+      ]),
+    );
+    assert.deepEqual(outcome, [null, 'ref-moved']);
+    assert.equal((await pushing.refs())[main], C);
   });
 });

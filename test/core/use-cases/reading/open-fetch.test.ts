@@ -84,10 +84,14 @@ describe('A fetch is refused', () => {
       const denial = await refused({ wants: [second], deepen: excluding('v1', name) });
       assert.deepEqual(denial, { code: 'deepen-not-unresolved', name });
     }
-    const twice = await reading.push(repository, { 'refs/heads/v1': second });
-    const request: FetchRequest = { ...WANTS_NOTHING, wants: [second], deepen: excluding('v1') };
-    const answer = await openFetch(context, twice, request, context.clock.now());
-    assert.deepEqual(answer, { refused: { code: 'deepen-not-unresolved', name: 'v1' } });
+    const remote = await reading.push(repository, { 'refs/remotes/v1/HEAD': second });
+    const twice = await reading.push(remote, { 'refs/heads/v2': second, 'refs/remotes/v2': second });
+    const request: FetchRequest = { ...WANTS_NOTHING, wants: [second], deepen: null };
+    for (const name of ['v1', 'v2']) {
+      const fetch = { ...request, deepen: excluding(name) };
+      const answer = await openFetch(context, twice, fetch, context.clock.now());
+      assert.deepEqual(answer, { refused: { code: 'deepen-not-unresolved', name } });
+    }
   });
 });
 

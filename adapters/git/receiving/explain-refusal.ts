@@ -1,0 +1,146 @@
+/**
+ * Says of an object that git refused what it is, and which commit and path of the pack lead to it, so that its owner
+ * finds it. git index-pack names no more than its id, and of a tag not even that.
+ *
+ * Must stay true: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
+ * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
+ */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { EXPLAINED_OBJECTS_MAX, EXPLAINED_PATH_LENGTH_MAX, EXPLAINING_MS_MAX } from '../../../core/kernel/limits.ts';
+import type { PackRefusal } from '../../../core/ports/object-database.ts';
+import { createGitObjects, lines } from '../packs/git-objects.ts';
+import { createObjectSource, openFreshPack, type PackMemory } from '../packs/object-source.ts';
+import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+import type { SentPack } from './sent-pack.ts';
+
+export interface Explaining {
+  readonly git: Git;
+  readonly memory: PackMemory;
+  /** The quarantine's folder. */
+  readonly folder: string;
+  /** The pack's objects only. */
+  readonly alone: ObjectView;
+  /** The pack's objects and the committed ones. */
+  readonly whole: ObjectView;
+  readonly signal: AbortSignal;
+}
+
+/** Returns the refusal with kind, commit and path in its detail, as far as they are found. */
+export async function explainRefusal(
+  explaining: Explaining,
+  sent: SentPack,
+  refusal: PackRefusal,
+): Promise<PackRefusal> {
+  try {
+    await indexAgain(explaining, sent);
+    const signal = AbortSignal.any([explaining.signal, AbortSignal.timeout(EXPLAINING_MS_MAX)]);
+    const detail = await explainedDetail({ ...explaining, signal }, refusal.detail);
+    return detail === null ? refusal : { ...refusal, detail };
+  } catch {
+    // The pack cannot be read, which is no news of a refused one.
+    explaining.signal.throwIfAborted();
+    return refusal;
+  }
+}
+
+/** Writes an index of the whole pack without a check, unless git wrote one before it found the fault. */
+async function indexAgain({ git, folder, whole, signal }: Explaining, sent: SentPack): Promise<void> {
+  const bytes = await sent.again(join(folder, 'pack'));
+  if (bytes === null) return;
+  const command: GitCommand = {
+    args: ['index-pack', '--stdin', '--fix-thin', '--threads=1'],
+    view: whole,
+    config: [['core.fsync', 'none']],
+    signal,
+  };
+  for await (const _line of git.stream(command, bytes)) continue;
+}
+
+async function explainedDetail(explaining: Explaining, detail: string): Promise<string | null> {
+  const named = /^object ([0-9a-f]{40}): /.exec(detail)?.[1] ?? null;
+  const { kind, commits, tags } = await kindsOf(explaining, named);
+  if (named === null) {
+    const tag = await unparsableTag(explaining, tags);
+    return tag === null ? null : `object ${tag}: cannot be parsed as a tag`;
+  }
+  if (kind === 'commit' || kind === 'tag') return `${detail} (a ${kind})`;
+  const place = await placeOf(explaining, named, commits);
+  if (place === null) return kind === null ? null : `${detail} (a ${kind})`;
+  const path = place.path === '' ? 'the root folder' : place.path.slice(0, EXPLAINED_PATH_LENGTH_MAX);
+  return `${detail} (a ${kind ?? 'blob'}: ${printable(path)} in commit ${place.commit})`;
+}
+
+interface Kinds {
+  /** The type of the named object; null if it is not in the pack. */
+  readonly kind: string | null;
+  /** At most `EXPLAINED_OBJECTS_MAX`, as are the tags. */
+  readonly commits: readonly string[];
+  readonly tags: readonly ObjectId[];
+}
+
+async function kindsOf({ git, alone, signal }: Explaining, named: string | null): Promise<Kinds> {
+  const args = ['cat-file', '--batch-all-objects', '--unordered', '--buffer'];
+  const command: GitCommand = { args: [...args, '--batch-check=%(objectname) %(objecttype)'], view: alone, signal };
+  const commits: string[] = [];
+  const tags: ObjectId[] = [];
+  let kind: string | null = null;
+  for await (const line of linesOf(git.stream(command, lines([])))) {
+    const [id = '', type = ''] = line.split(' ');
+    if (id === named) kind = type;
+    if (type === 'commit' && commits.length < EXPLAINED_OBJECTS_MAX) commits.push(id);
+    if (type === 'tag' && tags.length < EXPLAINED_OBJECTS_MAX) tags.push(objectId(id));
+  }
+  return { kind, commits, tags };
+}
+
+/** The first of these commits, in the order of the pack, whose files and folders hold the object, and its path. */
+async function placeOf(
+  { git, whole, signal }: Explaining,
+  id: string,
+  commits: readonly string[],
+): Promise<{ readonly commit: string; readonly path: string } | null> {
+  const args = ['rev-list', '--objects', '--in-commit-order', '--no-walk=unsorted', '--stdin'];
+  let commit: string | null = null;
+  for await (const line of linesOf(git.stream({ args, view: whole, signal }, lines(commits)))) {
+    // git prints a space after the id of a file or folder, even of a root folder, and none after that of a commit.
+    if (line.length === id.length) commit = line;
+    else if (line.startsWith(id)) return commit === null ? null : { commit, path: line.slice(id.length + 1) };
+  }
+  return null;
+}
+
+/** What git needs to find at the start of a tag (parse_tag_buffer). */
+const TAG_START = /^object [0-9a-f]{40}\ntype (?:commit|tree|blob|tag)\ntag [^\n]*\n/;
+
+async function unparsableTag(
+  { git, memory, folder, whole }: Explaining,
+  tags: readonly ObjectId[],
+): Promise<ObjectId | null> {
+  const index = (await readdir(join(folder, 'pack'))).find((file) => file.endsWith('.idx'));
+  const name = /^pack-([0-9a-f]{40})\.idx$/.exec(index ?? '')?.[1];
+  if (name === undefined) return null;
+  const file = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
+  const pack = await openFreshPack(memory, name, file('pack'), file('idx'));
+  const source = createObjectSource([pack], createGitObjects(git, whole));
+  for (const id of tags) {
+    const tag = await source.read(id);
+    if (tag !== null && !TAG_START.test(tag.bytes.toString('latin1'))) return id;
+  }
+  return null;
+}
+
+async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    const whole = (rest + chunk.toString('latin1')).split('\n');
+    rest = whole.pop() ?? '';
+    yield* whole;
+  }
+}
+
+/** A path may hold anything; it is shown on a terminal. */
+function printable(path: string): string {
+  return path.replace(/[^\x20-\x7e]+/g, '?');
+}
