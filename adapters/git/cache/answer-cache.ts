@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
 
 const READ_CHUNK_BYTES = 1024 * 1024;
+/** How often a request looks for the file of its answer while somebody deletes the cache. */
+const OPENINGS_MAX = 3;
 
 export interface AnswerCache {
   /**
@@ -45,6 +47,8 @@ interface Answer {
   wanted: boolean;
   readonly stop: AbortController;
   waiting: (() => void)[];
+  /** Resolves when the file is there: until then nobody else may open it. */
+  begun: Promise<void>;
 }
 
 /** Starts with an empty directory: files of an earlier process may be incomplete. */
@@ -93,42 +97,44 @@ class KeptAnswers implements AnswerCache {
   }
 
   async #join(key: string, make: Make): Promise<{ readonly answer: Answer; readonly file: FileHandle }> {
-    const known = this.#growing.get(key) ?? this.#whole.get(key);
-    if (known !== undefined) {
+    for (let attempt = 1; ; attempt += 1) {
+      const known = this.#growing.get(key) ?? this.#whole.get(key) ?? this.#begin(key, make);
       // Count this follower before the first await: otherwise git would be stopped when all the others leave.
       known.followers += 1;
       const file = await this.#open(known);
       if (file !== null) return { answer: known, file };
-      this.#whole.delete(key);
+      if (attempt === OPENINGS_MAX) throw new Error('The file of a cached answer was deleted each time it began');
     }
-    const answer = await this.#begin(key, make);
-    const file = await this.#open(answer);
-    if (file === null) throw new Error('The file of a cached answer was deleted as it began');
-    return { answer, file };
   }
 
-  /** The answer starts with one follower: the caller. */
-  async #begin(key: string, make: Make): Promise<Answer> {
-    const { directory, onFault } = this.#options;
+  /** Synchronous, so that all who want an answer at the same time follow one. */
+  #begin(key: string, make: Make): Answer {
     const answer: Answer = {
       key,
-      path: join(directory, randomUUID()),
+      path: join(this.#options.directory, randomUUID()),
       written: 0,
       state: 'growing',
       failure: null,
-      followers: 1,
+      followers: 0,
       wanted: true,
       stop: new AbortController(),
       waiting: [],
+      begun: Promise.resolve(),
     };
     this.#growing.set(key, answer);
+    answer.begun = this.#write(answer, make);
+    return answer;
+  }
+
+  /** Resolves when the file is there; it grows from then on. */
+  async #write(answer: Answer, make: Make): Promise<void> {
+    const { directory, onFault } = this.#options;
     try {
       await mkdir(directory, { recursive: true });
       const file = await open(answer.path, 'wx');
       grow(answer, file, make(answer.stop.signal))
         .then(() => this.#end(answer))
         .catch(onFault);
-      return answer;
     } catch (error) {
       this.#forgetGrowing(answer);
       throw error;
@@ -151,11 +157,17 @@ class KeptAnswers implements AnswerCache {
     answer.stop.abort(new Error('The last follower left'));
   }
 
-  /** Null when the file was deleted, perhaps with the whole cache. A follower that cannot open it counts as left. */
+  /**
+   * Null when the file was deleted, perhaps with the whole cache: then nobody follows this answer any more. A follower
+   * that cannot open it counts as left.
+   */
   async #open(answer: Answer): Promise<FileHandle | null> {
     try {
+      await answer.begun;
       return await open(answer.path, 'r');
     } catch (error) {
+      this.#forgetGrowing(answer);
+      if (this.#whole.peek(answer.key) === answer) this.#whole.delete(answer.key);
       this.#leave(answer);
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
       throw error;

@@ -138,6 +138,22 @@ describe('The cache of answers', () => {
     assert.equal(answer.made(), 1);
   });
 
+  test('makes one answer for a herd that asks at the same moment, and for one that finds the folder deleted', async (context) => {
+    const { cache, directory } = await newCache(context);
+    const answer = slowAnswer();
+    const herd = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, answer.make)));
+    for (let part = 0; part < 3; part += 1) await answer.step();
+    assert.deepEqual(new Set(await Promise.all(herd)), new Set(['one two three']));
+    assert.equal(answer.made(), 1);
+
+    await rm(directory, { recursive: true });
+    const again = slowAnswer();
+    const second = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, again.make)));
+    for (let part = 0; part < 3; part += 1) await again.step();
+    assert.deepEqual(new Set(await Promise.all(second)), new Set(['one two three']));
+    assert.equal(again.made(), 1);
+  });
+
   test('goes on with an answer after its first client left, as long as another one follows', async (context) => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
