@@ -102,11 +102,17 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const git = await createGit(runner, options.gitPath);
     const bitmaps = createBitmaps(git, log);
     const graphs = createCommitGraphs(git, log);
+    const answers = await createAnswerCache({
+      directory: join(directory, 'answers'),
+      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
+      onFault: (error) => log.warn({ err: error }, 'A cached answer could not be removed'),
+    });
     const cache = await createLayerCache({
       directory,
       layers,
       cacheBytesMax,
       memory,
+      makeRoom: () => answers.makeRoom(),
       log,
       packsMax: options.packsMax ?? PACKS_MAX,
       merge: async (folder, incoming, parent) => {
@@ -121,11 +127,9 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       // Else the clones after each compaction would wait for git until another bitmap is there.
       onCompacted: (from, to) => bitmaps.prepareCompacted(from, to),
     });
-    const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
-    const answers = await createAnswerCache({
-      directory: join(directory, 'answers'),
-      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
-      onFault: (error) => log.warn({ err: error }, 'A cached answer could not be removed'),
+    const views = createViewFolders({
+      makeRoom: () => answers.makeRoom(),
+      onError: (error) => log.warn({ error }, 'A view of refs could not be removed'),
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };

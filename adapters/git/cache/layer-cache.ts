@@ -54,6 +54,8 @@ export interface LayerCacheOptions {
   readonly layers: LayerStores;
   readonly cacheBytesMax: number;
   readonly memory: PackMemory;
+  /** Frees room on the disk before a layer is given up. */
+  readonly makeRoom: () => Promise<void>;
   readonly log: GitLog;
   /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
   readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
@@ -69,7 +71,7 @@ export interface LayerCacheOptions {
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, log, onBegun, onCompacted } = options;
+  const { directory, layers, cacheBytesMax, memory, packsMax, log, makeRoom, onBegun, onCompacted } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
@@ -78,7 +80,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   await startCache(directory, paths);
   const entries = await openCacheEntries({ paths, cacheBytesMax, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
-  const arrivals = new LayerArrivals({ entries, layers, incoming, log });
+  const arrivals = new LayerArrivals({ entries, layers, incoming, makeRoom, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, log });
   return new DiskLayerCache({ entries, arrivals, merges, incoming, memory, onCompacted });

@@ -9,6 +9,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
+import { isDiskFull } from './layer-fetch.ts';
 
 /** Views that are kept in each cache folder for the next fetches. */
 const VIEWS_MAX = 4;
@@ -28,8 +29,14 @@ interface Kept {
   uses: number;
 }
 
-/** Calls `onError` for each view that could not be removed. */
-export function createViewFolders(onError: (error: unknown) => void): ViewFolders {
+export interface ViewFoldersOptions {
+  /** Frees room on the disk before a view is given up. */
+  readonly makeRoom: () => Promise<void>;
+  /** Called for each view that could not be removed. */
+  readonly onError: (error: unknown) => void;
+}
+
+export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): ViewFolders {
   // The views of each cache folder by key, in the order of their last use. They are removed with their cache folder.
   const folders = new WeakMap<CacheFolder, Map<string, Kept>>();
 
@@ -42,11 +49,21 @@ export function createViewFolders(onError: (error: unknown) => void): ViewFolder
     }
   };
 
+  const makeWithRoom = async (folder: CacheFolder, view: RefsView): Promise<string> => {
+    try {
+      return await makeView(folder, view);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await makeRoom();
+      return makeView(folder, view);
+    }
+  };
+
   return {
     acquire: async (folder, view) => {
       const views = folders.get(folder) ?? new Map<string, Kept>();
       folders.set(folder, views);
-      const kept = views.get(view.key) ?? { path: makeView(folder, view), uses: 0 };
+      const kept = views.get(view.key) ?? { path: makeWithRoom(folder, view), uses: 0 };
       kept.uses += 1;
       views.delete(view.key);
       views.set(view.key, kept);
