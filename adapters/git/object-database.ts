@@ -3,6 +3,7 @@
  *
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
@@ -118,8 +119,13 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       merge: async (folder, incoming, parent) => {
         const merged = await mergeSmallPacks(git, folder, incoming, parent);
         if (merged === null) return null;
-        await bitmaps.prepareReplacement(folder, merged);
-        await graphs.prepareReplacement(folder, merged);
+        try {
+          await bitmaps.prepareReplacement(folder, merged);
+          await graphs.prepareReplacement(folder, merged);
+        } catch (error) {
+          await rm(merged.path, { recursive: true, force: true });
+          throw error;
+        }
         return merged;
       },
       // The newer folder lacks no commit of the older one, so the graph holds for it.
