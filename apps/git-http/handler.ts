@@ -11,7 +11,7 @@ import type { Uuid } from '../../core/kernel/ids.ts';
 import { actorOf } from '../../core/use-cases/accounts/principal.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, identify } from '../front-door/admission.ts';
-import { basicPassword } from '../front-door/credentials.ts';
+import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
@@ -52,7 +52,7 @@ async function handle(
     const fault = formFault(request);
     // The end of such a request is not certain, so the server reads nothing more from its connection.
     if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
-    const identified = await identify(context, request, basicPassword(request.headers.authorization));
+    const identified = await identify(context, request, gitToken(request.headers.authorization));
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
     actor = actorOf(principal);
