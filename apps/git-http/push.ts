@@ -16,7 +16,7 @@ import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { pushRefusalText, REF_REFUSALS } from './push-messages.ts';
+import { pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -64,9 +64,10 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   const { context, requestId, response } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
+  let whole: boolean;
   try {
     outcome = await push(git, list, pack, body.receivedBytes, keepAlive.start);
-    await discard(git, body);
+    whole = await discard(git, body);
   } catch (error) {
     const bucketFailed = bucketOutageLine(git.repository, error);
     if (bucketFailed !== null) return await reportBucket(git, list, body, { line: bucketFailed, error });
@@ -76,7 +77,7 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   } finally {
     keepAlive.stop();
   }
-  send(git, report(list, outcome));
+  send(git, report(list, outcome, { receivedBytes: body.receivedBytes(), whole }));
   await context.failpoint('push-answered');
 }
 
@@ -132,14 +133,14 @@ async function push(
   });
 }
 
-function report(list: CommandList, outcome: PushOutcome): Uint8Array {
+function report(list: CommandList, outcome: PushOutcome, read: ReadBody): Uint8Array {
   const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
   if ('refused' in outcome) {
     const { code } = outcome.refused;
     const shallow = code === 'pack-not-connected' && list.shallow.length > 0;
     const reason = shallow ? 'shallow update not allowed' : 'unpacker error';
     const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
-    const detail = pushRefusalText(outcome.refused);
+    const detail = pushRefusalText(outcome.refused, read);
     const unpackFailed = shallow ? null : detail;
     return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail]);
   }
@@ -166,8 +167,12 @@ function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start():
   };
 }
 
-/** Discards the rest of the body. If that exceeds the bound, the connection closes with the answer. */
-async function discard({ response }: GitRequest, body: Body): Promise<void> {
+/**
+ * Discards the rest of the body; returns whether that was all of it. If it exceeds the bound, the connection closes with
+ * the answer.
+ */
+async function discard({ response }: GitRequest, body: Body): Promise<boolean> {
   const whole = await body.discardRest(REFUSED_BODY_DRAIN_BYTES_MAX);
   if (!whole && !response.headersSent) response.setHeader('Connection', 'close');
+  return whole;
 }
