@@ -16,6 +16,10 @@ export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
   'atomic-push-refused': 'atomic push failed: another ref was refused',
 };
 
+/** For a push whose append got no answer. */
+export const OUTCOME_UNKNOWN =
+  'the push may have been committed: the service got no answer from its log; fetch to see, then push again';
+
 /** What was read of a push's body, and whether it was read to its end. */
 export interface ReadBody {
   readonly receivedBytes: number;
