@@ -29,6 +29,8 @@ import { createProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { receivePack } from './receiving/receive-pack.ts';
+import { createRefilledReader } from './refilled-reader.ts';
+import { ViewLost } from './upload-pack.ts';
 import { createViewFolders } from './cache/view-folders.ts';
 
 const MIB = 1024 * 1024;
@@ -149,7 +151,14 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
-      open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
+      open: (objects) =>
+        createRefilledReader({
+          open: async () => {
+            const lease = await cache.acquire(objects);
+            return { reader: createObjectReader(readers, lease), folder: lease.folder };
+          },
+          isLost: async (folder, error) => (await cache.isLost(folder)) || error instanceof ViewLost,
+        }),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers),

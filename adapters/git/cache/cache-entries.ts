@@ -156,6 +156,19 @@ export class CacheEntries {
     return found === undefined ? null : this.#take(found);
   }
 
+  /**
+   * Whether something that failed in this leased folder may succeed in another, since its files are not whole: then it
+   * is retired.
+   */
+  async isLost(folder: CacheFolder): Promise<boolean> {
+    if (await isWhole(folder)) return false;
+    const entry = this.#known.get(entryKey(folder.repository, folder.shrinkEpoch));
+    if (entry?.folder !== folder) return true;
+    this.#log.warn({ repository: folder.repository }, 'A cached repository was changed from outside: refilling it');
+    this.#retire(entry);
+    return true;
+  }
+
   release(entry: CacheEntry): void {
     entry.leases -= 1;
     if (entry.leases > 0) return;

@@ -43,7 +43,10 @@ export class FolderMerges {
     this.#last = this.#last
       .then(() => this.#merge(entry))
       // The folder stays as it is, only slower.
-      .catch((error: unknown) => log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged'))
+      .catch(async (error: unknown) => {
+        log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged');
+        await entries.isLost(entry.folder);
+      })
       .finally(() => {
         entry.merging = false;
         entry.mergeFromMs = performance.now() + retryAfterMs;

@@ -5,7 +5,7 @@
  * Must stay true: a view never changes after it was handed out, and stays while a process runs in it.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
@@ -16,6 +16,8 @@ const VIEWS_MAX = 4;
 
 export interface LeasedView {
   readonly path: string;
+  /** Whether its files are still there. If not, this view is made anew when it is next acquired. */
+  isWhole(): Promise<boolean>;
   release(): void;
 }
 
@@ -73,7 +75,12 @@ export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): Vi
           kept.uses -= 1;
           trim(views);
         };
-        return { path, release };
+        const isWhole = async () => {
+          if (await isWholeView(path)) return true;
+          if (views.get(view.key) === kept) views.delete(view.key);
+          return false;
+        };
+        return { path, isWhole, release };
       } catch (error) {
         if (views.get(view.key) === kept) views.delete(view.key);
         throw error;
@@ -91,6 +98,13 @@ async function makeView(folder: CacheFolder, view: RefsView): Promise<string> {
     symlink('../../objects', join(path, 'objects')),
   ]);
   return path;
+}
+
+async function isWholeView(path: string): Promise<boolean> {
+  const files = await Promise.allSettled(
+    ['HEAD', 'packed-refs', 'refs', 'objects'].map((name) => lstat(join(path, name))),
+  );
+  return files.every(({ status }) => status === 'fulfilled');
 }
 
 /** With this header git trusts the order and the peeled ids, and checks neither. */
