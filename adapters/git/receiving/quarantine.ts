@@ -74,15 +74,6 @@ export async function createQuarantine(
     ended = true;
     return true;
   };
-  /** When files of the cache were deleted this push fails, and the next one finds them again. */
-  const checking = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await work();
-    } catch (error) {
-      await cache.isLost(lease.folder);
-      throw error;
-    }
-  };
   const cleanUp = async (moved: boolean) => {
     lease.release();
     if (folder === null) return;
@@ -94,8 +85,8 @@ export async function createQuarantine(
     pack,
     objectCount: ownPack?.index.objectCount ?? 0,
     receivedBytes,
-    tips: (ids) => checking(() => readTips(objects.source, ids)),
-    isAncestor: (ancestor, descendant) => checking(() => isAncestor(git, objects, ancestor, descendant)),
+    tips: (ids) => checking(cache, lease, () => readTips(objects.source, ids)),
+    isAncestor: (ancestor, descendant) => checking(cache, lease, () => isAncestor(git, objects, ancestor, descendant)),
     layer: async (updates, description) => {
       if (ownPack === null) throw new TypeError('A pack of no objects makes no layer');
       return layerContent(memory.pages, {
@@ -133,6 +124,20 @@ export async function createQuarantine(
       if (claimEnd()) await cleanUp(false);
     },
   };
+}
+
+/** When files of the cache were deleted this push fails, and the next one finds them again. */
+async function checking<Result>(
+  cache: LayerCache,
+  { folder }: CacheLease,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await cache.isLost(folder);
+    throw error;
+  }
 }
 
 interface NewLayer {

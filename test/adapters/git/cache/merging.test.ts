@@ -1,12 +1,17 @@
 /** Small packs that are merged in the background, and bitmaps for clones. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, test } from 'vitest';
 import { openCacheEntries } from '../../../../adapters/git/cache/cache-entries.ts';
-import { type CacheFolder, makeCacheFolder, type PresentLayer } from '../../../../adapters/git/cache/cache-folder.ts';
+import {
+  type CacheFolder,
+  makeCacheFolder,
+  packPath,
+  type PresentLayer,
+} from '../../../../adapters/git/cache/cache-folder.ts';
 import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
@@ -135,10 +140,14 @@ describe('merging packs', () => {
     const merge = async (from: CacheFolder) => {
       tried += 1;
       if (tried === 1) throw new Error('killed');
-      // A layer that is in no file: the second attempt fails as it copies what arrived meanwhile.
-      if (tried === 2) from.present.set('a' as LayerId, presentLayer());
-      else from.present.clear();
-      return makeCacheFolder(parent, from.repository, from.shrinkEpoch);
+      const merged = await makeCacheFolder(parent, from.repository, from.shrinkEpoch);
+      if (tried === 3) return merged;
+      // The second attempt fails as it copies what arrived meanwhile.
+      const arrived = presentLayer();
+      for (const extension of ['pack', 'idx'] as const) await writeFile(packPath(from, arrived.pack, extension), '');
+      from.present.set(arrived.id, arrived);
+      await rm(join(merged.path, 'objects'), { recursive: true });
+      return merged;
     };
     const merges = new FolderMerges({ entries, merge, packsMax: 1, retryAfterMs: 100, log });
     for (const expected of [1, 2]) {
