@@ -3,21 +3,22 @@
  *
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
 import { createArchiveContext } from './archive.ts';
 import { type AnswerCache, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
-import { createCommitGraphs } from './cache/commit-graphs.ts';
+import { type CommitGraphs, createCommitGraphs } from './cache/commit-graphs.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
-import { createGit, type OwnLimits } from './process/git-commands.ts';
-import { createLayerCache, type LayerCache } from './cache/layer-cache.ts';
+import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
+import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext } from './object-reader.ts';
@@ -28,6 +29,8 @@ import { createProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { receivePack } from './receiving/receive-pack.ts';
+import { createRefilledReader } from './refilled-reader.ts';
+import { ViewLost } from './upload-pack.ts';
 import { createViewFolders } from './cache/view-folders.ts';
 
 const MIB = 1024 * 1024;
@@ -102,30 +105,28 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const git = await createGit(runner, options.gitPath);
     const bitmaps = createBitmaps(git, log);
     const graphs = createCommitGraphs(git, log);
+    const answers = await createAnswerCache({
+      directory: join(directory, 'answers'),
+      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
+      onFault: (error) => log.warn({ err: error }, 'A cached answer could not be removed'),
+    });
     const cache = await createLayerCache({
       directory,
       layers,
       cacheBytesMax,
       memory,
+      makeRoom: () => answers.makeRoom(),
       log,
       packsMax: options.packsMax ?? PACKS_MAX,
-      merge: async (folder, incoming, parent) => {
-        const merged = await mergeSmallPacks(git, folder, incoming, parent);
-        if (merged === null) return null;
-        await bitmaps.prepareReplacement(folder, merged);
-        await graphs.prepareReplacement(folder, merged);
-        return merged;
-      },
+      merge: mergeWith(git, [bitmaps, graphs]),
       // The newer folder lacks no commit of the older one, so the graph holds for it.
       onBegun: (from, to) => graphs.prepareReplacement(from, to),
       // Else the clones after each compaction would wait for git until another bitmap is there.
       onCompacted: (from, to) => bitmaps.prepareCompacted(from, to),
     });
-    const views = createViewFolders((error) => log.warn({ error }, 'A view of refs could not be removed'));
-    const answers = await createAnswerCache({
-      directory: join(directory, 'answers'),
-      bytesMax: Math.ceil(cacheBytesMax * ANSWERS_SHARE),
-      onFault: (error) => log.warn({ err: error }, 'A cached answer could not be removed'),
+    const views = createViewFolders({
+      makeRoom: () => answers.makeRoom(),
+      onError: (error) => log.warn({ error }, 'A view of refs could not be removed'),
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const quarantines: QuarantineContext = { git, cache, memory, log };
@@ -139,7 +140,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
-      open: async (objects) => createObjectReader(readers, await cache.acquire(objects)),
+      open: (objects) => openRefilled(cache, readers, objects),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers),
@@ -153,6 +154,34 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+/** Merges a folder's small packs, and makes the new folder what it is worth to git. */
+function mergeWith(
+  git: Git,
+  prepared: readonly Pick<CommitGraphs, 'prepareReplacement'>[],
+): LayerCacheOptions['merge'] {
+  return async (folder, incoming, parent) => {
+    const merged = await mergeSmallPacks(git, folder, incoming, parent);
+    if (merged === null) return null;
+    try {
+      for (const { prepareReplacement } of prepared) await prepareReplacement(folder, merged);
+    } catch (error) {
+      await rm(merged.path, { recursive: true, force: true });
+      throw error;
+    }
+    return merged;
+  };
+}
+
+function openRefilled(cache: LayerCache, readers: ReaderContext, objects: CommittedObjects): Promise<ObjectReader> {
+  return createRefilledReader({
+    open: async () => {
+      const lease = await cache.acquire(objects);
+      return { reader: createObjectReader(readers, lease), folder: lease.folder };
+    },
+    isLost: async (folder, error) => (await cache.isLost(folder)) || error instanceof ViewLost,
+  });
 }
 
 function cacheControl(cache: LayerCache, answers: AnswerCache): CachedRepositories & Pick<ObjectDatabase, 'drop'> {

@@ -3,8 +3,8 @@
  *
  * Must stay true: the caller has authorised the wants, since git serves any object that it has here.
  */
-import type { UploadPackOptions } from '../../core/ports/object-database.ts';
-import type { CacheFolder } from './cache/cache-folder.ts';
+import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';
+import { type CacheFolder, isWhole } from './cache/cache-folder.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import type { ConfigPairs } from './process/git-environment.ts';
 import type { ProcessEnd } from './process/process-runner.ts';
@@ -40,10 +40,22 @@ export async function* uploadPack(
     const accepts = (end: ProcessEnd) => end.code === 0 || start.isError();
     for await (const chunk of git.stream(command, options.request, accepts)) {
       start.add(chunk);
+      // git may miss an object that was deleted, not one that the client made up.
+      if (start.isError() && !(await isWhole(folder))) throw new ViewLost('The cached repository is not whole');
       yield chunk;
     }
+  } catch (error) {
+    if (options.signal.aborted || (await view.isWhole())) throw error;
+    throw new ViewLost('A view of refs was deleted', { cause: error });
   } finally {
     view.release();
+  }
+}
+
+/** Files that git read were deleted: another attempt finds others. */
+export class ViewLost extends ObjectDatabaseError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('object-database-unavailable', message, options);
   }
 }
 

@@ -199,7 +199,9 @@ function textOf(refusal: RebuildRefusal): string {
       return refusalText(refusal.refusal);
     case 'push': {
       const { outcome } = refusal;
-      if ('refused' in outcome) return `Nothing was made: ${pushRefusalText(outcome.refused)}`;
+      // No quota bounds what is rebuilt, so nothing is said of a body.
+      const read = { receivedBytes: 0, whole: true };
+      if ('refused' in outcome) return `Nothing was made: ${pushRefusalText(outcome.refused, read)}`;
       const refused = outcome.results.find(({ code }) => code !== null && code !== 'atomic-push-refused');
       const code = refused?.code ?? 'atomic-push-refused';
       return `Nothing was made: ${refused?.ref ?? 'a ref'}: ${REF_REFUSALS[code]}`;

@@ -168,6 +168,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'branch-name-invalid': { status: 422, field: 'default_branch', message: (r) => `Not a branch: ${r.reason}` },
   // docs/interface.md, Errors, fixes this text.
   'repository-without-commits': { status: 404, message: () => 'No commit found in the repository' },
+  'default-branch-missing': {
+    status: 404,
+    message: ({ branch, branches, others }) =>
+      `The default branch ${branch} does not exist. Branches: ${branches.join(', ')}${others === 0 ? '' : ` and ${others} more`}`,
+  },
   'ref-not-found': { status: 404, message: () => 'Ref not found' },
   'moment-in-future': { status: 422, message: () => 'This moment has not come yet' },
   'path-not-found': { status: 404, message: () => 'Path not found' },

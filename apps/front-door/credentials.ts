@@ -1,9 +1,11 @@
 /**
  * The secret of an access token in a request's Authorization header.
  *
- * Must stay true: REST takes only Bearer and Git only Basic, so that no credential is read in a form its sender did
- * not mean.
+ * Must stay true: one secret is read of a request. REST takes only Bearer. Git takes it wherever the clients of other
+ * services put one: as the Basic password, as the Basic username beside any password, or as Bearer.
  */
+
+import { SECRET_START } from '../../core/access-token/secret.ts';
 
 /**
  * The token of `Authorization: Bearer <token>` (RFC 6750, section 2.1; the scheme in any case); null for any other
@@ -15,12 +17,17 @@ export function bearerToken(authorization: string | undefined): string | null {
   return token ?? null;
 }
 
-/** The password of HTTP Basic credentials (RFC 7617), which is the access token; null when there are none. */
-export function basicPassword(authorization: string | undefined): string | null {
+/**
+ * The token that a Git client sends: the password of HTTP Basic credentials (RFC 7617), their username if only that has
+ * the start of a token, or the token of Bearer. Null when there is none.
+ */
+export function gitToken(authorization: string | undefined): string | null {
   if (authorization === undefined) return null;
   const [, encoded] = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization) ?? [];
-  if (encoded === undefined) return null;
+  if (encoded === undefined) return bearerToken(authorization);
   const decoded = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = decoded.indexOf(':');
-  return colon === -1 ? null : decoded.slice(colon + 1);
+  if (colon === -1) return null;
+  const [username, password] = [decoded.slice(0, colon), decoded.slice(colon + 1)];
+  return !password.startsWith(SECRET_START) && username.startsWith(SECRET_START) ? username : password;
 }

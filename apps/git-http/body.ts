@@ -1,7 +1,8 @@
 /**
  * Reads a Git client's request body as plain bytes.
  *
- * Must stay true: a body that stays silent for `idleMs` ends its connection. `readWhole` bounds a body after inflation.
+ * Must stay true: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
+ * server itself is slow, the client may be silent. `readWhole` bounds a body after inflation.
  */
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
@@ -35,9 +36,8 @@ export interface Body {
 export function openBody(request: IncomingMessage, options: { readonly idleMs: number }): Body {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   const counter = { bytes: 0 };
-  // Without a 'timeout' listener Node destroys the socket when the timeout passes (node:http, Event 'timeout').
-  request.socket.setTimeout(options.idleMs);
-  const wire = counted(request, counter);
+  const read = () => counted(request, options.idleMs, counter);
+  const wire = read();
   const bytes = encoding === 'identity' ? wire : inflate(wire, encoding);
   return {
     bytes,
@@ -47,7 +47,7 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
       await bytes.return();
       const end = counter.bytes + bytesMax;
       try {
-        for await (const _ of counted(request, counter)) {
+        for await (const _ of read()) {
           if (counter.bytes > end) return false;
         }
       } catch (error) {
@@ -60,14 +60,23 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
 }
 
 /** Leaving the loop early must not destroy the request: the answer uses the same socket. */
-async function* counted(request: IncomingMessage, counter: { bytes: number }): AsyncGenerator<Buffer, void, undefined> {
+async function* counted(
+  request: IncomingMessage,
+  idleMs: number,
+  counter: { bytes: number },
+): AsyncGenerator<Buffer, void, undefined> {
+  const { socket } = request;
+  // Without a 'timeout' listener Node destroys the socket when the timeout passes (node:http, Event 'timeout').
+  socket.setTimeout(idleMs);
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!(chunk instanceof Buffer)) throw new TypeError('A request body is read as bytes');
     counter.bytes += chunk.length;
+    // Until it asks for more, the server works, and the client may be silent.
+    socket.setTimeout(0);
     yield chunk;
+    socket.setTimeout(idleMs);
   }
-  // The body is complete: from now on the server works, and the client may be silent.
-  request.socket.setTimeout(0);
+  socket.setTimeout(0);
 }
 
 async function* inflate(

@@ -15,7 +15,7 @@ import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-case
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
-import { GitHttpError, NO_CACHE, sendBytes, write } from './answer.ts';
+import { NO_CACHE, sendBytes, write } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
 
@@ -80,7 +80,13 @@ function refuseFetch(response: ServerResponse, denial: FetchDenial): void {
   const refuse = (reason: string): void => sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
   switch (denial.code) {
     case 'transfer-quota-reached':
-      throw new GitHttpError(403, 'The transfer quota of this month is used up: it is reset next month');
+      // Of a status, git shows nothing but its number to a client that has sent its wants.
+      sendBytes(
+        response,
+        RESULT_TYPE,
+        errorPacket('the transfer quota of this month is used up: it is reset next month'),
+      );
+      return;
     case 'want-not-reachable':
       refuse(`not our ref ${denial.id}`);
       return;

@@ -14,7 +14,7 @@ import { actorOf } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
-import { basicPassword } from '../front-door/credentials.ts';
+import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { createRefAnswers, type RefAnswers } from './advertise.ts';
@@ -55,7 +55,7 @@ async function handle(
     const fault = formFault(request);
     // The end of such a request is not certain, so the server reads nothing more from its connection.
     if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
-    const identified = await identify(context, request, basicPassword(request.headers.authorization));
+    const identified = await identify(context, request, gitToken(request.headers.authorization));
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
     actor = actorOf(principal);

@@ -1,6 +1,7 @@
 /** The messages for a refused push or a refused ref of a push. Each one says what to do. */
 import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { RefRefusalCode } from '../../core/repository/commands.ts';
+import type { QuotaRefusal } from '../../core/usage/quota.ts';
 import type { PushRefusal } from '../../core/use-cases/pushing/push-refs.ts';
 
 /** The reason that git shows in brackets beside the ref: short, without a full stop. */
@@ -19,13 +20,23 @@ export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
 export const FSCK_ADVICE =
   'Rewrite the history without this object and push again: git replace --edit, then git filter-repo. Or ask the operator of this server.';
 
+/** For a push whose append got no answer. */
+export const OUTCOME_UNKNOWN =
+  'the push may have been committed: the service got no answer from its log; fetch to see, then push again';
+
+/** What was read of a push's body, and whether it was read to its end. */
+export interface ReadBody {
+  readonly receivedBytes: number;
+  readonly whole: boolean;
+}
+
 /** The reason why the whole push is refused. */
-export function pushRefusalText(refusal: PushRefusal): string {
+export function pushRefusalText(refusal: PushRefusal, body: ReadBody): string {
   switch (refusal.code) {
     case 'storage-quota-reached':
-      return 'storage quota reached: delete repositories you no longer need, or change the plan';
+      return `storage quota reached: ${sizes(refusal, body)}; delete repositories you no longer need, or change the plan`;
     case 'ingress-quota-reached':
-      return 'ingress quota of this month reached: it is reset next month, or change the plan';
+      return `ingress quota of this month reached: ${sizes(refusal, body)}; it is reset next month, or change the plan`;
     case 'token-no-longer-valid':
       return 'the access token was revoked, expired or lost its grant while the push was under way';
     case 'repository-not-found':
@@ -43,4 +54,15 @@ export function pushRefusalText(refusal: PushRefusal): string {
     case 'pack-too-costly':
       return refusal.detail;
   }
+}
+
+/** A body that was not read to its end has more than what was read. */
+function sizes({ leftBytes, sizeBytes }: QuotaRefusal, { receivedBytes, whole }: ReadBody): string {
+  const isKnown = sizeBytes !== null || whole;
+  return `${kibibytes(leftBytes)} are left, and this push brings ${isKnown ? '' : 'more than '}${kibibytes(sizeBytes ?? receivedBytes)}`;
+}
+
+/** Exact enough for two sizes that are near each other: thousands of bytes in groups. */
+function kibibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1_024).toLocaleString('en-US')} KiB`;
 }

@@ -11,13 +11,14 @@ import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/rep
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
+import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { FSCK_ADVICE, pushRefusalText, REF_REFUSALS } from './push-messages.ts';
+import { FSCK_ADVICE, OUTCOME_UNKNOWN, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -65,19 +66,20 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   const { context, requestId, response } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
+  let whole: boolean;
   try {
     outcome = await push(git, list, pack, body.receivedBytes, keepAlive.start);
-    await discard(git, body);
+    whole = await discard(git, body);
   } catch (error) {
-    const bucketFailed = bucketOutageLine(git.repository, error);
-    if (bucketFailed !== null) return await reportBucket(git, list, body, { line: bucketFailed, error });
+    const failure = failureToReport(git, error);
+    if (failure !== null) return await reportFailure(git, list, body, failure);
     // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
     if (response.headersSent && !response.destroyed) response.end(fatalPackets(faultError(error, requestId).message));
     throw error;
   } finally {
     keepAlive.stop();
   }
-  send(git, report(git.repository, list, outcome));
+  send(git, report(git.repository, list, outcome, { receivedBytes: body.receivedBytes(), whole }));
   await context.failpoint('push-answered');
 }
 
@@ -87,17 +89,32 @@ function send({ response, finished }: GitRequest, bytes: Uint8Array): void {
   else sendBytes(response, RESULT_TYPE, bytes);
 }
 
-/** Git would show nothing but the status of a refused POST, so the report says that the bucket failed. */
-async function reportBucket(
+interface ReportedFailure {
+  readonly error: unknown;
+  /** For the whole push. */
+  readonly line: string;
+  /** For each ref. */
+  readonly reason: string;
+}
+
+/** Git would show nothing but the status of a refused POST, so a report says what the client must know of these. */
+function failureToReport({ repository }: GitRequest, error: unknown): ReportedFailure | null {
+  const line = bucketOutageLine(repository, error);
+  if (line !== null) return { error, line, reason: 'the storage bucket failed' };
+  if (!(error instanceof EventStoreError) || error.code !== 'append-outcome-unknown') return null;
+  return { error, line: OUTCOME_UNKNOWN, reason: 'it may have been committed: fetch, then push again' };
+}
+
+async function reportFailure(
   git: GitRequest,
   list: CommandList,
   body: Body,
-  { line, error }: { readonly line: string; readonly error: unknown },
+  { line, reason, error }: ReportedFailure,
 ): Promise<void> {
   const { context, requestId, finished } = git;
   logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
   await discard(git, body);
-  const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: 'the storage bucket failed' }));
+  const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
   const { reportStatus, sideBand64k } = list.capabilities;
   const isShown = reportStatus !== 'none' || sideBand64k;
   send(git, isShown ? pushAnswer({ unpackFailed: line, refs }, list.capabilities, [line]) : pushRefusal(line, null));
@@ -133,14 +150,14 @@ async function push(
   });
 }
 
-function report(repository: FoundRepository, list: CommandList, outcome: PushOutcome): Uint8Array {
+function report(repository: FoundRepository, list: CommandList, outcome: PushOutcome, read: ReadBody): Uint8Array {
   const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
   if ('refused' in outcome) {
     const { code } = outcome.refused;
     const shallow = code === 'pack-not-connected' && list.shallow.length > 0;
     const reason = shallow ? 'shallow update not allowed' : 'unpacker error';
     const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
-    const detail = pushRefusalText(outcome.refused);
+    const detail = pushRefusalText(outcome.refused, read);
     const unpackFailed = shallow ? null : detail;
     const advice = code === 'pack-fsck-failed' ? [FSCK_ADVICE] : [];
     return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail, ...advice]);
@@ -190,8 +207,12 @@ function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start():
   };
 }
 
-/** Discards the rest of the body. If that exceeds the bound, the connection closes with the answer. */
-async function discard({ response }: GitRequest, body: Body): Promise<void> {
+/**
+ * Discards the rest of the body; returns whether that was all of it. If it exceeds the bound, the connection closes with
+ * the answer.
+ */
+async function discard({ response }: GitRequest, body: Body): Promise<boolean> {
   const whole = await body.discardRest(REFUSED_BODY_DRAIN_BYTES_MAX);
   if (!whole && !response.headersSent) response.setHeader('Connection', 'close');
+  return whole;
 }

@@ -6,6 +6,7 @@
  */
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import { NO_CACHE } from './answer.ts';
 import { refusePush } from './as-of.ts';
 import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveUploadPack } from './fetch.ts';
@@ -44,6 +45,27 @@ function exchange({ service, requirement, handle }: Row): GitRoute {
 
 function granted(grant: Grant): Requirement {
   return { grant, scope: null, onItself: false };
+}
+
+/** What LFS asks for lies below this path (git-lfs, docs/api/server-discovery.md). */
+const LFS = 'info/lfs';
+
+/** Git LFS shows the message of such an answer, and goes on without locks where they are asked for. */
+export const LFS_ROUTES: readonly GitRoute[] = (['GET', 'POST'] as const).map((method) => ({
+  method,
+  path: LFS,
+  service: 'git-upload-pack',
+  serviceInQuery: false,
+  requirement: granted('GIT_HTTP_READ'),
+  contentType: null,
+  handle: refuseLfs,
+}));
+
+async function refuseLfs({ request, response }: GitRequest): Promise<void> {
+  const body = JSON.stringify({ message: 'Git LFS is not offered here yet: push the files themselves' });
+  // The rest of the body is not read, so the connection cannot be used again.
+  if (!request.complete) response.setHeader('Connection', 'close');
+  response.writeHead(501, { ...NO_CACHE, 'Content-Type': 'application/vnd.git-lfs+json' }).end(body);
 }
 
 export const GIT_ROUTES: readonly GitRoute[] = [
@@ -89,6 +111,7 @@ function routesByKey(routes: readonly GitRoute[]): ReadonlyMap<string, readonly 
  */
 export function routesOf({ moment, path, query }: GitTarget): readonly GitRoute[] | 'dumb' {
   const routes = moment === null ? NOW : PAST;
+  if (moment === null && (path === LFS || path.startsWith(`${LFS}/`))) return LFS_ROUTES;
   if (!QUERIED.has(path)) return routes.get(path) ?? NONE;
   const service = new URLSearchParams(query).get('service');
   return service === null ? 'dumb' : (routes.get(keyOf(path, service)) ?? NONE);

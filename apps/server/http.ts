@@ -9,6 +9,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
+import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
 import type { Role, Settings } from './settings.ts';
 
 /** The content of the operators' endpoints. */
@@ -52,7 +53,11 @@ export function createHttpServer(served: HttpServerOptions): Server {
     if (target.startsWith('/r/')) git(request, response);
     else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
     else if (isForRest(target)) rest(request, response);
-    else website(request, response);
+    else {
+      const repository = repositoryBehind(target);
+      if (repository === null) website(request, response);
+      else leadTo(repository, request, response);
+    }
   };
   const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
   server.on('clientError', onUnreadable);

@@ -24,6 +24,8 @@ import { composeRetention } from './retention.ts';
 
 /** Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store. */
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
+/** The first of the rare sweeps: a server that is often started anew would never come to it otherwise. */
+const RARE_FIRST_MS = 20 * 60_000;
 /** Reads only the events appended since the last time. */
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 /** Looks at each delivery that is listed. */
@@ -110,13 +112,13 @@ function startRetention(options: SweepsOptions): () => Promise<void> {
     askForDrops: 'unreached-objects',
     prune: 'log-pruning',
   };
-  const start = (sweep: keyof typeof sweeps, intervalMs = RETENTION_INTERVAL_MS): void =>
-    parts.add(every(intervalMs, sweeps[sweep], (cause) => options.onFault(faults[sweep], cause)));
+  const start = (sweep: keyof typeof sweeps, intervalMs = RETENTION_INTERVAL_MS, firstMs = intervalMs): void =>
+    parts.add(every(intervalMs, sweeps[sweep], (cause) => options.onFault(faults[sweep], cause), firstMs));
   start('expireLayers');
   start('expireDeleted');
   start('removePurged');
   start('askForDrops');
-  start('prune', PRUNING_INTERVAL_MS);
+  start('prune', PRUNING_INTERVAL_MS, RARE_FIRST_MS);
   return () => parts.close();
 }
 
@@ -132,6 +134,7 @@ function sweepLayerStores(
       LAYERS_INTERVAL_MS,
       (signal) => sweepLayers(layerSweep, signal),
       (cause) => onFault('layer-sweep', cause),
+      RARE_FIRST_MS,
     ),
   );
   const bucketSweep = { ...layerSweep, layers, readModels };
@@ -140,6 +143,7 @@ function sweepLayerStores(
       LAYERS_INTERVAL_MS,
       (signal) => sweepBuckets(bucketSweep, signal),
       (cause) => onFault('bucket-sweep', cause),
+      RARE_FIRST_MS,
     ),
   );
 }

@@ -4,6 +4,7 @@
  * Must stay true: text without the right checksum is refused before anything is read for it.
  */
 
+export const SECRET_START = 'strata_';
 export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 export const SECRET_DIGITS = 40;
 const CHECKSUM_DIGITS = 6;

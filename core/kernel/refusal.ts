@@ -95,6 +95,13 @@ export type Refusal =
   | { readonly code: 'objects-expired'; readonly event: EventId | null }
   | { readonly code: 'branch-name-invalid'; readonly reason: string }
   | { readonly code: 'repository-without-commits' }
+  /** Names the first branches that exist, without `refs/heads/`, and counts the others. */
+  | {
+      readonly code: 'default-branch-missing';
+      readonly branch: string;
+      readonly branches: readonly string[];
+      readonly others: number;
+    }
   | { readonly code: 'ref-not-found' }
   /** Asked for the past, for a moment that has not come. */
   | { readonly code: 'moment-in-future' }

@@ -16,7 +16,15 @@ export interface PushRoom {
   readonly boundBy: QuotaRefusalCode | null;
 }
 
-export type QuotaRefused = { readonly refused: { readonly code: QuotaRefusalCode } };
+export interface QuotaRefusal {
+  readonly code: QuotaRefusalCode;
+  /** What the quota leaves, at least 0. */
+  readonly leftBytes: number;
+  /** What the push would add; null if it was refused before that was known. */
+  readonly sizeBytes: number | null;
+}
+
+export type QuotaRefused = { readonly refused: QuotaRefusal };
 
 /** How many bytes a push would add to an account's usage. */
 export interface PushSize {
@@ -33,8 +41,9 @@ export async function roomForPack(
   quotas: PlanQuotas,
 ): Promise<PushRoom | QuotaRefused> {
   const left = await bytesLeft(usage, account, quotas);
-  if (left.storage <= 0) return { refused: { code: 'storage-quota-reached' } };
-  if (left.ingress <= 0) return { refused: { code: 'ingress-quota-reached' } };
+  const none = { leftBytes: 0, sizeBytes: null };
+  if (left.storage <= 0) return { refused: { code: 'storage-quota-reached', ...none } };
+  if (left.ingress <= 0) return { refused: { code: 'ingress-quota-reached', ...none } };
   const packSizeBytesMax = Math.min(left.storage, left.ingress);
   if (packSizeBytesMax >= PACK_SIZE_BYTES_MAX) return { packSizeBytesMax: PACK_SIZE_BYTES_MAX, boundBy: null };
   const boundBy = left.storage <= left.ingress ? 'storage-quota-reached' : 'ingress-quota-reached';
@@ -47,10 +56,15 @@ export async function exceededQuota(
   account: AccountId,
   quotas: PlanQuotas,
   size: PushSize,
-): Promise<QuotaRefusalCode | null> {
+): Promise<QuotaRefusal | null> {
   const left = await bytesLeft(usage, account, quotas);
-  if (size.layerSizeBytes > left.storage) return 'storage-quota-reached';
-  return size.receivedBytes > left.ingress ? 'ingress-quota-reached' : null;
+  const exceeded = (code: QuotaRefusalCode, sizeBytes: number, leftBytes: number): QuotaRefusal | null =>
+    sizeBytes > leftBytes ? { code, leftBytes: Math.max(0, leftBytes), sizeBytes } : null;
+  const { layerSizeBytes, receivedBytes } = size;
+  return (
+    exceeded('storage-quota-reached', layerSizeBytes, left.storage) ??
+    exceeded('ingress-quota-reached', receivedBytes, left.ingress)
+  );
 }
 
 /** Returns the bytes that each quota leaves: infinite without a quota, negative if it is exceeded. */

@@ -1,6 +1,6 @@
 /**
  * A plan's quotas: counts of repositories are exact, pushes beyond a quota are refused with its name before or after
- * the pack is received, and reads beyond the transfer quota get 403.
+ * the pack is received, and reads beyond the transfer quota get 403 over REST, and an error packet over Git.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -91,10 +91,13 @@ describe('A quota', () => {
     assert.equal(stored.quota, 2 * MIB);
 
     const log = (await shared.log.since()).length;
+    const left = Math.ceil((2 * MIB - stored.used) / 1_024).toLocaleString('en-US');
+    const sizes = (least: number): RegExp =>
+      new RegExp(`remote: storage quota reached: ${left} KiB are left, and this push brings ${least},\\d{3} KiB;`);
     await addBytes(work, 1.5 * MIB);
-    await isRefused(work, url, /remote: storage quota reached/);
+    await isRefused(work, url, sizes(1));
     await addBytes(work, 8 * MIB);
-    await isRefused(work, url, /remote: storage quota reached/);
+    await isRefused(work, url, sizes(9));
     assert.equal((await shared.log.since()).length, log);
     assert.deepEqual(await leftovers(strata), []);
 
@@ -121,11 +124,15 @@ describe('A quota', () => {
     const { used } = (await usageOf(ira)).ingress_bytes;
     assert.ok(used > MIB, `${used} bytes`);
     await addBytes(work, 4 * MIB);
-    await isRefused(work, url, /remote: ingress quota of this month reached/);
+    await isRefused(
+      work,
+      url,
+      /remote: ingress quota of this month reached: [\d,]+ KiB are left, and this push brings 4,\d{3} KiB; it is reset/,
+    );
     assert.equal((await usageOf(ira)).ingress_bytes.used, used);
   });
 
-  test('of transfer refuses clones and file reads with 403, but neither pushes nor lists', async (context) => {
+  test('of transfer refuses clones in words and file reads with 403, but neither pushes nor lists', async (context) => {
     const tess = await createAccount(strata, 'tess', 'PLATFORM');
     const url = await createRepository(strata, tess, 'sent');
     const work = await newWorkTree(context);
@@ -136,7 +143,7 @@ describe('A quota', () => {
     for (; cloned < 5; cloned += 1) {
       const clone = await tryGit(clones, ['clone', '--quiet', url, `copy-${cloned}`]);
       if (clone.code === 0) continue;
-      assert.match(clone.stderr, /403/);
+      assert.match(clone.stderr, /remote error: the transfer quota of this month is used up: it is reset next month/);
       break;
     }
     assert.equal(cloned, 2, 'two clones of a little over 1 MiB pass 2 MiB, the third is refused');

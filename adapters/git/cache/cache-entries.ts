@@ -37,6 +37,8 @@ export interface CacheEntry {
   /** False for a folder found at start: its files are checked when it is first used. */
   checked: boolean;
   merging: boolean;
+  /** By the process's own clock, in milliseconds. */
+  mergeFromMs: number;
   /** The repository before layers were removed: entries to retire once somebody has read it as it is since. */
   superseded: readonly CacheEntry[];
   leases: number;
@@ -52,11 +54,18 @@ export interface CacheEntriesOptions {
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }
 
-/** Finds the folders that an earlier process left. Each is checked when it is first used. */
+/**
+ * Finds the folders that an earlier process left. Each is checked when it is first used. Of two that a merge left for
+ * the same repository, the one with more layers stays.
+ */
 export async function openCacheEntries(options: CacheEntriesOptions): Promise<CacheEntries> {
   const { paths } = options;
   const entries = new CacheEntries(options);
-  for (const folder of await findCacheFolders(paths.repositories)) entries.add(folder, false);
+  const found = await findCacheFolders(paths.repositories);
+  for (const folder of found.toSorted((a, b) => b.present.size - a.present.size)) {
+    if (!entries.has(folder)) entries.add(folder, false);
+    else entries.disk.remove(folder);
+  }
   return entries;
 }
 
@@ -88,6 +97,11 @@ export class CacheEntries {
   /** Background work on the disk. */
   get disk(): DiskWork {
     return this.#disk;
+  }
+
+  /** Whether there is a folder of the same repository at the same epoch. */
+  has({ repository, shrinkEpoch }: CacheFolder): boolean {
+    return this.#known.has(entryKey(repository, shrinkEpoch));
   }
 
   add(folder: CacheFolder, checked: boolean): CacheEntry {
@@ -140,6 +154,19 @@ export class CacheEntries {
   acquireExisting(repository: RepositoryId, shrinkEpoch: number): CacheEntry | null {
     const found = this.#known.get(entryKey(repository, shrinkEpoch));
     return found === undefined ? null : this.#take(found);
+  }
+
+  /**
+   * Whether something that failed in this leased folder may succeed in another, since its files are not whole: then it
+   * is retired.
+   */
+  async isLost(folder: CacheFolder): Promise<boolean> {
+    if (await isWhole(folder)) return false;
+    const entry = this.#known.get(entryKey(folder.repository, folder.shrinkEpoch));
+    if (entry?.folder !== folder) return true;
+    this.#log.warn({ repository: folder.repository }, 'A cached repository was changed from outside: refilling it');
+    this.#retire(entry);
+    return true;
   }
 
   release(entry: CacheEntry): void {
@@ -268,7 +295,18 @@ function newEntry(folder: CacheFolder, checked: boolean): CacheEntry {
   for (const size of sizes.values()) bytes += size;
   const key = entryKey(folder.repository, folder.shrinkEpoch);
   const memory = { order: [], packs: new Map(), arriving: new Map(), unrecorded: [], superseded: [] };
-  return { key, folder, ...memory, leased: null, checked, merging: false, leases: 0, bytes, retired: false };
+  return {
+    key,
+    folder,
+    ...memory,
+    leased: null,
+    checked,
+    merging: false,
+    mergeFromMs: 0,
+    leases: 0,
+    bytes,
+    retired: false,
+  };
 }
 
 function entryKey(repository: RepositoryId, shrinkEpoch: number): string {

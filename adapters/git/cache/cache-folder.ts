@@ -77,8 +77,10 @@ async function foldersIn(path: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Whether every pack and index that the manifest names is still there, with its exact size. */
+/** Whether every pack and index that the manifest names is still there, with its exact size, and what makes it a repository. */
 export async function isWhole(folder: CacheFolder): Promise<boolean> {
+  const own = await Promise.all(['HEAD', 'refs', 'objects/pack'].map((name) => sizeOf(join(folder.path, name))));
+  if (own.includes(null)) return false;
   const checks = [...folder.present.values()].map(async ({ pack, packBytes, idxBytes }) => {
     const [packFile, idxFile] = await Promise.all([
       sizeOf(packPath(folder, pack, 'pack')),
@@ -209,6 +211,11 @@ function missing<Value>(value: Value): (cause: unknown) => Value {
     if (isMissing(cause)) return value;
     throw cause;
   };
+}
+
+/** Whether an error, or one of its causes, is a missing file. */
+export function isCausedByMissing(error: unknown): boolean {
+  return isMissing(error) || (error instanceof Error && error.cause !== undefined && isCausedByMissing(error.cause));
 }
 
 export function isMissing(cause: unknown): boolean {

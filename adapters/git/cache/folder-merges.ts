@@ -2,7 +2,7 @@
  * Replaces cached repositories of many packs with ones of few packs, while clients read them and push to them.
  *
  * Must stay true: one merge runs at a time, and no request waits for it; the new folder replaces the old one only when
- * it holds every layer that the old one does.
+ * it holds every layer that the old one does. A merge that failed leaves nothing behind and is tried again later.
  */
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
@@ -14,8 +14,12 @@ export interface FolderMergesOptions {
   readonly merge: (folder: CacheFolder) => Promise<CacheFolder | null>;
   /** A folder with this many packs is merged. */
   readonly packsMax: number;
+  /** How long a folder stays as it is after a merge of it failed. */
+  readonly retryAfterMs?: number;
   readonly log: GitLog;
 }
+
+const RETRY_AFTER_MS = 60_000;
 
 export class FolderMerges {
   readonly #options: FolderMergesOptions;
@@ -28,8 +32,8 @@ export class FolderMerges {
 
   /** Begins to merge the packs of an entry that has too many, in the background. */
   mergeIfNeeded(entry: CacheEntry): void {
-    const { entries, packsMax, log } = this.#options;
-    if (entry.packs.size < packsMax || entry.merging || entry.retired) return;
+    const { entries, packsMax, retryAfterMs = RETRY_AFTER_MS, log } = this.#options;
+    if (entry.packs.size < packsMax || entry.merging || entry.retired || performance.now() < entry.mergeFromMs) return;
     const leased = entries.acquireExisting(entry.folder.repository, entry.folder.shrinkEpoch);
     if (leased !== entry) {
       if (leased !== null) entries.release(leased);
@@ -38,9 +42,16 @@ export class FolderMerges {
     entry.merging = true;
     this.#last = this.#last
       .then(() => this.#merge(entry))
-      // The folder stays as it is, only slower. `merging` stays set, so that the merge is not tried at every opening.
-      .catch((error: unknown) => log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged'))
-      .finally(() => entries.release(entry));
+      // The folder stays as it is, only slower.
+      .catch(async (error: unknown) => {
+        log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged');
+        await entries.isLost(entry.folder);
+      })
+      .finally(() => {
+        entry.merging = false;
+        entry.mergeFromMs = performance.now() + retryAfterMs;
+        entries.release(entry);
+      });
   }
 
   /** Resolves when no merge is under way. */
@@ -53,12 +64,17 @@ export class FolderMerges {
     const { entries, merge } = this.#options;
     const merged = await merge(entry.folder);
     if (merged === null) return;
-    for (;;) {
-      const missing = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
-      if (entry.retired) return entries.disk.remove(merged);
-      if (missing.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
-      await copyLayers(entry.folder, merged, missing);
-      await Promise.allSettled(entry.arriving.values());
+    try {
+      for (;;) {
+        const missing = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
+        if (entry.retired) return entries.disk.remove(merged);
+        if (missing.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
+        await copyLayers(entry.folder, merged, missing);
+        await Promise.allSettled(entry.arriving.values());
+      }
+    } catch (error) {
+      entries.disk.remove(merged);
+      throw error;
     }
   }
 }

@@ -32,6 +32,8 @@ export interface LayerArrivalsOptions {
   readonly entries: CacheEntries;
   readonly layers: LayerStores;
   readonly incoming: IncomingFolders;
+  /** Frees room on the disk that holds nothing but kept answers. */
+  readonly makeRoom: () => Promise<void>;
   readonly log: GitLog;
 }
 
@@ -130,15 +132,21 @@ export class LayerArrivals {
   }
 
   async #fetchWithRoom(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
-    const { entries } = this.#options;
+    const { entries, makeRoom } = this.#options;
+    const fetch = () => this.#fetch(entry, place, layer);
     try {
-      return await this.#fetch(entry, place, layer);
+      return await fetch().catch(async (error: unknown) => {
+        if (!isDiskFull(error)) throw error;
+        // An answer is made again more cheaply than a repository is fetched.
+        await makeRoom();
+        return fetch();
+      });
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       // Other repositories can be fetched again, so they make room for the one that is needed now.
       entries.evict(Math.max(0, entries.sizeBytes / 2 - layer.sizeBytes));
       await entries.disk.settled();
-      return this.#fetch(entry, place, layer);
+      return fetch();
     }
   }
 

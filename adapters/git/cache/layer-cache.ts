@@ -9,7 +9,14 @@ import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
-import { type CacheFolder, type PackFiles, packPath, type PresentLayer, startCache } from './cache-folder.ts';
+import {
+  type CacheFolder,
+  isCausedByMissing,
+  type PackFiles,
+  packPath,
+  type PresentLayer,
+  startCache,
+} from './cache-folder.ts';
 import { FolderMerges } from './folder-merges.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
@@ -39,6 +46,8 @@ export interface LayerCache {
    * layers is fetched again.
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
+  /** Whether what failed in a leased folder may succeed after `acquire`, since files of it were deleted. */
+  isLost(folder: CacheFolder): Promise<boolean>;
   drop(repository: RepositoryId): void;
   repositories(): readonly RepositoryId[];
   /** Bytes of packs and indexes in all folders. */
@@ -54,6 +63,8 @@ export interface LayerCacheOptions {
   readonly layers: LayerStores;
   readonly cacheBytesMax: number;
   readonly memory: PackMemory;
+  /** Frees room on the disk before a layer is given up. */
+  readonly makeRoom: () => Promise<void>;
   readonly log: GitLog;
   /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
   readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
@@ -69,7 +80,7 @@ export interface LayerCacheOptions {
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, log, onBegun, onCompacted } = options;
+  const { directory, layers, cacheBytesMax, memory, packsMax, log, makeRoom, onBegun, onCompacted } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
@@ -78,11 +89,14 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   await startCache(directory, paths);
   const entries = await openCacheEntries({ paths, cacheBytesMax, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
-  const arrivals = new LayerArrivals({ entries, layers, incoming, log });
+  const arrivals = new LayerArrivals({ entries, layers, incoming, makeRoom, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, log });
   return new DiskLayerCache({ entries, arrivals, merges, incoming, memory, onCompacted });
 }
+
+/** Deleting the cache takes its time, in which it may get in the way more than once. */
+const ACQUIRE_ATTEMPTS_MAX = 3;
 
 interface Parts {
   readonly entries: CacheEntries;
@@ -105,6 +119,20 @@ class DiskLayerCache implements LayerCache {
   }
 
   async acquire(objects: CommittedObjects): Promise<CacheLease> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#acquire(objects);
+      } catch (error) {
+        if (attempt === ACQUIRE_ATTEMPTS_MAX || !isCausedByMissing(error)) throw error;
+      }
+    }
+  }
+
+  isLost(folder: CacheFolder): Promise<boolean> {
+    return this.#parts.entries.isLost(folder);
+  }
+
+  async #acquire(objects: CommittedObjects): Promise<CacheLease> {
     const { entries, merges } = this.#parts;
     const entry = await entries.acquire(objects);
     try {
@@ -116,6 +144,7 @@ class DiskLayerCache implements LayerCache {
       merges.mergeIfNeeded(entry);
       return this.#lease(entry, count);
     } catch (error) {
+      if (isCausedByMissing(error)) await entries.isLost(entry.folder);
       entries.release(entry);
       throw error;
     }

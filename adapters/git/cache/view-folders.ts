@@ -5,16 +5,19 @@
  * Must stay true: a view never changes after it was handed out, and stays while a process runs in it.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
+import { isDiskFull } from './layer-fetch.ts';
 
 /** Views that are kept in each cache folder for the next fetches. */
 const VIEWS_MAX = 4;
 
 export interface LeasedView {
   readonly path: string;
+  /** Whether its files are still there. If not, this view is made anew when it is next acquired. */
+  isWhole(): Promise<boolean>;
   release(): void;
 }
 
@@ -28,8 +31,14 @@ interface Kept {
   uses: number;
 }
 
-/** Calls `onError` for each view that could not be removed. */
-export function createViewFolders(onError: (error: unknown) => void): ViewFolders {
+export interface ViewFoldersOptions {
+  /** Frees room on the disk before a view is given up. */
+  readonly makeRoom: () => Promise<void>;
+  /** Called for each view that could not be removed. */
+  readonly onError: (error: unknown) => void;
+}
+
+export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): ViewFolders {
   // The views of each cache folder by key, in the order of their last use. They are removed with their cache folder.
   const folders = new WeakMap<CacheFolder, Map<string, Kept>>();
 
@@ -42,11 +51,21 @@ export function createViewFolders(onError: (error: unknown) => void): ViewFolder
     }
   };
 
+  const makeWithRoom = async (folder: CacheFolder, view: RefsView): Promise<string> => {
+    try {
+      return await makeView(folder, view);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      await makeRoom();
+      return makeView(folder, view);
+    }
+  };
+
   return {
     acquire: async (folder, view) => {
       const views = folders.get(folder) ?? new Map<string, Kept>();
       folders.set(folder, views);
-      const kept = views.get(view.key) ?? { path: makeView(folder, view), uses: 0 };
+      const kept = views.get(view.key) ?? { path: makeWithRoom(folder, view), uses: 0 };
       kept.uses += 1;
       views.delete(view.key);
       views.set(view.key, kept);
@@ -56,7 +75,12 @@ export function createViewFolders(onError: (error: unknown) => void): ViewFolder
           kept.uses -= 1;
           trim(views);
         };
-        return { path, release };
+        const isWhole = async () => {
+          if (await isWholeView(path)) return true;
+          if (views.get(view.key) === kept) views.delete(view.key);
+          return false;
+        };
+        return { path, isWhole, release };
       } catch (error) {
         if (views.get(view.key) === kept) views.delete(view.key);
         throw error;
@@ -74,6 +98,13 @@ async function makeView(folder: CacheFolder, view: RefsView): Promise<string> {
     symlink('../../objects', join(path, 'objects')),
   ]);
   return path;
+}
+
+async function isWholeView(path: string): Promise<boolean> {
+  const files = await Promise.allSettled(
+    ['HEAD', 'packed-refs', 'refs', 'objects'].map((name) => lstat(join(path, name))),
+  );
+  return files.every(({ status }) => status === 'fulfilled');
 }
 
 /** With this header git trusts the order and the peeled ids, and checks neither. */

@@ -106,9 +106,9 @@ export async function createQuarantine(
       objects = objectsOf(git, lease, ownPack, folder);
       await cache.incoming.remove(before);
     },
-    tips: (ids) => readTips(objects.source, ids),
-    commitSeconds: (ids) => readCommitSeconds(objects.source, ids),
-    isAncestor: (ancestor, descendant) => isAncestor(git, objects, ancestor, descendant),
+    tips: (ids) => checking(cache, lease, () => readTips(objects.source, ids)),
+    commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
+    isAncestor: (ancestor, descendant) => checking(cache, lease, () => isAncestor(git, objects, ancestor, descendant)),
     layer: (updates, description) => contentOf(memory, ownPack, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
       const next = await recheckedLease(context, committed, folder, fileOf('pack'));
@@ -174,6 +174,20 @@ async function recheckedLease(
     return refusal ?? next;
   } finally {
     if (!passed) next.release();
+  }
+}
+
+/** When files of the cache were deleted this push fails, and the next one finds them again. */
+async function checking<Result>(
+  cache: LayerCache,
+  { folder }: CacheLease,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    await cache.isLost(folder);
+    throw error;
   }
 }
 

@@ -4,7 +4,12 @@
  * Must stay true: when it does not succeed, it leaves no file, process or lease behind.
  */
 import { createHash } from 'node:crypto';
-import type { PackRefusal, Quarantine, ReceivePackOptions } from '../../../core/ports/object-database.ts';
+import {
+  ObjectDatabaseError,
+  type PackRefusal,
+  type Quarantine,
+  type ReceivePackOptions,
+} from '../../../core/ports/object-database.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { indexPack, quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
@@ -37,9 +42,12 @@ export async function receivePack(
     }
     folder = await context.cache.incoming.take();
     const quarantine = await receiveInto(context, options, input, lease, folder);
+    if ('refused' in quarantine) await assertNotLost(context, lease);
     kept = !('refused' in quarantine);
     return quarantine;
   } catch (error) {
+    // The next push finds a folder that is whole.
+    if (lease !== null && !signal.aborted) await context.cache.isLost(lease.folder);
     if (!isDiskFull(error)) throw error;
     await unlessAborted(signal, () => input.drain());
     return DISK_FULL;
@@ -49,6 +57,12 @@ export async function receivePack(
       if (folder !== null) await context.cache.incoming.remove(folder);
     }
   }
+}
+
+/** A pack is not to blame for what it lacks when committed objects were deleted from the cache meanwhile. */
+async function assertNotLost({ cache }: QuarantineContext, { folder }: CacheLease): Promise<void> {
+  if (!(await cache.isLost(folder))) return;
+  throw new ObjectDatabaseError('object-database-unavailable', 'Cached objects were deleted while a push was checked');
 }
 
 async function receiveInto(

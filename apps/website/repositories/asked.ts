@@ -86,6 +86,11 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
     title: 'Nothing was pushed yet',
     text: 'The repository’s page has the commands for a first push.',
   },
+  'default-branch-missing': {
+    status: 404,
+    title: 'The default branch does not exist',
+    text: 'It was deleted, or never pushed. The repository’s page lists the branches that there are.',
+  },
   'file-too-large': { status: 403, title: 'This file is too large', text: 'A clone has it whole.' },
   'transfer-quota-reached': {
     status: 403,

@@ -5,7 +5,7 @@ import type { CommitRow } from '../../../core/ports/history.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
@@ -18,7 +18,7 @@ import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 /** The tab's address: the commits of the default branch. */
 export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
   const { repository } = asked;
-  if (findDefaultBranch(repository) === null) return showRefusal(asked, { code: 'repository-without-commits' });
+  if (findDefaultBranch(repository) === null) return showRefusal(asked, withoutDefaultBranch(repository));
   return redirectTo(placeAddress(repository, 'commits', repository.defaultBranch, []));
 }
 

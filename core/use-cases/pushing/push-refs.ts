@@ -39,7 +39,7 @@ import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutRefused, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
-import { exceededQuota, type QuotaRefusalCode, roomForPack } from '../../usage/quota.ts';
+import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
 import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
@@ -87,7 +87,8 @@ export interface Push {
 /** The reason for refusing a whole push. */
 export type PushRefusal =
   | { readonly code: PackRefusal['refused']; readonly detail: string }
-  | { readonly code: QuotaRefusalCode | 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' };
+  | QuotaRefusal
+  | { readonly code: 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' };
 
 type Refused = { readonly refused: PushRefusal };
 
@@ -109,7 +110,8 @@ export async function pushRefs(context: PushContext, push: Push): Promise<PushOu
   });
   if ('refused' in received) {
     const quota = received.refused === 'pack-too-large' ? room.boundBy : null;
-    return quota === null ? refusedPack(received) : { refused: { code: quota } };
+    if (quota === null) return refusedPack(received);
+    return { refused: { code: quota, leftBytes: room.packSizeBytesMax, sizeBytes: null } };
   }
   try {
     await context.failpoint('push-pack-received');
@@ -189,7 +191,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
       prepared = await prepareLayer(context.ids, quarantine, { repository: id, pushId, updates });
     }
     const exceeded = await quotaExceededByPush(context, push, prepared);
-    if (exceeded !== null) return { refused: { code: exceeded } };
+    if (exceeded !== null) return { refused: exceeded };
     if (stored === null) {
       stored = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       if (prepared !== null) {
@@ -244,7 +246,7 @@ async function quotaExceededByPush(
   context: PushContext,
   push: Push,
   prepared: PreparedLayer | null,
-): Promise<QuotaRefusalCode | null> {
+): Promise<QuotaRefusal | null> {
   // Deletions store nothing, and must stay possible when a quota is used up.
   if (push.pack === null) return null;
   const size = { layerSizeBytes: prepared?.layer.sizeBytes ?? 0, receivedBytes: push.receivedBytes() };

@@ -7,7 +7,7 @@ import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type CommitTotals, walkCommits } from './commit-walk.ts';
 import { closing, openView, openViewWithRows, type RepositoryView, type RowsContext } from './repository-view.ts';
-import { findDefaultBranch, resolveRef } from './resolve-ref.ts';
+import { findDefaultBranch, resolveRef, withoutDefaultBranch } from './resolve-ref.ts';
 
 export interface ListCommitsContext extends RowsContext {
   readonly readModels: ReadModelProgress & Pick<HistoryReader, 'defaultBranchCommits'>;
@@ -34,7 +34,7 @@ export interface CommitList {
 type Refused = { readonly refused: Refusal };
 
 /**
- * Refused with `repository-without-commits`, `ref-not-found`, or `repository-not-found` if it was deleted meanwhile.
+ * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, or `repository-not-found` if it was deleted meanwhile.
  */
 export async function listCommits(
   context: ListCommitsContext,
@@ -58,7 +58,7 @@ export async function listCommits(
       return { version, ref: repository.defaultBranch, commits: rows };
     }
     // If the default branch does not exist, a tag may have its name.
-    return ref === null ? refuse({ code: 'repository-without-commits' }) : listFromObjects(context, view, wanted);
+    return ref === null ? refuse(withoutDefaultBranch(repository)) : listFromObjects(context, view, wanted);
   });
 }
 

@@ -9,6 +9,7 @@ import { refuse } from '../../kernel/decider.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Commit, ObjectReader } from '../../ports/object-database.ts';
+import { refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import { currentTips } from './authorise-wants.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
@@ -20,6 +21,8 @@ export interface ResolvedRef {
 }
 
 type Refused = { readonly refused: Refusal };
+
+const BRANCHES = 'refs/heads/';
 
 /** Returns the branch or tag of that name; null if there is none. */
 export function findRef(repository: FoundRepository, name: string): Ref | null {
@@ -39,7 +42,27 @@ export function findDefaultBranch(repository: FoundRepository): Ref | null {
   return typeof name === 'string' ? (repository.entity.state.refs.get(name) ?? null) : null;
 }
 
-/** A `requested` of null is the default branch. Refused with `repository-without-commits` or `ref-not-found`. */
+const BRANCHES_NAMED_MAX = 10;
+
+/** Why there is no default branch: nothing was pushed to any branch, or it was deleted and others are there. */
+export function withoutDefaultBranch({ entity, defaultBranch }: FoundRepository): Refusal {
+  const branches: string[] = [];
+  let others = 0;
+  for (const run of refRuns(entity.state.refs)) {
+    for (const { name } of run) {
+      if (!name.startsWith(BRANCHES)) continue;
+      if (branches.length < BRANCHES_NAMED_MAX) branches.push(name.slice(BRANCHES.length));
+      else others += 1;
+    }
+  }
+  if (branches.length === 0) return { code: 'repository-without-commits' };
+  return { code: 'default-branch-missing', branch: defaultBranch, branches, others };
+}
+
+/**
+ * A `requested` of null is the default branch. Refused with `repository-without-commits`, `default-branch-missing` or
+ * `ref-not-found`.
+ */
 export async function resolveRef(
   repository: FoundRepository,
   reader: ObjectReader,
@@ -47,7 +70,7 @@ export async function resolveRef(
 ): Promise<ResolvedRef | Refused> {
   const ref = requested === null ? findDefaultBranch(repository) : findRef(repository, requested);
   if (ref === null && (requested === null || repository.entity.state.refs.size === 0)) {
-    return refuse({ code: 'repository-without-commits' });
+    return refuse(withoutDefaultBranch(repository));
   }
   // A tag may peel to a tree or a blob, which have no history and no root folder.
   const commit =

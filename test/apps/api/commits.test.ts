@@ -73,15 +73,20 @@ describe('commits', () => {
     assert.equal(listed[0].author.name.length, COMMIT_LISTED_NAME_LENGTH_MAX);
   });
 
-  test('a default branch that does not exist answers 404, other refs still list', async () => {
+  test('a default branch that does not exist answers 404 with the branches that do, and these still list', async () => {
     const repository = await newRepository();
     const [only] = line(1);
     assert.ok(only !== undefined);
     await fixture.push(repository, { 'refs/heads/side': only });
     const answer = await commits(repository);
     assert.equal(answer.statusCode, 404);
-    assert.deepEqual(answer.json(), { detail: 'No commit found in the repository' });
+    assert.deepEqual(answer.json(), { detail: 'The default branch master does not exist. Branches: side' });
     assert.deepEqual(await shas(repository, '?ref=side'), [only]);
+    const refs = Array.from({ length: 11 }, (_, index) => [`refs/heads/b${10 + index}`, only]);
+    await fixture.push(repository, Object.fromEntries(refs));
+    const listed = Array.from({ length: 10 }, (_, index) => `b${10 + index}`).join(', ');
+    const detail = `The default branch master does not exist. Branches: ${listed} and 2 more`;
+    assert.deepEqual((await commits(repository)).json(), { detail });
   });
 
   test('are listed with every field, newest first', async () => {

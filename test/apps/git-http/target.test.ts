@@ -1,7 +1,7 @@
 /** The parsing of targets, and the routes that they match. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { GIT_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
+import { GIT_ROUTES, LFS_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
 import { parseGitTarget } from '../../../apps/git-http/target.ts';
 
 describe('A target', () => {
@@ -74,12 +74,18 @@ describe('A route', () => {
     for (const below of [
       ...['HEAD', 'info', 'info/refs/', 'info/refs%3Fservice=git-upload-pack', 'INFO/REFS', 'Git-Upload-Pack'],
       ...['info/refs?service=git-upload-archive', 'info/refs?service=', 'info/refs?service=--help', 'git-upload-pack/'],
-      ...['info/lfs/objects/batch', 'constructor', '__proto__', 'info/refs?service=__proto__'],
+      ...['info/lfsx', 'constructor', '__proto__', 'info/refs?service=__proto__'],
     ]) {
       assert.deepEqual(routes(below), [], below);
     }
     assert.equal(routes('info/refs'), 'dumb');
     assert.equal(routes('info/refs?x=git-upload-pack'), 'dumb');
+  });
+
+  test('takes all that Git LFS asks for', () => {
+    for (const below of ['info/lfs', 'info/lfs/objects/batch', 'info/lfs/locks/verify?x=y']) {
+      assert.equal(routes(below), LFS_ROUTES, below);
+    }
   });
 
   test('of a repository as of a moment has the same path and takes all grants on all repositories', () => {

@@ -8,6 +8,7 @@ import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AnswerCache, createAnswerCache } from '../../../../adapters/git/cache/answer-cache.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
+import { mountSmallDisk } from '../../../support/small-disk.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEEDS_PROC = skippedFor(NO_PROC);
@@ -138,6 +139,22 @@ describe('The cache of answers', () => {
     assert.equal(answer.made(), 1);
   });
 
+  test('makes one answer for a herd that asks at the same moment, and for one that finds the folder deleted', async (context) => {
+    const { cache, directory } = await newCache(context);
+    const answer = slowAnswer();
+    const herd = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, answer.make)));
+    for (let part = 0; part < 3; part += 1) await answer.step();
+    assert.deepEqual(new Set(await Promise.all(herd)), new Set(['one two three']));
+    assert.equal(answer.made(), 1);
+
+    await rm(directory, { recursive: true });
+    const again = slowAnswer();
+    const second = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, again.make)));
+    for (let part = 0; part < 3; part += 1) await again.step();
+    assert.deepEqual(new Set(await Promise.all(second)), new Set(['one two three']));
+    assert.equal(again.made(), 1);
+  });
+
   test('goes on with an answer after its first client left, as long as another one follows', async (context) => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
@@ -202,6 +219,45 @@ describe('The cache of answers', () => {
     while ((await readdir(directory)).length !== 2) await sleep(1);
     assert.equal((await text(cache.follow('large', NEVER, sized(11)))).length, 11);
     while ((await readdir(directory)).length !== 2) await sleep(1);
+  });
+
+  test('on a full disk lets kept answers go first, then passes an answer on without keeping it', async (context) => {
+    const disk = mountSmallDisk(1024 * 1024);
+    if ('skip' in disk) return context.skip(disk.skip);
+    context.onTestFinished(() => disk.remove());
+    const directory = path.join(disk.path, 'answers');
+    const onFault = (error: unknown): void => assert.fail(String(error));
+    const cache = await createAnswerCache({ directory, bytesMax: 2 ** 30, onFault });
+    const parts = (count: number) =>
+      async function* () {
+        for (let part = 0; part < count; part += 1) yield Buffer.alloc(100_000, part % 256);
+      };
+    await text(cache.follow('first', NEVER, parts(7)));
+    const expected = await text(parts(8)());
+    assert.equal(await text(cache.follow('second', NEVER, parts(8))), expected);
+    assert.equal((await readdir(directory)).length, 1, 'the first made room for the second');
+
+    let made = 0;
+    let stopped = false;
+    const large = async function* () {
+      made += 1;
+      try {
+        yield* parts(50)();
+      } finally {
+        stopped = true;
+      }
+    };
+    const leaving = new AbortController();
+    const followers = Array.from({ length: 3 }, () => text(cache.follow('large', NEVER, large)));
+    const silent = cache.follow('large', leaving.signal, large);
+    await silent.next();
+    await sleep(100);
+    assert.equal(stopped, false, 'git goes at the pace of the slowest');
+    await silent.return(undefined);
+    const whole = await text(parts(50)());
+    for (const follower of followers) assert.ok((await follower) === whole);
+    assert.equal(made, 1);
+    while ((await readdir(directory)).length > 0) await sleep(1);
   });
 
   test('makes an answer again after its folder was deleted', async (context) => {

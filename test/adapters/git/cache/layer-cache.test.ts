@@ -8,7 +8,12 @@ import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { createGitObjectDatabase } from '../../../../adapters/git/object-database.ts';
 import { type ObjectId, type RepositoryId, uuid, type Uuid } from '../../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
-import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
+import {
+  type CommittedObjects,
+  type Layer,
+  ObjectDatabaseError,
+  type UploadPackOptions,
+} from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { layersIn } from '../../../support/layers-in.ts';
@@ -310,6 +315,28 @@ describe('a full disk', () => {
     }
   });
 
+  test('costs the kept answers before it costs a repository', async (context) => {
+    const disk = mountSmallDisk(1_000_000);
+    if ('skip' in disk) return context.skip(disk.skip);
+    const database = await testDatabase({ layers: layers.store, directory: join(disk.path, 'cache') });
+    try {
+      await readAll(database, firstLayers(1));
+      const tip = history.commits[0] ?? assert.fail();
+      const reader = await database.database.open(firstLayers(1));
+      await Array.fromAsync(reader.uploadPack(cloneOf(tip)));
+      reader.close();
+      const filler = join(disk.path, 'filler');
+      await assert.rejects(writeFile(filler, randomBytes(1_000_000)), /ENOSPC/);
+      // Some room, but not for a layer of 20 kB.
+      await truncate(filler, (await stat(filler)).size - 8_192);
+      await readAll(database, firstLayers(2));
+      assert.deepEqual(await readdir(join(disk.path, 'cache', 'answers')), []);
+    } finally {
+      await database.close();
+      disk.remove();
+    }
+  });
+
   test('makes the cache evict other repositories for the one that is needed', async (context) => {
     const disk = mountSmallDisk(1_000_000);
     if ('skip' in disk) return context.skip(disk.skip);
@@ -368,6 +395,14 @@ async function withDatabase(work: (database: TestDatabase) => Promise<void>): Pr
 
 function firstLayers(count: number): CommittedObjects {
   return { ...history.objects, layers: [...history.objects.layers].slice(0, count) };
+}
+
+/** A clone of one branch, whose answer is kept. */
+function cloneOf(tip: ObjectId): UploadPackOptions {
+  const refs = [{ name: 'refs/heads/main', id: tip, peeled: null }];
+  const view = { key: tip, head: 'refs/heads/main', runs: [refs] };
+  const request = once(Buffer.from(`0011command=fetch0001${`0032want ${tip}\n`}0009done\n0000`));
+  return { view, protocol: 2, request, answerKey: tip, signal: new AbortController().signal };
 }
 
 /** Opens the repository and checks that it has as many of the history's commits as layers. */

@@ -1,11 +1,21 @@
 /** Small packs that are merged in the background, and bitmaps for clones. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, test } from 'vitest';
+import { openCacheEntries } from '../../../../adapters/git/cache/cache-entries.ts';
+import {
+  type CacheFolder,
+  makeCacheFolder,
+  packPath,
+  type PresentLayer,
+} from '../../../../adapters/git/cache/cache-folder.ts';
+import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { type LayerId, type ObjectId, objectId, uuid } from '../../../../core/kernel/ids.ts';
+import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
 import { layerKey } from '../../../../core/ports/layer-store.ts';
 import type { CommittedObjects, RefsView } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
@@ -117,6 +127,67 @@ describe('merging packs', () => {
     await restarted.close();
   });
 
+  test('that fails leaves no folder behind, and is tried again', async () => {
+    const parent = join(folder.path, 'failing');
+    const paths = { repositories: parent, incoming: join(parent, 'incoming'), trash: join(parent, 'trash') };
+    await mkdir(parent, { recursive: true });
+    const warnings: unknown[] = [];
+    const log = { info: assert.fail, warn: (fields: object) => warnings.push(fields), error: assert.fail };
+    const entries = await openCacheEntries({ paths, cacheBytesMax: 2 ** 30, log, onBegun: async () => undefined });
+    const entry = entries.add(await makeCacheFolder(parent, uuid<RepositoryId>(randomUUID()), 0), true);
+    entries.keepOpen(entry, 'pack', new Promise(() => undefined));
+    let tried = 0;
+    const merge = async (from: CacheFolder) => {
+      tried += 1;
+      if (tried === 1) throw new Error('killed');
+      const merged = await makeCacheFolder(parent, from.repository, from.shrinkEpoch);
+      if (tried === 3) return merged;
+      // The second attempt fails as it copies what arrived meanwhile.
+      const arrived = presentLayer();
+      for (const extension of ['pack', 'idx'] as const) await writeFile(packPath(from, arrived.pack, extension), '');
+      from.present.set(arrived.id, arrived);
+      await rm(join(merged.path, 'objects'), { recursive: true });
+      return merged;
+    };
+    const merges = new FolderMerges({ entries, merge, packsMax: 1, retryAfterMs: 100, log });
+    for (const expected of [1, 2]) {
+      for (let opening = 0; opening < 3; opening += 1) merges.mergeIfNeeded(entry);
+      await merges.settled();
+      merges.mergeIfNeeded(entry);
+      await merges.settled();
+      assert.equal(tried, expected, 'not at every opening');
+      await entries.disk.settled();
+      assert.equal((await readdir(join(parent, entry.folder.repository))).length, 1);
+      await sleep(150);
+    }
+    merges.mergeIfNeeded(entry);
+    await merges.settled();
+    assert.deepEqual([tried, warnings.length, entry.retired], [3, 2, true]);
+  });
+
+  test('that a kill cut short leaves one folder after the next start, the one with all layers', async () => {
+    const directory = join(folder.path, 'killed');
+    const layers = createMemoryLayerStore();
+    const options = { layers, directory };
+    const database = await testDatabase(options);
+    const repository = testRepository(join(folder.path, 'cut'));
+    const { objects, ids } = await pushes(database, repository, 3, database.newObjects());
+    await assertAllThere(database, objects, ids);
+    await database.database.settled();
+    await database.close();
+    const parent = join(directory, 'repositories');
+    for (const extra of [0, 1, 2]) {
+      const begun = await makeCacheFolder(parent, objects.repository, objects.shrinkEpoch);
+      await writeFile(join(begun.path, 'objects', 'pack', `tmp_pack_${extra}`), randomBytes(1_000));
+    }
+    const restarted = await testDatabase(options);
+    await assertAllThere(restarted, objects, ids);
+    await restarted.database.settled();
+    assert.equal((await readdir(join(parent, objects.repository))).length, 1);
+    await assertAllThere(restarted, objects, ids);
+    await restarted.close();
+  });
+
   test('chooses every pack except those that are far larger than all smaller ones together', () => {
     const layers = (sizes: readonly number[]) =>
       sizes.map((packBytes, index) => ({
@@ -138,6 +209,10 @@ describe('merging packs', () => {
     assert.deepEqual(chosen([]), []);
   });
 });
+
+function presentLayer(): PresentLayer {
+  return { id: 'a' as LayerId, sha256: '', pack: 'none', packBytes: 0, idxBytes: 0 };
+}
 
 /** A repository of so many objects that a bitmap is worth its time. */
 function largeRepository(name: string): TestRepository {

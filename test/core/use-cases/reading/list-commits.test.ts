@@ -48,7 +48,7 @@ describe('A list of commits', () => {
     const { reading, repository, tree } = await started();
     const [only] = line(reading, tree, 1);
     const pushed = await reading.push(repository, { 'refs/heads/side': only ?? null });
-    assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'repository-without-commits');
+    assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'default-branch-missing');
     assert.equal(codeOf(await listCommits(reading.node, pushed, { ref: 'master', page: PAGE })), 'ref-not-found');
     assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'side', page: PAGE })), [only]);
   });

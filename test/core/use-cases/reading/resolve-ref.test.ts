@@ -91,8 +91,10 @@ describe('A ref to read', () => {
     const { reading, repository, first, commitOf } = await started();
     assert.equal(await commitOf(repository, null), 'repository-without-commits');
     assert.equal(await commitOf(repository, 'any'), 'repository-without-commits');
+    const tagged = await reading.push(repository, { 'refs/tags/v1': first });
+    assert.equal(await commitOf(tagged, null), 'repository-without-commits');
     const pushed = await reading.push(repository, { 'refs/heads/side': first });
-    assert.equal(await commitOf(pushed, null), 'repository-without-commits');
+    assert.equal(await commitOf(pushed, null), 'default-branch-missing');
     assert.equal(await commitOf(pushed, 'any'), 'ref-not-found');
   });
 });
