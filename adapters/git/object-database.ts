@@ -54,6 +54,8 @@ export interface GitObjectDatabaseOptions {
 }
 
 export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, CachedRepositories {
+  /** This node may have applied events that the log has lost: layers of those are not read any more. */
+  doubt(): void;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -143,6 +145,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers),
+      doubt: () => cache.doubt(),
       settled,
       close: async () => {
         await runner.close();

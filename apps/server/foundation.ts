@@ -90,6 +90,7 @@ export interface FoundationOptions {
   readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
+  readonly onForget?: () => void;
 }
 
 /** Collects close functions. `close` calls them all, last first, and throws AggregateError if any failed. */
@@ -137,6 +138,7 @@ export async function composeFoundation(
       complete: (event) => withUpdatesInPlace({ events, digest }, event),
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
       onFault: options.onFault,
+      ...(options.onForget === undefined ? {} : { onForget: options.onForget }),
       // Resolves after Node has read every connection with data, so that concurrent requests share one query.
       gather: () => nextTurn(),
     });

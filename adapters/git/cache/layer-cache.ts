@@ -40,6 +40,8 @@ export interface LayerCache {
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
   drop(repository: RepositoryId): void;
+  /** This node may have applied events that the log has lost: layers of those are not read any more. */
+  doubt(): void;
   repositories(): readonly RepositoryId[];
   /** Bytes of packs and indexes in all folders. */
   sizeBytes(): number;
@@ -105,13 +107,27 @@ class DiskLayerCache implements LayerCache {
   }
 
   async acquire(objects: CommittedObjects): Promise<CacheLease> {
+    const lease = await this.#acquire(objects);
+    if (lease !== null) return lease;
+    // The log lost its tail, and another one has begun.
+    this.drop(objects.repository);
+    const anew = await this.#acquire(objects);
+    if (anew === null) throw new TypeError(`Layers of ${objects.repository} changed without a new shrink epoch`);
+    return anew;
+  }
+
+  /** Resolves null if the entry holds other layers in the places of these. */
+  async #acquire(objects: CommittedObjects): Promise<CacheLease | null> {
     const { entries, merges } = this.#parts;
     const entry = await entries.acquire(objects);
     try {
       const count = objects.layers.length;
-      if (entry.order.length < count) await this.#fill(entry, objects);
-      if (entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
-        throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
+      const last = Math.min(entry.order.length, count) - 1;
+      const isSame = last < 0 || entry.order[last]?.id === objects.layers.at(last)?.id;
+      if (isSame && entry.order.length < count) await this.#fill(entry, objects);
+      if (!isSame || entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
+        entries.release(entry);
+        return null;
       }
       merges.mergeIfNeeded(entry);
       return this.#lease(entry, count);
@@ -178,6 +194,10 @@ class DiskLayerCache implements LayerCache {
 
   drop(repository: RepositoryId): void {
     this.#parts.entries.drop(repository);
+  }
+
+  doubt(): void {
+    this.#parts.entries.doubt();
   }
 
   repositories(): readonly RepositoryId[] {

@@ -59,9 +59,20 @@ describe('Beside a running server', () => {
   }
 
   const storage = async (store: LayerStore) =>
-    (await verifyStorage({ events: reading.node.events, layers: layersIn(store), log: createLogger('silent', null) }, null)).faults;
+    (
+      await verifyStorage(
+        { events: reading.node.events, layers: layersIn(store), log: createLogger('silent', null) },
+        null,
+      )
+    ).faults;
   const references = async (store: LayerStore) => {
-    const context = { ...reading.node, layers: layersIn(store), digest, log: createLogger('silent', null), accountLogs: null };
+    const context = {
+      ...reading.node,
+      layers: layersIn(store),
+      digest,
+      log: createLogger('silent', null),
+      accountLogs: null,
+    };
     return (await verifyLog(context, { references: true })).faults;
   };
 
