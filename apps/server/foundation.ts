@@ -180,14 +180,16 @@ async function openEventLog({ eventStoreDb }: Settings, connectionString: string
   return createEventStoreDbEventStore({ ...eventStoreDb, log });
 }
 
-/** Refuses to start if EventStoreDB does not answer. PostgreSQL needs no check: it was just migrated. */
+/** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */
 async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
   if (eventStoreDb === null) return;
   try {
     await events.head();
   } catch (cause) {
-    const reason = innermostMessage(cause);
-    throw new SettingsError(`STRATA_EVENTSTORE_URL names an EventStoreDB that does not answer: ${reason}`, { cause });
+    // The adapter says whether the server cannot be reached, or which right or password it refuses; the client's own
+    // error follows.
+    const reason = cause instanceof Error ? cause.message : 'it failed';
+    throw new SettingsError(`STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`, { cause });
   }
 }
 
