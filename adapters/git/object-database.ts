@@ -145,7 +145,6 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers),
-      doubt: () => cache.doubt(),
       settled,
       close: async () => {
         await runner.close();
@@ -158,12 +157,16 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   }
 }
 
-function cacheControl(cache: LayerCache, answers: AnswerCache): CachedRepositories & Pick<ObjectDatabase, 'drop'> {
+function cacheControl(
+  cache: LayerCache,
+  answers: AnswerCache,
+): CachedRepositories & Pick<GitObjectDatabase, 'drop' | 'doubt'> {
   return {
     drop: async (repository) => {
       cache.drop(repository);
       answers.drop(answerKeyStart(repository));
     },
     cached: () => cache.repositories(),
+    doubt: () => cache.doubt(),
   };
 }

@@ -44,9 +44,6 @@ interface Named {
 }
 
 export function createVaultCheck(vault: Vault, report: (text: string) => void): VaultCheck {
-  /** The faults of the account that is being looked at. */
-  let faults: string[] = [];
-  const fault = (text: string): void => void faults.push(text);
   const named = new Map<AccountId, Named>();
 
   const of = (account: AccountId): Named => {
@@ -63,6 +60,33 @@ export function createVaultCheck(vault: Vault, report: (text: string) => void): 
     named.set(account, known);
     return known;
   };
+
+  const faultsOf = createRecordCheck(vault);
+
+  return {
+    add: (event) => {
+      const { accountId, sourceAddressRef, stream, revision } = event;
+      if (accountId === null) return;
+      if (sourceAddressRef !== null) {
+        const { addresses } = of(accountId);
+        if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
+      }
+      if (categoryOf(stream) === accounts.category) applyAccountEvent(of(accountId), event);
+    },
+    finish: async (readOn) => {
+      const suspects: AccountId[] = [];
+      for (const account of named.keys()) if ((await faultsOf(account, of(account))).length > 0) suspects.push(account);
+      if (suspects.length === 0) return;
+      await readOn();
+      for (const account of suspects) for (const text of await faultsOf(account, of(account))) report(text);
+    },
+  };
+}
+
+/** Returns the function that looks for the records of an account, one account at a time. */
+function createRecordCheck(vault: Vault): (account: AccountId, its: Named) => Promise<readonly string[]> {
+  let faults: string[] = [];
+  const fault = (text: string): void => void faults.push(text);
 
   async function isThere(account: AccountId, field: VaultField, text: string): Promise<boolean> {
     const ref = parseVaultRef(text);
@@ -98,30 +122,10 @@ export function createVaultCheck(vault: Vault, report: (text: string) => void): 
     fault(`Account ${account} was erased, and the vault still holds its data: erase it again`);
   }
 
-  async function faultsOf(account: AccountId): Promise<readonly string[]> {
+  return async (account, its) => {
     faults = [];
-    const its = of(account);
     await (its.erased ? checkErased(account, its) : checkOpen(account, its));
     return faults;
-  }
-
-  return {
-    add: (event) => {
-      const { accountId, sourceAddressRef, stream, revision } = event;
-      if (accountId === null) return;
-      if (sourceAddressRef !== null) {
-        const { addresses } = of(accountId);
-        if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
-      }
-      if (categoryOf(stream) === accounts.category) applyAccountEvent(of(accountId), event);
-    },
-    finish: async (readOn) => {
-      const suspects: AccountId[] = [];
-      for (const account of named.keys()) if ((await faultsOf(account)).length > 0) suspects.push(account);
-      if (suspects.length === 0) return;
-      await readOn();
-      for (const account of suspects) for (const text of await faultsOf(account)) report(text);
-    },
   };
 }
 
