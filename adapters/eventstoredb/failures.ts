@@ -34,14 +34,40 @@ const REFUSING_CODES = new Set([3, 7, 9, 12, 16]);
 export function failureOf(error: unknown): Failure {
   if (error instanceof NoAnswerError) return 'outage';
   if (!(error instanceof Error)) return 'other';
-  if (isCommandError(error)) return REFUSALS.has(typeOf(error)) ? 'refused' : 'outage';
+  if (isCommandError(error)) {
+    const refuses =
+      typeOf(error) === ErrorType.UNKNOWN ? REFUSING_CODES.has(codeOf(error)) : REFUSALS.has(typeOf(error));
+    return refuses ? 'refused' : 'outage';
+  }
   if (isRawGrpcError(error)) return REFUSING_CODES.has(error.code) ? 'refused' : 'outage';
   return error.message.startsWith('Failed to discover') || 'syscall' in error ? 'outage' : 'other';
+}
+
+/** gRPC's status codes (statuscodes). */
+const UNAUTHENTICATED = 16;
+const PERMISSION_DENIED = 7;
+
+/** Says why the server refuses, in words for the operator; holds no secret. */
+export function refusalOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code === UNAUTHENTICATED) {
+    return 'EventStoreDB refuses the user or the password of STRATA_EVENTSTORE_URL, or the address names none';
+  }
+  const isDenied = code === PERMISSION_DENIED || (error instanceof Error && typeOf(error) === ErrorType.ACCESS_DENIED);
+  if (isDenied) {
+    return 'EventStoreDB denies the user of STRATA_EVENTSTORE_URL a right: it must read $all, and append to streams';
+  }
+  return 'EventStoreDB refuses to answer';
 }
 
 /** Whether the error is not of the client's own classes: the client may keep such a failure for ever. */
 export function isRaw(error: unknown): boolean {
   return !(error instanceof Error) || !isCommandError(error);
+}
+
+/** The gRPC code of a raw error, or of one that the client has no class for. */
+function codeOf(error: unknown): number {
+  return error instanceof Error && isRawGrpcError(error) ? error.code : 0;
 }
 
 function isRawGrpcError(error: Error): error is Error & { readonly code: number } {

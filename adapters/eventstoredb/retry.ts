@@ -1,7 +1,7 @@
 /** Retries reads during a short outage. */
 import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
-import { failureOf } from './failures.ts';
+import { failureOf, refusalOf } from './failures.ts';
 
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
@@ -26,7 +26,7 @@ export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>):
       case 'outage':
         throw new EventStoreError('log-unavailable', 'EventStoreDB cannot be reached', { cause: error });
       case 'refused':
-        throw new EventStoreError('log-unavailable', 'EventStoreDB refuses to answer', { cause: error });
+        throw new EventStoreError('log-unavailable', refusalOf(error), { cause: error });
     }
   }
 }

@@ -57,6 +57,8 @@ export interface GitObjectDatabaseOptions {
 }
 
 export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, CachedRepositories {
+  /** This node may have applied events that the log has lost: layers of those are not read any more. */
+  doubt(): void;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -184,12 +186,16 @@ function openRefilled(cache: LayerCache, readers: ReaderContext, objects: Commit
   });
 }
 
-function cacheControl(cache: LayerCache, answers: AnswerCache): CachedRepositories & Pick<ObjectDatabase, 'drop'> {
+function cacheControl(
+  cache: LayerCache,
+  answers: AnswerCache,
+): CachedRepositories & Pick<GitObjectDatabase, 'drop' | 'doubt'> {
   return {
     drop: async (repository) => {
       cache.drop(repository);
       answers.drop(answerKeyStart(repository));
     },
     cached: () => cache.repositories(),
+    doubt: () => cache.doubt(),
   };
 }

@@ -16,12 +16,15 @@ import { retryRepeatable } from './retry.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import { shareTail } from './shared-tail.ts';
 import { type PostgresSubscription, startSubscription } from './subscription.ts';
+import { createTicks } from './ticks.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_RETRY_SPAN_MS = 5_000;
 /** Enough, since at most one batch of appends and one read of the head run at a time. */
 const APPEND_CONNECTIONS_MAX = 2;
 const READ_CONNECTIONS_MAX = 6;
+/** An event whose notification was lost is seen this much later. */
+const POLL_INTERVAL_MS = 500;
 
 export interface PostgresEventStoreOptions {
   /** Of a migrated database (migrate.ts). */
@@ -48,6 +51,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
   const reader = createLogReader(readPool);
   const readWindow = shareTail(reader.readWindow);
+  const polls = createTicks(POLL_INTERVAL_MS);
   const subscriptions = new Set<PostgresSubscription>();
   const pullAll = (head: LogPosition | null) => {
     for (const subscription of subscriptions) {
@@ -77,7 +81,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool))),
     subscribe: (subscribeOptions) => {
       listener ??= listen(connection, pullAll);
-      const subscription = startSubscription(readWindow, log, subscribeOptions);
+      const subscription = startSubscription({ readWindow, polls, log }, subscribeOptions);
       subscriptions.add(subscription);
       const forget = () => subscriptions.delete(subscription);
       subscription.closed.then(forget, forget);

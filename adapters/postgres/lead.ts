@@ -12,6 +12,7 @@ import type { HeldLead, Lead, TakeLead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { leadWhenever } from '../../core/runtime/lead-whenever.ts';
 import { failureOf } from './failures.ts';
+import { createTicks, type Ticks } from './ticks.ts';
 
 export interface PostgresLeadOptions {
   /** Each lead keeps one connection of the pool for as long as it lasts. */
@@ -36,7 +37,7 @@ const INTERVAL_MS = 1_000;
  * A leader sends a statement this often, and PostgreSQL ends its session when it was idle for the span. So readers,
  * which wait for READ_WAIT_MS at most, find another leader in time.
  */
-const HEARTBEAT_INTERVAL_MS = 500;
+const HEARTBEAT_INTERVAL_MS = 1_000;
 const SESSION_IDLE_MS_MAX = 3_000;
 
 /**
@@ -52,6 +53,7 @@ const TAKE_LEAD = `
 
 /** Returns a function that takes leads, each on a connection of the pool. */
 export function createTakeLead(pool: pg.Pool): TakeLead<LeadConnection> {
+  const heartbeats = createTicks(HEARTBEAT_INTERVAL_MS);
   return async (name) => {
     const client = await pool.connect();
     try {
@@ -59,7 +61,7 @@ export function createTakeLead(pool: pg.Pool): TakeLead<LeadConnection> {
         text: TAKE_LEAD,
         values: [name, String(SESSION_IDLE_MS_MAX)],
       });
-      if (rows[0]?.taken === true) return holdLead(client);
+      if (rows[0]?.taken === true) return holdLead(client, heartbeats);
     } catch (error) {
       client.release(true);
       throw error;
@@ -93,7 +95,7 @@ export function createPostgresLead({ pool, pause, log, intervalMs = INTERVAL_MS 
 }
 
 /** Watches the connection that holds the lock, and sends heartbeats on it. */
-function holdLead(client: pg.PoolClient): HeldLead<LeadConnection> {
+function holdLead(client: pg.PoolClient, heartbeats: Ticks): HeldLead<LeadConnection> {
   const session: LeadConnection = client;
   const losing = new AbortController();
   const lose = (error: unknown): void => losing.abort(error);
@@ -101,7 +103,7 @@ function holdLead(client: pg.PoolClient): HeldLead<LeadConnection> {
   client.on('end', () => lose(new Error('Connection terminated while it held a lead')));
   const oneAtATime = createConcurrencyLimit(1);
   const connection: LeadConnection = { query: (statement) => oneAtATime(() => session.query(statement)) };
-  const stopHeartbeats = sendHeartbeats(connection, lose);
+  const stopHeartbeats = sendHeartbeats(connection, heartbeats, lose);
   let released = false;
   return {
     connection,
@@ -119,9 +121,10 @@ function holdLead(client: pg.PoolClient): HeldLead<LeadConnection> {
  * Sends a statement at every interval between those of the work, which may compute for long without sending any.
  * Returns the function that stops the heartbeats.
  */
-function sendHeartbeats(connection: LeadConnection, lose: (error: unknown) => void): () => void {
+function sendHeartbeats(connection: LeadConnection, heartbeats: Ticks, lose: (error: unknown) => void): () => void {
   let unanswered = false;
-  const timer = setInterval(() => {
+  const beat = (): void => {
+    stop = heartbeats.next(beat);
     if (unanswered) return;
     unanswered = true;
     const answered = (): void => void (unanswered = false);
@@ -130,6 +133,7 @@ function sendHeartbeats(connection: LeadConnection, lose: (error: unknown) => vo
       // PostgreSQL also refuses the statement within a transaction that has failed; the work rolls that back.
       if (failureOf(error) === 'connection-lost') lose(error);
     });
-  }, HEARTBEAT_INTERVAL_MS);
-  return () => clearInterval(timer);
+  };
+  let stop = heartbeats.next(beat);
+  return () => stop();
 }

@@ -2,26 +2,28 @@
  * One query at the end of the log for all subscriptions that have read up to there.
  *
  * Must stay true: a caller gets the result of a query that was sent after its call. A subscription that is further
- * back, or that does not know the id of the event at its position, runs its own query with its own filter.
+ * back, or that does not know the id of the event at its position, runs its own query with its own filter. Before the
+ * first event of the log there is no id to know.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { categoryOf, type LogPosition } from '../../core/kernel/envelope.ts';
+import { categoryOf, LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { EventId } from '../../core/kernel/ids.ts';
 import type { Anchor, LogReader, Window } from './log-reader.ts';
 
 export type ReadWindow = LogReader['readWindow'];
 
 /**
- * Wraps `readWindow`. An append wakes all subscriptions of the node at the same time, so reads from the same event are
+ * Wraps `readWindow`. An append or a poll wakes all subscriptions of the node at the same time, so reads from the same event are
  * collected until the current turn of the event loop ends, and one query then serves them all.
  */
 export function shareTail(readWindow: ReadWindow): ReadWindow {
   /** The reads that wait for the end of the turn, by the id of their anchor. */
-  const pendingReads = new Map<EventId, Promise<Window>>();
+  const pendingReads = new Map<EventId | null, Promise<Window>>();
   /** The furthest end of the log that a read has found. */
   let tail: LogPosition | null = null;
 
-  function readShared(from: Anchor, id: EventId): Promise<Window> {
+  function readShared(from: Anchor): Promise<Window> {
+    const { id } = from;
     const pending = pendingReads.get(id);
     if (pending !== undefined) return pending;
     const read = nextTurn().then(() => {
@@ -34,7 +36,8 @@ export function shareTail(readWindow: ReadWindow): ReadWindow {
 
   return async (from, categories) => {
     const atTail = tail !== null && from.position >= tail;
-    const shared = atTail && from.id !== null ? await readShared(from, from.id) : null;
+    const isKnown = from.id !== null || from.position === LOG_START;
+    const shared = atTail && isKnown ? await readShared(from) : null;
     const window = shared ?? (await readWindow(from, categories));
     const { end, reachedEnd } = window;
     if (reachedEnd && (tail === null || end.position > tail)) tail = end.position;

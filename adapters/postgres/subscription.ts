@@ -13,9 +13,8 @@ import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import { failureOf } from './failures.ts';
 import type { Anchor, Window } from './log-reader.ts';
 import type { ReadWindow } from './shared-tail.ts';
+import type { Ticks } from './ticks.ts';
 
-/** A notification is lost when its connection is; the subscription then sees the event at its next poll. */
-const POLL_INTERVAL_MS = 500;
 const BATCH_EVENTS_MAX = 1_000;
 
 export interface PostgresSubscription extends Subscription {
@@ -23,7 +22,15 @@ export interface PostgresSubscription extends Subscription {
   pullTo(position: LogPosition): void;
 }
 
-export function startSubscription(readWindow: ReadWindow, log: Log, options: SubscribeOptions): PostgresSubscription {
+export interface SubscriptionContext {
+  readonly readWindow: ReadWindow;
+  /** When the log is read although nobody was notified: a notification is lost when its connection is. */
+  readonly polls: Ticks;
+  readonly log: Log;
+}
+
+export function startSubscription(context: SubscriptionContext, options: SubscribeOptions): PostgresSubscription {
+  const { readWindow, polls, log } = context;
   const categories = options.categories ?? null;
   const hint = createHint();
   let closing = false;
@@ -44,7 +51,7 @@ export function startSubscription(readWindow: ReadWindow, log: Log, options: Sub
       } else if (window !== null && anchor.id === null) {
         anchor = window.end;
       }
-      if (window === null || window.reachedEnd) await hint.wait(POLL_INTERVAL_MS, anchor.position);
+      if (window === null || window.reachedEnd) await hint.wait(polls, anchor.position);
     }
   }
 
@@ -97,8 +104,8 @@ interface Hint {
   reset(): void;
   /** The log reaches at least to the position. */
   raise(position: LogPosition): void;
-  /** Resolves as soon as a position greater than this one was raised since the last reset, or after the span. */
-  wait(spanMs: number, position: LogPosition): Promise<void>;
+  /** Resolves as soon as a position greater than this one was raised since the last reset, or at the next tick. */
+  wait(ticks: Ticks, position: LogPosition): Promise<void>;
 }
 
 function createHint(): Hint {
@@ -113,13 +120,13 @@ function createHint(): Hint {
       if (position > highest) highest = position;
       if (position > waitPosition) wake?.();
     },
-    wait: (spanMs, position) =>
+    wait: (ticks, position) =>
       new Promise((resolve) => {
         if (highest > position) return resolve();
-        const timer = setTimeout(() => wake?.(), spanMs);
+        const forgetTick = ticks.next(() => wake?.());
         waitPosition = position;
         wake = () => {
-          clearTimeout(timer);
+          forgetTick();
           wake = null;
           resolve();
         };

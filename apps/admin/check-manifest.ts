@@ -1,7 +1,8 @@
 /**
  * Checks the newest manifest of a repository: that it can be read, with its refs, and names only layers of the log.
  *
- * Must stay true: a manifest that a newer one replaced while it was read is no fault.
+ * Must stay true: a manifest that a newer one replaced while it was read is no fault. Nor is one that names layers which
+ * an event after it let go: the next manifest is written within a minute, and their bytes leave after that.
  */
 import { digest } from '../../adapters/node/digest.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
@@ -17,12 +18,18 @@ export interface ManifestFault {
   readonly detail: string;
 }
 
+/** A layer that an event stored, and the revision at which another one let it go; null while it stays. */
+export interface NamedLayer {
+  readonly layer: RecordedLayer;
+  readonly expiredAt: number | null;
+}
+
 /** Takes the manifests out of the listed objects. Returns what is wrong with the newest; null if nothing. */
 export async function checkManifest(
   layers: LayerStore,
   repository: RepositoryId,
   listed: Map<string, StoredLayer>,
-  named: ReadonlyMap<string, RecordedLayer>,
+  named: ReadonlyMap<string, NamedLayer>,
 ): Promise<ManifestFault | null> {
   const files = manifestFilesIn([...listed.values()]);
   for (const { key } of files) listed.delete(key);
@@ -35,7 +42,10 @@ export async function checkManifest(
   try {
     const manifest = await readManifest(layers, { ...newest, repository });
     if ('invalid' in manifest) return { kind: 'damaged', what: key, detail: manifest.invalid };
-    const unknown = manifest.layers.find(({ id, sha256 }) => named.get(id)?.sha256 !== sha256);
+    const unknown = manifest.layers.find(({ id, sha256 }) => {
+      const { layer, expiredAt = null } = named.get(id) ?? {};
+      return layer?.sha256 !== sha256 || (expiredAt !== null && expiredAt <= newest.revision);
+    });
     if (unknown !== undefined) {
       return { kind: 'damaged', what: key, detail: `names the layer ${unknown.id}, which no event names like this` };
     }

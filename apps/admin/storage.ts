@@ -2,13 +2,14 @@
  * `strata-admin storage list` and `storage verify`: compares the stores of layers, the platform's and the buckets of
  * users, with the layers in events.
  *
- * Must stay true: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows with the number of repositories, and of one repository's layers.
- * The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
+ * Must stay true: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows
+ * with the number of repositories, and of one repository's layers. What seems wrong is looked at twice, since a server
+ * may be running. The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
  * its put and its append.
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { streamName } from '../../core/kernel/envelope.ts';
+import { streamName, type StreamName } from '../../core/kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -16,9 +17,10 @@ import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/p
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
-import { checkManifest } from './check-manifest.ts';
+import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import { checkLayer } from './check-layer.ts';
 import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
+import { expiredSince } from './later-expiry.ts';
 
 export interface StorageContext {
   readonly events: Pick<EventStore, 'readAll' | 'readStream'>;
@@ -165,41 +167,83 @@ function createRun(log: Logger) {
   };
 }
 
+/** Looks again at what seems wrong, since layers, repositories and buckets come and go while a server runs. */
 async function verifyRepository(context: StorageContext, repository: KnownRepository, run: Run): Promise<void> {
-  const { id, name, place } = repository;
-  const layers = context.layers.of(place, 'maintenance');
-  const unnamed = await listedLayers(layers, repository);
-  if (unnamed === null) return;
-  if ('fault' in unnamed) return run.fault({ kind: 'unreachable', repository: name, what: id, detail: unnamed.fault });
-  const stream = streamName('repository', id);
-  /** By id. A layer whose bytes an event removed is not there any more. */
-  const named = new Map<string, RecordedLayer>();
-  for (let from = 0; ; ) {
-    const page = await context.events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
-    for (const recorded of page) {
-      try {
-        const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-        for (const layer of layersStoredBy(event)) named.set(layer.id, layer);
-        for (const { id: gone } of event.type === 'LayersExpired' ? event.data.layers : []) named.delete(gone);
-      } catch (error) {
-        const detail = error instanceof Error ? error.message : String(error);
-        run.fault({ kind: 'unreadable', repository: name, what: `${stream} revision ${recorded.revision}`, detail });
-      }
-    }
-    if (page.length < PAGE_EVENTS) break;
-    from += page.length;
-  }
-  const manifestFault = await checkManifest(layers, id, unnamed, named);
-  if (manifestFault !== null) run.fault({ ...manifestFault, repository: name });
-  for (const layer of named.values()) {
-    unnamed.delete(layer.key);
-    const fault = await checkLayer(layers, layer);
-    if (fault !== null) run.fault({ ...fault, repository: name, what: layer.key });
+  const { name } = repository;
+  const { faults, unnamed } = await lookAt(context, repository, (layer) => {
     run.read(layer.size_bytes);
-  }
-  for (const { key, sizeBytes, storedAt } of unnamed.values()) {
+    return true;
+  });
+  for (const { key, sizeBytes, storedAt } of unnamed) {
     const removedAfter = plusMs(storedAt, ORPHANED_LAYER_SPAN_MS);
     run.unnamed({ repository: name, key, size_bytes: sizeBytes, stored_at: storedAt, removed_after: removedAfter });
+  }
+  if (faults.length === 0) return;
+  const suspects = new Set(faults.map(({ what }) => what));
+  const now = (await readKnownRepositories(context.events)).get(repository.id) ?? repository;
+  const again = await lookAt(context, { ...now, name }, ({ key }) => suspects.has(key));
+  for (const fault of again.faults) run.fault({ ...fault, repository: name });
+}
+
+interface Look {
+  readonly faults: readonly Omit<StorageFault, 'repository'>[];
+  readonly unnamed: readonly StoredLayer[];
+}
+
+/** Reads those of the layers that events name which `isRead` chooses, and the newest manifest. */
+async function lookAt(
+  context: StorageContext,
+  repository: KnownRepository,
+  isRead: (layer: RecordedLayer) => boolean,
+): Promise<Look> {
+  const { id, place } = repository;
+  const layers = context.layers.of(place, 'maintenance');
+  const unnamed = await listedLayers(layers, repository);
+  if (unnamed === null) return { faults: [], unnamed: [] };
+  if ('fault' in unnamed) return { faults: [{ kind: 'unreachable', what: id, detail: unnamed.fault }], unnamed: [] };
+  const { named, next, faults } = await readNamed(context, streamName('repository', id));
+  const manifestFault = await checkManifest(layers, id, unnamed, named);
+  if (manifestFault !== null) faults.push(manifestFault);
+  for (const { layer, expiredAt } of named.values()) {
+    if (expiredAt !== null) continue;
+    unnamed.delete(layer.key);
+    const fault = isRead(layer) ? await checkLayer(layers, layer) : null;
+    if (fault === null) continue;
+    const expired = await expiredSince(context.events, streamName('repository', id), next);
+    if (!expired.has(layer.id)) faults.push({ ...fault, what: layer.key });
+  }
+  return { faults, unnamed: [...unnamed.values()] };
+}
+
+interface NamedLayers {
+  readonly named: ReadonlyMap<string, NamedLayer>;
+  /** The first revision that was not read. */
+  readonly next: number;
+  readonly faults: Omit<StorageFault, 'repository'>[];
+}
+
+/** Reads from a repository's stream the layers that its events name, by id. */
+async function readNamed({ events }: StorageContext, stream: StreamName): Promise<NamedLayers> {
+  const named = new Map<string, NamedLayer>();
+  const faults: Omit<StorageFault, 'repository'>[] = [];
+  for (let next = 0; ; ) {
+    const page = await events.readStream(stream, { direction: 'forwards', from: next, limit: PAGE_EVENTS });
+    for (const recorded of page) {
+      const { revision } = recorded;
+      try {
+        const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+        for (const layer of layersStoredBy(event)) named.set(layer.id, { layer, expiredAt: null });
+        for (const { id: gone } of event.type === 'LayersExpired' ? event.data.layers : []) {
+          const known = named.get(gone);
+          if (known !== undefined) named.set(gone, { ...known, expiredAt: revision });
+        }
+      } catch (error) {
+        const detail = error instanceof Error ? error.message : String(error);
+        faults.push({ kind: 'unreadable', what: `${stream} revision ${revision}`, detail });
+      }
+    }
+    next += page.length;
+    if (page.length < PAGE_EVENTS) return { named, next, faults };
   }
 }
 
@@ -225,22 +269,39 @@ async function listedLayers(
 /** The folders of what is no layer: checkpoints of accounts' logs, and erasures (docs/audit.md). */
 const ACCOUNT_FOLDERS: ReadonlySet<string> = new Set(['checkpoints', 'erasures']);
 
-/** Reports files in the platform's store that belong to no repository of the log. */
+/**
+ * Reports files in the platform's store that belong to no repository of the log. The store is listed before the log is
+ * read again: a repository may have been created after the log was read.
+ */
 async function findUnknownFiles(
   { layers, events }: StorageContext,
   known: ReadonlyMap<RepositoryId, KnownRepository>,
   run: Run,
 ): Promise<void> {
-  let later: ReadonlyMap<RepositoryId, KnownRepository> | null = null;
+  const unknown = new Set<string>();
+  for await (const { folder, id } of filesOf(layers)) if (id === null || !known.has(id)) unknown.add(folder);
+  if (unknown.size === 0) return;
+  const later = await readKnownRepositories(events);
+  for await (const { key, folder, id } of filesOf(layers)) {
+    if (!unknown.has(folder) || (id !== null && later.has(id))) continue;
+    const detail = 'belongs to no repository that the log knows';
+    run.fault({ kind: 'unknown', repository: null, what: key, detail });
+  }
+}
+
+interface StoredFile {
+  readonly key: string;
+  /** Its first two folders. */
+  readonly folder: string;
+  /** Null: it is not in the folder of a repository. */
+  readonly id: RepositoryId | null;
+}
+
+async function* filesOf(layers: LayerStores): AsyncGenerator<StoredFile, void, undefined> {
   for await (const { key } of layers.platform.list('')) {
     const [top = '', idText = ''] = key.split('/');
     if (ACCOUNT_FOLDERS.has(top)) continue;
     const id = top === 'repositories' ? parseUuid<RepositoryId>(idText) : null;
-    if (id !== null && known.has(id)) continue;
-    // The repository may have been created after the log was read.
-    later ??= await readKnownRepositories(events);
-    if (id !== null && later.has(id)) continue;
-    const detail = 'belongs to no repository that the log knows';
-    run.fault({ kind: 'unknown', repository: null, what: key, detail });
+    yield { key, folder: `${top}/${idText}`, id };
   }
 }

@@ -4,6 +4,7 @@
  * Must stay true: it changes nothing. Memory grows with the number of streams, vault records and, with references, of
  * stored layers, not of events.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -27,6 +28,7 @@ import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import { checkLayer } from './check-layer.ts';
 import { readKnownRepositories } from './known-repositories.ts';
+import { expiredSince } from './later-expiry.ts';
 import { createTreeCheck, type TreeCheckContext } from './verify-trees.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
 
@@ -43,6 +45,8 @@ const PAGE_EVENTS = 1_000;
 const PROGRESS_EVENTS = 100_000;
 /** Later faults are neither reported nor counted: the first ones are enough to find the cause. */
 const FAULTS_MAX = 1_000;
+/** An erasure destroys the account's key right after its event, so one that was seen half done is over by then. */
+const SECOND_LOOK_MS = 2_000;
 
 export interface VerifyLogContext extends Context {
   readonly digest: Digest;
@@ -69,34 +73,40 @@ export async function verifyLog(
   let named = 0;
   /** Layers that no later event lets expire. */
   const unread = new Map<string, UnreadLayer>();
-  for (;;) {
-    const { page, unreadable } = await readPage(context.events, position);
-    for (const event of page) {
-      const where = `${event.stream} revision ${event.revision}`;
-      if (event.position <= position) fault(`${where} is at position ${event.position}, not after ${position}`);
-      position = event.position;
-      const expected = (revisions.get(event.stream) ?? -1) + 1;
-      if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
-      revisions.set(event.stream, event.revision);
-      trees.add(event);
-      const checked = await checkEvent(context, event, vault, fault);
-      if (checked === null) continue;
-      for (const id of checked.expired) unread.delete(id);
-      for (const layer of checked.stored) {
-        named += 1;
-        if (options.references) unread.set(layer.id, { layer, where, stream: event.stream });
+  const readOn = async (): Promise<void> => {
+    for (;;) {
+      const { page, unreadable } = await readPage(context.events, position);
+      for (const event of page) {
+        const where = `${event.stream} revision ${event.revision}`;
+        if (event.position <= position) fault(`${where} is at position ${event.position}, not after ${position}`);
+        position = event.position;
+        const expected = (revisions.get(event.stream) ?? -1) + 1;
+        if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
+        revisions.set(event.stream, event.revision);
+        trees.add(event);
+        const checked = await checkEvent(context, event, vault, fault);
+        if (checked === null) continue;
+        for (const id of checked.expired) unread.delete(id);
+        for (const layer of checked.stored) {
+          named += 1;
+          if (options.references) unread.set(layer.id, { layer, where, stream: event.stream });
+        }
       }
+      events += page.length;
+      if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) context.log.info({ events }, 'Verifying the log');
+      if (unreadable !== null) {
+        fault(unreadable.message);
+        position = unreadable.position;
+      } else if (page.length < PAGE_EVENTS) return;
     }
-    events += page.length;
-    if (events % PROGRESS_EVENTS < PAGE_EVENTS && page.length > 0) context.log.info({ events }, 'Verifying the log');
-    if (unreadable !== null) {
-      fault(unreadable.message);
-      position = unreadable.position;
-    } else if (page.length < PAGE_EVENTS) break;
-  }
+  };
+  await readOn();
   await trees.finish();
-  if (options.references) await checkLayers(context, unread, fault);
-  await vault?.finish();
+  if (options.references) await checkLayers(context, { unread, revisions }, fault);
+  await vault?.finish(async () => {
+    await sleep(SECOND_LOOK_MS);
+    await readOn();
+  });
   return { events, streams: revisions.size, layers: named, faults };
 }
 
@@ -140,10 +150,17 @@ interface UnreadLayer {
   readonly stream: StreamName;
 }
 
+/** What was read of the log. */
+interface Read {
+  readonly unread: ReadonlyMap<string, UnreadLayer>;
+  /** The last revision of each stream. */
+  readonly revisions: ReadonlyMap<StreamName, number>;
+}
+
 /** Reads the layers. What a bucket of a user holds of a deleted repository is its owner's matter. */
 async function checkLayers(
   { events, layers }: VerifyLogContext,
-  unread: ReadonlyMap<string, UnreadLayer>,
+  { unread, revisions }: Read,
   fault: (text: string) => void,
 ): Promise<void> {
   const known = await readKnownRepositories(events);
@@ -153,7 +170,9 @@ async function checkLayers(
     if (isInBucket && repository.deleted) continue;
     const store = isInBucket ? layers.of(repository.place, 'maintenance') : layers.platform;
     const found = await checkLayer(store, layer);
-    if (found !== null) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
+    if (found === null) continue;
+    const expired = await expiredSince(events, stream, (revisions.get(stream) ?? -1) + 1);
+    if (!expired.has(layer.id)) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * `log verify --references`: checks that the vault holds the records that events name, and none of erased accounts.
  *
- * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing.
+ * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing, also
+ * one that was superseded or erased while the log was read: what seems wrong is looked at twice.
  */
 import type { BucketEvent } from '../../core/account/buckets/events.ts';
 import { accountBuckets } from '../../core/account/buckets/evolve.ts';
@@ -18,8 +19,11 @@ import { type Vault, VaultError, type VaultField, parseVaultRef } from '../../co
 export interface VaultCheck {
   /** The caller passes every readable event of the log, in order. */
   add(event: RecordedEvent): void;
-  /** The caller calls this after the last event: only then are the superseded and erased records known. */
-  finish(): Promise<void>;
+  /**
+   * The caller calls this after the last event: only then are the superseded and erased records known. If something
+   * seems wrong, `readOn` is called, which adds the events that were appended since, and it is looked at again.
+   */
+  finish(readOn: () => Promise<void>): Promise<void>;
 }
 
 /** The vault records that the events of an account name. */
@@ -39,7 +43,7 @@ interface Named {
   readonly addresses: Map<string, string>;
 }
 
-export function createVaultCheck(vault: Vault, fault: (text: string) => void): VaultCheck {
+export function createVaultCheck(vault: Vault, report: (text: string) => void): VaultCheck {
   const named = new Map<AccountId, Named>();
 
   const of = (account: AccountId): Named => {
@@ -56,6 +60,33 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
     named.set(account, known);
     return known;
   };
+
+  const faultsOf = createRecordCheck(vault);
+
+  return {
+    add: (event) => {
+      const { accountId, sourceAddressRef, stream, revision } = event;
+      if (accountId === null) return;
+      if (sourceAddressRef !== null) {
+        const { addresses } = of(accountId);
+        if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
+      }
+      if (categoryOf(stream) === accounts.category) applyAccountEvent(of(accountId), event);
+    },
+    finish: async (readOn) => {
+      const suspects: AccountId[] = [];
+      for (const account of named.keys()) if ((await faultsOf(account, of(account))).length > 0) suspects.push(account);
+      if (suspects.length === 0) return;
+      await readOn();
+      for (const account of suspects) for (const text of await faultsOf(account, of(account))) report(text);
+    },
+  };
+}
+
+/** Returns the function that looks for the records of an account, one account at a time. */
+function createRecordCheck(vault: Vault): (account: AccountId, its: Named) => Promise<readonly string[]> {
+  let faults: string[] = [];
+  const fault = (text: string): void => void faults.push(text);
 
   async function isThere(account: AccountId, field: VaultField, text: string): Promise<boolean> {
     const ref = parseVaultRef(text);
@@ -91,19 +122,10 @@ export function createVaultCheck(vault: Vault, fault: (text: string) => void): V
     fault(`Account ${account} was erased, and the vault still holds its data: erase it again`);
   }
 
-  return {
-    add: (event) => {
-      const { accountId, sourceAddressRef, stream, revision } = event;
-      if (accountId === null) return;
-      if (sourceAddressRef !== null) {
-        const { addresses } = of(accountId);
-        if (!addresses.has(sourceAddressRef)) addresses.set(sourceAddressRef, `${stream} revision ${revision}`);
-      }
-      if (categoryOf(stream) === accounts.category) applyAccountEvent(of(accountId), event);
-    },
-    finish: async () => {
-      for (const [account, its] of named) await (its.erased ? checkErased(account, its) : checkOpen(account, its));
-    },
+  return async (account, its) => {
+    faults = [];
+    await (its.erased ? checkErased(account, its) : checkOpen(account, its));
+    return faults;
   };
 }
 

@@ -45,13 +45,14 @@ export function createRefAnswers(agent: string): RefAnswers {
     answers.set(key, bytes);
     return bytes;
   };
-  // The revision determines the refs, and the default branch determines HEAD: together they determine the answer.
+  // The last event determines the refs, and the default branch HEAD: together they determine the answer. A revision would
+  // not: after a failover that lost the log's tail another event may have it.
   const cached = (
     repository: FoundRepository,
     form: string,
     make: (refs: AdvertisedRefs, kept: RunBytes) => Uint8Array,
   ): Uint8Array => {
-    const key = `${repository.id} ${repository.entity.revision} ${repository.defaultBranch} ${form}`;
+    const key = `${repository.id} ${repository.entity.lastEventId} ${repository.defaultBranch} ${form}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
     const refs = advertisedRefs(repository);

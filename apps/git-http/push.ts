@@ -36,6 +36,10 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       return;
     }
     if (list.commands.length + list.refusedCommands.length === 0) {
+      if (await holdsBytes(rest)) {
+        await discard(git, body);
+        throw new GitHttpError(400, 'Not a push: bytes follow a command list that holds no command');
+      }
       sendBytes(response, RESULT_TYPE, new Uint8Array());
       return;
     }
@@ -43,6 +47,12 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   } finally {
     finished.receivedBytes = body.receivedBytes();
   }
+}
+
+/** Whether a pack, or anything else, follows the command list. Git's probe for a login ends with the list. */
+async function holdsBytes(rest: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const chunk of rest) if (chunk.length > 0) return true;
+  return false;
 }
 
 /**

@@ -4,7 +4,7 @@
  *
  * Must stay true: these files are plain modules for Node 20 without dependencies, since they run before the install.
  * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing, and stays no process of its own
- * if Node can replace itself. The launcher ends with the entry's exit code or signal.
+ * if Node can replace itself. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InstallError, install } from './install.mjs';
 import { mismatch } from './installed.mjs';
+import { endWithout, isStartedByNpm, watchingOption } from './parent.mjs';
 
 const NODE_MAJOR_MIN = 20;
 /** The Node version that runs TypeScript from source; NODE_PACKAGES names the packages with its binary. */
@@ -152,6 +153,8 @@ async function main() {
   if (entry === undefined) throw new LaunchError('Usage: node apps/launcher/launch.mjs <entry.ts> [args…]');
   checkNode();
   checkGit();
+  const endsWithNpm = isStartedByNpm(entry);
+  if (endsWithNpm) endWithout(process.ppid);
   // Entries below apps/ run in production, where the development packages may not be installed.
   const development = !entry.startsWith('apps/') || entry === 'apps/cli/build/pack.ts';
   for (const folder of packageFolders(entry)) {
@@ -162,8 +165,8 @@ async function main() {
   const node = findNode();
   const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();
-  if (process.execve === undefined) runAsChild(node, nodeArgs, env);
-  else process.execve(node, [node, ...nodeArgs], env);
+  if (process.execve === undefined) return runAsChild(node, nodeArgs, env);
+  process.execve(node, [node, ...(endsWithNpm ? [watchingOption()] : []), ...nodeArgs], env);
 }
 
 try {

@@ -157,10 +157,12 @@ interface Opened {
 
 /** Opens the stores, and the client that sends all requests to users' URLs. */
 async function open({ settings, log, metrics, onFault, parts }: Composing): Promise<Opened> {
+  let objects: GitObjectDatabase | null = null;
   const foundation = await composeFoundation(settings, log, {
     besideServer: false,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
     onFault,
+    onForget: () => objects?.doubt(),
   });
   parts.add(() => foundation.close());
   const identity = composeIdentity(settings, foundation, onFault);
@@ -175,13 +177,14 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     open: buckets.open,
     onError: createBucketErrors({ ...foundation.context, background }),
   });
-  const objects = await createGitObjectDatabase({
+  objects = await createGitObjectDatabase({
     directory: path.join(settings.dataDir, 'cache'),
     layers,
     cacheBytesMax: settings.cacheBytesMax,
     log,
   });
-  parts.add(() => objects.close());
+  const { close: closeObjects } = objects;
+  parts.add(closeObjects);
   const projections = composeProjections(foundation, objects, log, metrics.projections);
   parts.add(projections.close);
   const outgoing = createHttpEgress({

@@ -89,6 +89,7 @@ export interface FoundationOptions {
   readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
+  readonly onForget?: () => void;
 }
 
 /** Collects close functions. `close` calls them all, last first, and throws AggregateError if any failed. */
@@ -137,6 +138,7 @@ export async function composeFoundation(
       complete: (event) => withUpdatesInPlace({ events, digest }, event),
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
       onFault: options.onFault,
+      ...(options.onForget === undefined ? {} : { onForget: options.onForget }),
       // Resolves after Node has read every connection with data, so that concurrent requests share one query.
       gather: () => nextTurn(),
     });
@@ -191,14 +193,16 @@ async function openEventLog(
   return { events, pruning: events.pruning };
 }
 
-/** Refuses to start if EventStoreDB does not answer. PostgreSQL needs no check: it was just migrated. */
+/** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */
 async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
   if (eventStoreDb === null) return;
   try {
     await events.head();
   } catch (cause) {
-    const reason = innermostMessage(cause);
-    throw new SettingsError(`STRATA_EVENTSTORE_URL names an EventStoreDB that does not answer: ${reason}`, { cause });
+    // The adapter says whether the server cannot be reached, or which right or password it refuses; the client's own
+    // error follows.
+    const reason = cause instanceof Error ? cause.message : 'it failed';
+    throw new SettingsError(`STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`, { cause });
   }
 }
 

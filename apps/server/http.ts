@@ -3,7 +3,7 @@
  *
  * Must stay true: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
- * repository does not exist.
+ * repository does not exist. A request gets one answer, also one that turns out unreadable after it was answered.
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -48,7 +48,9 @@ export function createHttpServer(served: HttpServerOptions): Server {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
   };
+  const latest = new WeakMap<object, Exchange>();
   const route: RequestListener = (request, response) => {
+    latest.set(request.socket, { request, response });
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
     else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
@@ -60,8 +62,26 @@ export function createHttpServer(served: HttpServerOptions): Server {
     }
   };
   const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
-  server.on('clientError', onUnreadable);
+  server.on('clientError', (error: Error, socket: Socket) => {
+    const exchange = latest.get(socket);
+    if (exchange === undefined || !isAnswered(exchange)) onUnreadable(error, socket);
+    else if (exchange.response.writableEnded) socket.end();
+    else socket.destroy();
+  });
   return server;
+}
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/**
+ * Whether the request whose bytes are unreadable has an answer already: it was refused for its headers, or its body
+ * became unreadable while it was answered. A second answer would be taken for that of another request.
+ */
+function isAnswered({ request, response }: Exchange): boolean {
+  return response.headersSent && !(request.complete && response.writableFinished);
 }
 
 /** A target that is not a path reaches REST, which answers 404 (RFC 9112, section 3.2). */

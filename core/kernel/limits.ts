@@ -397,6 +397,8 @@ export const READ_WAIT_MS = 10_000;
 /** How long a fetch may want a tip that its ref no longer has (docs/git-path.md, Wants). */
 export const LEFT_TIP_SPAN_MS = 60_000;
 export const LEFT_TIPS_MAX = 10_000;
+/** A time that is further ahead of this node's clock was written by a node whose clock was wrong. */
+export const CLOCK_AHEAD_MS_MAX = 60_000;
 /** The memory for cached answers to GET info/refs and ls-refs. */
 export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
 /** The memory for cached JSON answers of the API, by repository and revision. */

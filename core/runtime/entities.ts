@@ -37,6 +37,11 @@ export interface EntitiesOptions {
    * a subscription that failed and starts again, and a log that lost its tail. None of them makes an answer wrong.
    */
   readonly onFault: (what: 'snapshot' | 'entity' | 'subscription' | 'log-went-back', cause: unknown) => void;
+  /**
+   * Called when all entities are forgotten, since this node may have applied events that the log has lost: what else is
+   * kept of the log must be compared with it.
+   */
+  readonly onForget?: () => void;
   /** Delays a read of the head until all calls made at this moment have arrived, so that one read serves them all. */
   readonly gather: () => Promise<void>;
 }
@@ -282,6 +287,7 @@ class EntityCache implements Entities {
     this.#residents.clear();
     this.#large = null;
     this.#sizeBytes = 0;
+    this.#options.onForget?.();
   }
 
   async #apply(events: readonly RecordedEvent[]): Promise<void> {

@@ -34,7 +34,7 @@ async function layerFiles(dataDir: string): Promise<readonly string[]> {
 
 test('a data directory copied while its server is stopped restores the service, with or without its cache', async (context) => {
   const dataDir = await madeDataDir(context);
-  let strata = await startStrata(context, { dataDir });
+  let strata = await startStrata(context, { log: 'postgres', dataDir });
   const ada = await createAccount(strata, 'ada');
   const url = await createRepository(strata, ada, 'project');
   const work = await newWorkTree(context);
@@ -72,7 +72,7 @@ test('a data directory copied while its server is stopped restores the service, 
 
 test('the folder of the embedded database moves to a separate PostgreSQL', async (context) => {
   const dataDir = await madeDataDir(context);
-  const embedded = await startStrata(context, { dataDir });
+  const embedded = await startStrata(context, { log: 'postgres', dataDir });
   const ada = await createAccount(embedded, 'ada');
   const work = await newWorkTree(context);
   await git(work, ['push', '--quiet', await createRepository(embedded, ada, 'project'), 'main']);
@@ -94,8 +94,8 @@ test('the folder of the embedded database moves to a separate PostgreSQL', async
     STRATA_LAYERS_DIR: path.join(await tempDir(context), 'layers'),
   };
   await rename(path.join(dataDir, 'layers'), env.STRATA_LAYERS_DIR);
-  await startStrata(context, { dataDir, env });
-  const moved = await startStrata(context, { env });
+  await startStrata(context, { log: 'postgres', dataDir, env });
+  const moved = await startStrata(context, { log: 'postgres', env });
   const url = new URL(`${moved.url}/r/ada/project.git`);
   [url.username, url.password] = ['ada', ada.token];
   const commit = await commitFile(work, 'second', 'second\n');

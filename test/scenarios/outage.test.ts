@@ -26,7 +26,10 @@ test('without PostgreSQL every request gets 503, and when it is back the service
   cleanUp(context, () => cluster.stop());
   cleanUp(context, () => embedded.stop());
   const database = await databaseOn(cluster.connectionString);
-  const strata = await startStrata(context, { env: { STRATA_DATABASE_URL: database.connectionString } });
+  const strata = await startStrata(context, {
+    log: 'postgres',
+    env: { STRATA_DATABASE_URL: database.connectionString },
+  });
   const ada = await createAccount(strata, 'ada');
   const url = await createRepository(strata, ada, 'project');
   const work = await newWorkTree(context);

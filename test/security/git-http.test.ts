@@ -155,6 +155,7 @@ describe('At the Git endpoints', () => {
       ];
       const answered = await exchange(server.port, `${head.join('\r\n')}\r\n\r\n${body}`);
       assert.equal(parseAnswer(answered).status, 400, headers.join());
+      assert.equal(answered.match(/HTTP\/1\.1 /g)?.length, 1, `${headers.join()}: ${answered}`);
       assert.equal((await wireRefs(target)).get(MAIN), FIRST.id, headers.join());
     }
   });
@@ -220,6 +221,12 @@ describe('At the Git endpoints', () => {
       const unknown = { ...target, account: { ...target.account, token: 'x' } };
       assert.equal((await postService(unknown, service, FLUSH)).status, 401);
     }
+  });
+
+  test('what follows a command list without commands is refused in words, not ignored', async () => {
+    const answer = await postService(target, 'git-receive-pack', Buffer.from('0000PACKignored'));
+    assert.equal(answer.status, 400);
+    assert.match(answer.bytes.toString(), /^Not a push: bytes follow a command list that holds no command\n$/);
   });
 
   test('only a valid token as the password is accepted as credentials', async () => {

@@ -5,7 +5,9 @@
  */
 import path from 'node:path';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { protocolServerSettings } from './eventstoredb/process.ts';
 import { keepLog } from './log.ts';
@@ -31,11 +33,10 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
   cleanUp(ending, () => database.close());
   const layersDir = path.join(await tempDir(ending), 'layers');
   const settings = kind === 'postgres' ? null : await protocolServerSettings(ending);
-  const events =
+  const log =
     settings === null
-      ? createPostgresEventStore({ connectionString: database.connectionString, log: keepLog() })
-      : await openEventStoreDb(settings.STRATA_EVENTSTORE_URL);
-  cleanUp(ending, () => events.close());
+      ? openPostgresLog(ending, database.connectionString)
+      : eventStoreDbLog(settings.STRATA_EVENTSTORE_URL);
   return {
     env: {
       ...settings,
@@ -46,17 +47,37 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
       STRATA_LAYERS_DIR: layersDir,
     },
     layersDir,
-    log: {
-      head: () => events.head(),
-      since: (position = LOG_START) => events.readAll(position, 1_000_000),
-    },
+    log,
   };
 }
 
-/** Loads the client of EventStoreDB only here: most tests that import this file do not need it. */
-async function openEventStoreDb(address: string) {
-  const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
-  return createEventStoreDbEventStore({ address, folder: '/', log: keepLog() });
+const EVENTS_MAX = 1_000_000;
+
+function openPostgresLog(ending: Ending, connectionString: string): TestLog {
+  const events = createPostgresEventStore({ connectionString, log: keepLog() });
+  cleanUp(ending, () => events.close());
+  return { head: () => events.head(), since: (position = LOG_START) => events.readAll(position, EVENTS_MAX) };
+}
+
+/** A process may have one client of EventStoreDB, and the tests of a suite may run at the same time. */
+const oneClientAtATime = createConcurrencyLimit(1);
+
+/** Opens the log for each read. Loads the client only here: most tests that import this file do not need it. */
+function eventStoreDbLog(address: string): TestLog {
+  const reading = <Result>(read: (events: EventStore) => Promise<Result>): Promise<Result> =>
+    oneClientAtATime(async () => {
+      const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
+      const events = createEventStoreDbEventStore({ address, folder: '/', log: keepLog() });
+      try {
+        return await read(events);
+      } finally {
+        await events.close();
+      }
+    });
+  return {
+    head: () => reading((events) => events.head()),
+    since: (position = LOG_START) => reading((events) => events.readAll(position, EVENTS_MAX)),
+  };
 }
 
 /** Starts a server of the service, with a cache of its own. */

@@ -36,6 +36,8 @@ export interface CacheEntry {
   readonly unrecorded: PresentLayer[];
   /** False for a folder found at start: its files are checked when it is first used. */
   checked: boolean;
+  /** The doubt (`CacheEntries.doubt`) up to which its layers are known to be committed ones; -1 for none. */
+  vouched: number;
   merging: boolean;
   /** By the process's own clock, in milliseconds. */
   mergeFromMs: number;
@@ -80,6 +82,7 @@ export class CacheEntries {
   readonly #making = new Map<string, Promise<CacheEntry>>();
   #totalBytes = 0;
   #openPacks = 0;
+  #doubts = 0;
 
   constructor({ paths, cacheBytesMax, log, onBegun }: CacheEntriesOptions) {
     this.#paths = paths;
@@ -105,7 +108,7 @@ export class CacheEntries {
   }
 
   add(folder: CacheFolder, checked: boolean): CacheEntry {
-    const entry = newEntry(folder, checked);
+    const entry = { ...newEntry(folder, checked), vouched: checked ? this.#doubts : -1 };
     this.#known.set(entry.key, entry);
     this.#totalBytes += entry.bytes;
     return entry;
@@ -136,11 +139,10 @@ export class CacheEntries {
       // Leased before the next await, so that it is not evicted in between.
       const entry = this.#take(found);
       try {
-        if (await isUsable(entry)) return entry;
-        this.#log.warn(
-          { repository: objects.repository },
-          'A cached repository was changed from outside: refilling it',
-        );
+        const isWhole = await isUsable(entry);
+        if (isWhole && this.#holdsOnly(entry, objects)) return entry;
+        const why = isWhole ? 'holds layers that the log has lost' : 'was changed from outside';
+        this.#log.warn({ repository: objects.repository }, `A cached repository ${why}: refilling it`);
         this.#retire(entry);
       } catch (error) {
         this.release(entry);
@@ -148,6 +150,22 @@ export class CacheEntries {
       }
       this.release(entry);
     }
+  }
+
+  /**
+   * From now on an entry is only handed out once its layers were compared with the committed ones: this node may have
+   * applied events that the log has lost. A push must not be checked against the objects of such a layer.
+   */
+  doubt(): void {
+    this.#doubts += 1;
+  }
+
+  #holdsOnly(entry: CacheEntry, objects: CommittedObjects): boolean {
+    if (entry.vouched === this.#doubts) return true;
+    const committed = new Set(Array.from(objects.layers, ({ id }) => id));
+    for (const id of entry.folder.present.keys()) if (!committed.has(id)) return false;
+    entry.vouched = this.#doubts;
+    return true;
   }
 
   /** As `acquire`, but never makes or checks a folder: null when the repository is not on the disk. */
@@ -210,7 +228,7 @@ export class CacheEntries {
   /** From now on hands out this folder, which has the same objects, instead of the entry's. */
   replace(entry: CacheEntry, folder: CacheFolder): void {
     this.#retire(entry);
-    this.add(folder, true);
+    this.add(folder, true).vouched = entry.vouched;
   }
 
   #take(entry: CacheEntry): CacheEntry {
@@ -288,7 +306,7 @@ async function isUsable(entry: CacheEntry): Promise<boolean> {
   return usable;
 }
 
-function newEntry(folder: CacheFolder, checked: boolean): CacheEntry {
+function newEntry(folder: CacheFolder, checked: boolean): Omit<CacheEntry, 'vouched'> {
   const sizes = new Map<string, number>();
   for (const { pack, packBytes, idxBytes } of folder.present.values()) sizes.set(pack, packBytes + idxBytes);
   let bytes = 0;

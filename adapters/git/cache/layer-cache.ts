@@ -49,6 +49,8 @@ export interface LayerCache {
   /** Whether what failed in a leased folder may succeed after `acquire`, since files of it were deleted. */
   isLost(folder: CacheFolder): Promise<boolean>;
   drop(repository: RepositoryId): void;
+  /** This node may have applied events that the log has lost: layers of those are not read any more. */
+  doubt(): void;
   repositories(): readonly RepositoryId[];
   /** Bytes of packs and indexes in all folders. */
   sizeBytes(): number;
@@ -121,7 +123,7 @@ class DiskLayerCache implements LayerCache {
   async acquire(objects: CommittedObjects): Promise<CacheLease> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#acquire(objects);
+        return await this.#acquireWhole(objects);
       } catch (error) {
         if (attempt === ACQUIRE_ATTEMPTS_MAX || !isCausedByMissing(error)) throw error;
       }
@@ -132,14 +134,28 @@ class DiskLayerCache implements LayerCache {
     return this.#parts.entries.isLost(folder);
   }
 
-  async #acquire(objects: CommittedObjects): Promise<CacheLease> {
+  async #acquireWhole(objects: CommittedObjects): Promise<CacheLease> {
+    const lease = await this.#acquire(objects);
+    if (lease !== null) return lease;
+    // The log lost its tail, and another one has begun.
+    this.drop(objects.repository);
+    const anew = await this.#acquire(objects);
+    if (anew === null) throw new TypeError(`Layers of ${objects.repository} changed without a new shrink epoch`);
+    return anew;
+  }
+
+  /** Resolves null if the entry holds other layers in the places of these. */
+  async #acquire(objects: CommittedObjects): Promise<CacheLease | null> {
     const { entries, merges } = this.#parts;
     const entry = await entries.acquire(objects);
     try {
       const count = objects.layers.length;
-      if (entry.order.length < count) await this.#fill(entry, objects);
-      if (entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
-        throw new TypeError(`Layers of ${entry.key} changed without a new shrink epoch`);
+      const last = Math.min(entry.order.length, count) - 1;
+      const isSame = last < 0 || entry.order[last]?.id === objects.layers.at(last)?.id;
+      if (isSame && entry.order.length < count) await this.#fill(entry, objects);
+      if (!isSame || entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
+        entries.release(entry);
+        return null;
       }
       merges.mergeIfNeeded(entry);
       return this.#lease(entry, count);
@@ -207,6 +223,10 @@ class DiskLayerCache implements LayerCache {
 
   drop(repository: RepositoryId): void {
     this.#parts.entries.drop(repository);
+  }
+
+  doubt(): void {
+    this.#parts.entries.doubt();
   }
 
   repositories(): readonly RepositoryId[] {

@@ -5,7 +5,7 @@
  * no ref reaches cannot be fetched by its id, over any protocol version.
  */
 import { type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
+import { CLOCK_AHEAD_MS_MAX, LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 
@@ -58,7 +58,10 @@ async function lookUp(
 ): Promise<{ readonly missing: readonly ObjectId[]; readonly existing: readonly ObjectId[] }> {
   const tips = currentTips(repository);
   const oldest = plusMs(now, -LEFT_TIP_SPAN_MS);
-  const left = new Set(repository.leftTips.filter((tip) => tip.leftAt >= oldest).map((tip) => tip.id));
+  // A push by a node whose clock was days ahead would keep what was forced away for days.
+  const newest = plusMs(now, CLOCK_AHEAD_MS_MAX);
+  const recent = repository.leftTips.filter(({ leftAt }) => leftAt >= oldest && leftAt <= newest);
+  const left = new Set(recent.map((tip) => tip.id));
   const others = ids.filter((id) => !tips.has(id) && !left.has(id));
   if (others.length === 0) return { missing: [], existing: [] };
   const found = await (await open()).lookup(others);

@@ -75,10 +75,11 @@ async function authorise(
   now: Timestamp,
 ): Promise<OpenFetch | Denied> {
   const { repository } = opening;
-  const { state, revision } = repository.entity;
+  const { state, lastEventId } = repository.entity;
   const objects = () => opening.objects();
-  // The revision determines the refs, and the default branch determines HEAD.
-  const viewKey = `${revision} ${repository.defaultBranch}`;
+  // The last event determines the refs, and the default branch HEAD. A revision may belong to another event after a
+  // failover that lost the log's tail.
+  const viewKey = `${lastEventId} ${repository.defaultBranch}`;
   const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
   if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
   const nots = fetch.deepen?.kind === 'limits' ? fetch.deepen.not : [];

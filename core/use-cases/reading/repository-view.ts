@@ -27,10 +27,11 @@ export interface RepositoryView<Rows = null> {
 
 /**
  * Returns a name for the repository at this revision. While it is the same, every answer made from the repository's
- * branches, tags, commits and contents is the same too.
+ * branches, tags, commits and contents is the same too. The last event stands for the revision: after a failover that lost
+ * the log's tail, another event may have that revision.
  */
 export function versionOf({ id, entity }: Pick<FoundRepository, 'id' | 'entity'>): string {
-  return `${id}-${entity.revision}`;
+  return `${id}-${entity.lastEventId}`;
 }
 
 export interface ObjectsContext {

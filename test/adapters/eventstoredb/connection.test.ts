@@ -84,6 +84,9 @@ describe('an address of EventStoreDB', () => {
   });
 });
 
+/** gRPC's status code (statuscodes). */
+const PERMISSION_DENIED = 7;
+
 describe('a connection to EventStoreDB by TLS', () => {
   const credentials = { username: 'ada', password: 'a:b@c' };
 
@@ -98,7 +101,21 @@ describe('a connection to EventStoreDB by TLS', () => {
     assert.equal(result.outcome, 'appended');
     await store.close();
     const { store: wrong } = openStore(context, `esdb://ada:wrong@${host}?tlsCAFile=ca.pem`, { folder });
-    await assert.rejects(wrong.head(), { code: 'log-unavailable', message: /refuses/ });
+    const password = {
+      code: 'log-unavailable',
+      message: /^EventStoreDB refuses the user or the password of STRATA_EV/,
+    };
+    await assert.rejects(wrong.head(), password);
+    await wrong.close();
+    const { store: nobody } = openStore(context, `esdb://${host}?tlsCAFile=ca.pem`, { folder });
+    await assert.rejects(nobody.head(), password);
+    await nobody.close();
+    server.faults.read = () => {
+      throw Object.assign(new Error('No right'), { code: PERMISSION_DENIED });
+    };
+    const { store: without } = openStore(context, `esdb://ada:a%3Ab%40c@${host}?tlsCAFile=ca.pem`, { folder });
+    const right = { code: 'log-unavailable', message: /^EventStoreDB denies the user .* it must read \$all/ };
+    await assert.rejects(without.head(), right);
   });
 
   test("fails when no trusted authority signed the server's certificate", async (context) => {

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, test } from 'vitest';
-import { checkManifest } from '../../../apps/admin/check-manifest.ts';
+import { checkManifest, type NamedLayer } from '../../../apps/admin/check-manifest.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore, StoredLayer } from '../../../core/ports/layer-store.ts';
-import type { RecordedLayer } from '../../../core/repository/events.ts';
 import { recordedLayer } from '../../../core/repository/layers.ts';
 import { writeManifest } from '../../../core/use-cases/manifests/write-manifest.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
@@ -17,7 +16,7 @@ describe('The newest manifest', () => {
   const ending = suiteEnding();
   let store: LayerStore;
   let id: RepositoryId;
-  let named: ReadonlyMap<string, RecordedLayer>;
+  let named: ReadonlyMap<string, NamedLayer>;
 
   beforeAll(async () => {
     const reading = await startGitReading();
@@ -29,7 +28,8 @@ describe('The newest manifest', () => {
     await writeManifest(context, { account: reading.account, repository: found.id });
     ({ id } = found);
     store = reading.database.layers;
-    named = new Map([...entity.state.layers].map((layer) => [layer.id, recordedLayer(layer)]));
+    const layersNamed = [...entity.state.layers].map(recordedLayer);
+    named = new Map(layersNamed.map((layer) => [layer.id, { layer, expiredAt: null }]));
   });
 
   async function listed(): Promise<Map<string, StoredLayer>> {
@@ -55,7 +55,7 @@ describe('The newest manifest', () => {
     assert.equal(await checkManifest(store, id, objects, named), null);
     assert.deepEqual(
       [...objects.keys()],
-      [...named.values()].map(({ key }) => key),
+      [...named.values()].map(({ layer }) => layer.key),
     );
     assert.equal(await checkManifest(store, id, new Map(), named), null, 'none was written yet');
   });
@@ -72,6 +72,14 @@ describe('The newest manifest', () => {
       assert.match(fault?.detail ?? '', says);
     }
     const fault = await checkManifest(store, id, await listed(), new Map());
+    assert.match(fault?.detail ?? '', /^names the layer .*, which no event names like this$/);
+  });
+
+  test('may name a layer that a later event let go, but none that was gone when it was written', async () => {
+    const expired = (revision: number) =>
+      new Map([...named].map(([layerId, one]) => [layerId, { ...one, expiredAt: revision }]));
+    assert.equal(await checkManifest(store, id, await listed(), expired(1_000)), null);
+    const fault = await checkManifest(store, id, await listed(), expired(0));
     assert.match(fault?.detail ?? '', /^names the layer .*, which no event names like this$/);
   });
 

@@ -87,14 +87,25 @@ interface Running {
   readonly ended: Promise<Ended>;
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
-  /** Resolves when standard output holds the text. */
-  said(text: string): Promise<void>;
+  /** Resolves with standard output when it holds the text. */
+  said(text: string): Promise<string>;
 }
 
 function launch(root: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+  return launchBy(process.execPath, [join(root, 'apps', 'launcher', 'launch.mjs'), ...args], root, env);
+}
+
+/** Makes the launcher with an entry the script `start` of a project's package.json. */
+function scriptStart(root: string, entry: string): void {
+  const file = join(root, 'package.json');
+  const scripts = { start: `node apps/launcher/launch.mjs ${entry}` };
+  write(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), scripts }));
+}
+
+function launchBy(program: string, args: readonly string[], root: string, env: NodeJS.ProcessEnv): Running {
   const home = join(root, 'home');
   mkdirSync(home, { recursive: true });
-  const child = spawn(process.execPath, [join(root, 'apps', 'launcher', 'launch.mjs'), ...args], {
+  const child = spawn(program, args, {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: home, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -108,8 +119,8 @@ function launch(root: string, args: readonly string[], env: NodeJS.ProcessEnv = 
     child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
   const said = (text: string) =>
-    new Promise<void>((resolve, reject) => {
-      const look = () => void (stdout.includes(text) && resolve());
+    new Promise<string>((resolve, reject) => {
+      const look = () => void (stdout.includes(text) && resolve(stdout));
       child.stdout.on('data', look);
       child.on('close', () => reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)));
       look();
@@ -280,6 +291,31 @@ describe('running the entry', () => {
       });
     });
   }
+
+  for (const [kind, env] of [
+    ['a Node that replaces itself', {}],
+    ['an older Node', OLDER_NODE],
+  ] as const) {
+    test(`ends the entry of \`npm start\` when npm is ended, from ${kind}`, async () => {
+      const entry = "process.on('SIGTERM', () => { console.log('closed'); process.exit(); });\n";
+      const seen = 'console.log(`ready ${process.pid} ${JSON.stringify(process.execArgv)}`);\n';
+      write(join(root, 'apps', 'serve.ts'), `${entry}setInterval(() => {}, 1000);\n${seen}`);
+      scriptStart(root, 'apps/serve.ts');
+      const running = launchBy('npm', ['start'], root, env);
+      const said = await running.said('ready');
+      running.kill('SIGTERM');
+      const ended = await running.ended;
+      assert.match(ended.stdout, /closed/);
+      assert.doesNotMatch(said, /parent\.mjs/, 'children of the entry would watch a parent that is not theirs');
+    });
+  }
+
+  test('keeps an entry running in the background whose shell has ended', async () => {
+    const entry = "setTimeout(() => { console.log('still here'); process.exit(); }, 2500);\nconsole.log('ready');\n";
+    write(join(root, 'apps', 'stay.ts'), entry);
+    const running = launchBy('sh', ['-c', 'node apps/launcher/launch.mjs apps/stay.ts & sleep 0.5'], root, {});
+    assert.match((await running.ended).stdout, /still here/);
+  });
 
   test('leaves no process between the caller and the entry', async () => {
     const ended = await launch(root, ['apps/server.ts']).ended;

@@ -133,6 +133,36 @@ describe('the cache, while it is filled,', () => {
       await readAll(database, history.objects);
     }));
 
+  test('checks no push against a layer that the log has lost since', () =>
+    withDatabase(async (database) => {
+      const push = async (commit: ObjectId, ...without: readonly string[]) => {
+        const received = await database.receive(history.objects, repository.pack([commit, ...without]));
+        return 'refused' in received ? received.refused : received;
+      };
+      const lost = repository.commit({ lost: 'soon' });
+      const first = await push(lost, `^${history.commits[2]}`);
+      if (typeof first === 'string') assert.fail(first);
+      const layer = await storeLayer(layers.store, history.objects, first);
+      await first.install(layer);
+      await readAll(database, withLayer(history.objects, layer));
+      database.database.doubt();
+      assert.equal(await push(repository.commit({ later: 'yes' }), `^${lost}`), 'pack-not-connected');
+    }));
+
+  test('reads what was committed instead of a layer that the log has lost', () =>
+    withDatabase(async (database) => {
+      const commitLayer = async (name: string) => {
+        const received = await database.receive(history.objects, repository.pack([repository.commit({ [name]: 'x' })]));
+        if ('refused' in received) assert.fail(received.detail);
+        const layer = await storeLayer(layers.store, history.objects, received);
+        await received.discard();
+        return withLayer(history.objects, layer);
+      };
+      const [lost, kept] = [await commitLayer('lost'), await commitLayer('kept')];
+      await readAll(database, lost);
+      await readAll(database, kept);
+    }));
+
   test('does not fetch an installed layer, even if readers need it while it is installed', () =>
     withDatabase(async (database) => {
       const commit = repository.commit({ installed: 'now' });

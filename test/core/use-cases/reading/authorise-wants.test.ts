@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
-import { LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { CLOCK_AHEAD_MS_MAX, LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../../../core/ports/object-database.ts';
 import type { RepositoryEvent } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -100,6 +100,12 @@ describe('A want', () => {
     assert.deepEqual(await denied([A], 1_000), []);
     assert.deepEqual(await denied([A], 1_000 + LEFT_TIP_SPAN_MS), []);
     assert.deepEqual(await denied([A], 1_001 + LEFT_TIP_SPAN_MS), [A]);
+  });
+
+  test('of a tip that a node with a clock ahead saw left is not served until that time comes', async () => {
+    const { denied } = started([first, pushed([moved(branch('main'), A, null)])], [A, B, C]);
+    assert.deepEqual(await denied([A], 1_000 - CLOCK_AHEAD_MS_MAX), []);
+    assert.deepEqual(await denied([A], 999 - CLOCK_AHEAD_MS_MAX), [A]);
   });
 });
 

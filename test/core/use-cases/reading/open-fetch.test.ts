@@ -105,7 +105,7 @@ describe('A fetch that is answered', () => {
     await Promise.resolve();
     assert.equal(objects.openReaders(), 0);
     assert.equal(view.head, 'refs/heads/master');
-    assert.equal(view.key, `${repository.entity.revision} master`);
+    assert.equal(view.key, `${repository.entity.lastEventId} master`);
     assert.deepEqual(
       view.runs.flat().map(({ name, id }) => [name, id]),
       [

@@ -1,0 +1,30 @@
+/**
+ * Tells a fault from a race: layers leave storage, and accounts their data, while a running server's log is verified.
+ *
+ * Must stay true: an event that takes something away is in the log before it is gone. So what is missing though no event
+ * took it away, also none of those that were appended after the log was read, is a fault.
+ */
+import { readEvent } from '../../core/kernel/decider.ts';
+import type { StreamName } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+
+const PAGE_EVENTS = 100;
+
+/** Returns the ids of the layers that events of a repository's stream let go, from a revision on. */
+export async function expiredSince(
+  events: Pick<EventStore, 'readStream'>,
+  stream: StreamName,
+  revision: number,
+): Promise<ReadonlySet<string>> {
+  const expired = new Set<string>();
+  for (let from = revision; ; from += PAGE_EVENTS) {
+    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
+    for (const recorded of page) {
+      if (recorded.type !== 'LayersExpired') continue;
+      const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+      for (const { id } of event.type === 'LayersExpired' ? event.data.layers : []) expired.add(id);
+    }
+    if (page.length < PAGE_EVENTS) return expired;
+  }
+}
