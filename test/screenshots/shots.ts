@@ -210,8 +210,8 @@ export const SHOTS: readonly Shot[] = [
     usage: '/usage',
     ledger: '/usage/ledger',
     'ledger-none': '/usage/ledger?month=2001-01',
-    'token-activity': ['/access-tokens', follow('What build server did')],
-    'token-activity-unused': ['/access-tokens', follow('What backup did')],
+    'token-activity': ['/access-tokens', follow('Activity of build server')],
+    'token-activity-unused': ['/access-tokens', follow('Activity of backup')],
     'account-history': ['/history', signed],
     'account-history-filtered': '/history?repository=lantern&type=RefsUpdated&since=2020-01-01',
     'account-history-none': '/history?until=2001-01-01',
@@ -275,7 +275,7 @@ export const SHOTS: readonly Shot[] = [
     'account-history-long': '/history',
     'event-long': ['/history?type=RefsUpdated', follow(/^Event #/)],
     'ledger-long': '/usage/ledger',
-    'token-activity-long': ['/access-tokens', follow(/^What scenario did$/)],
+    'token-activity-long': ['/access-tokens', follow(/^Activity of scenario$/)],
   }),
 ];
 
