@@ -5,6 +5,7 @@ import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
+import type { Pause } from '../../core/ports/clock.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
@@ -49,9 +50,10 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly failpoint: Failpoint;
   readonly past: PastEntities;
   readonly layers: LayerStores;
-  /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
+  readonly pause: Pause;
   /** How far webhooks were notified of pushes. */
   readonly notifiedTo: PurgeContext['notifiedTo'];
+  /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
   readonly purgeSlots: FairSlots;
   /** How long what a ref reached, and a deleted repository, is kept. */
   readonly retentionMs: number;

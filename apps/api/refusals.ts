@@ -157,6 +157,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 409,
     message: () => 'Refs were changed meanwhile: look again at what would change',
   },
+  'webhooks-not-notified': {
+    status: 409,
+    message: () => 'Webhooks are still to be notified of a push: purge again in a minute',
+  },
   'restored-ref-collides': {
     status: 409,
     message: (r) => `${r.ref} cannot exist beside a ref that is not restored: restore both`,

@@ -63,6 +63,7 @@ import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { readNotifiedTo } from './webhooks.ts';
+import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
 import { registerGauges } from './gauges.ts';
 
@@ -260,6 +261,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     bucketChecks,
     archives: createArchiveLane(),
     exportSlots: createExportSlots(),
+    pause,
     notifiedTo: readNotifiedTo(opened.foundation.pool),
     purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),

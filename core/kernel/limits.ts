@@ -70,6 +70,8 @@ export const DROPPING_RACES_MAX = 100;
 export const DELETED_REPOSITORIES_LISTED_MAX = 100;
 /** Purges of living repositories at once, of which an account has one: each reads and writes the whole repository. */
 export const PURGES_AT_ONCE_MAX = 2;
+/** How long a purge waits until webhooks were notified of a push that was made just now. */
+export const PURGE_NOTIFICATION_WAIT_MS = 5_000;
 /** Moves of refs of which a restoration finds out whether they are forced; the others count as forced. */
 export const RESTORED_MOVES_COMPARED_MAX = 1_000;
 /** When such a compaction is tried again after a failure: it may have read the whole repository. */

@@ -89,6 +89,8 @@ export type Refusal =
   | { readonly code: 'repository-too-large-to-purge' }
   /** Another change of the refs was faster. */
   | { readonly code: 'refs-moved-meanwhile' }
+  /** Webhooks are still to be notified of a push whose objects a purge may remove. */
+  | { readonly code: 'webhooks-not-notified' }
   /** The ref cannot exist beside another one that is not restored. */
   | { readonly code: 'restored-ref-collides'; readonly ref: string }
   /** Names the event with which objects left storage; null if the log does not tell. */

@@ -41,6 +41,7 @@ import {
   type WebhookId,
   timestamp,
 } from '../../core/kernel/ids.ts';
+import { pause } from '../../adapters/node/pause.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -206,6 +207,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     layers: layersIn(createMemoryLayerStore()),
     drops: { keep: async () => Promise.reject(new Error('There are no packs in memory')) },
     notifiedTo: async () => null,
+    pause,
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
     retentionMs: 30 * 24 * 60 * 60_000,
     ...createKnownAnswers(),

@@ -8,20 +8,28 @@
 import { refuse } from '../../kernel/decider.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import type { EventId, RepositoryId } from '../../kernel/ids.ts';
+import { PURGE_NOTIFICATION_WAIT_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { Pause } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerDrops } from '../../ports/layer-drops.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { letLayersGo, replacedLayers } from '../accounts/let-layers-go.ts';
 import { findRepositoryById, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
-import { droppedBytes, type DroppingContext, dropUnreached } from '../compacting/drop-unreached.ts';
+import {
+  droppedBytes,
+  type DroppingContext,
+  type DroppingOutcome,
+  dropUnreached,
+} from '../compacting/drop-unreached.ts';
 import { isDroppable } from '../../repository/unreached.ts';
 import { type DeletedRepositoriesContext, findDeleted } from './deleted-repositories.ts';
 
 export interface PurgeContext extends DeletedRepositoriesContext, Omit<DroppingContext, 'objects'> {
   readonly drops: LayerDrops;
   readonly failpoint: Failpoint;
+  readonly pause: Pause;
   /** Bounds the purges of living repositories. */
   readonly purgeSlots: FairSlots;
 }
@@ -31,6 +39,9 @@ export interface Purge {
   readonly event: EventId | null;
   readonly freedBytes: number;
 }
+
+/** Webhooks save how far they are once a second. */
+const NOTIFICATION_POLL_MS = 200;
 
 type Refused = { readonly refused: Refusal };
 
@@ -65,7 +76,7 @@ export async function purgeRepository(
   if (typeof kind === 'object') return kind;
   const before = await context.entities.reload(repositories, id);
   if (before.state.status === 'closed') return letGo(context, origin, { id, all: true }, 0);
-  const dropped = await inSlot(context, origin, signal, () => drop(context, origin, id, signal));
+  const dropped = await drop(context, origin, id, signal);
   return typeof dropped === 'object' ? dropped : letGo(context, origin, { id, all: false }, dropped);
 }
 
@@ -80,17 +91,31 @@ async function drop(
   id: RepositoryId,
   signal: AbortSignal,
 ): Promise<number | Refused> {
-  const { account, cause, guarding = async () => ({ guards: [] }) } = origin;
-  const of = { account, repository: id, by: { cause, guarding } };
   const known = await openState(context, origin, id);
-  const outcome = await dropUnreached(withoutWindow(context), of, signal);
-  // It waits for the webhooks of a push that was made just now.
-  if (outcome === 'lost' || outcome === 'waits') return refuse({ code: 'refs-moved-meanwhile' });
+  const outcome = await dropWhenNotified(context, origin, id, signal);
+  if (outcome === 'waits') return refuse({ code: 'webhooks-not-notified' });
+  if (outcome === 'lost') return refuse({ code: 'refs-moved-meanwhile' });
   if (outcome === 'nothing') return 0;
   const now = await openState(context, origin, id);
   if (known === null || now === null) return 0;
   const layers = new Set([...known.layers].map((layer) => layer.id));
   return sizeOf([...now.layers].flatMap((layer) => (layers.has(layer.id) ? [] : { size_bytes: layer.sizeBytes })));
+}
+
+/** Waits for the webhooks of a push that was made just now, and holds no slot meanwhile. */
+async function dropWhenNotified(
+  context: PurgeContext,
+  origin: RepositoryCommandOrigin,
+  id: RepositoryId,
+  signal: AbortSignal,
+): Promise<DroppingOutcome> {
+  const { account, cause, guarding = async () => ({ guards: [] }) } = origin;
+  const of = { account, repository: id, by: { cause, guarding } };
+  for (let waitedMs = 0; ; waitedMs += NOTIFICATION_POLL_MS) {
+    const outcome = await inSlot(context, origin, signal, () => dropUnreached(withoutWindow(context), of, signal));
+    if (outcome !== 'waits' || waitedMs >= PURGE_NOTIFICATION_WAIT_MS) return outcome;
+    await context.pause(NOTIFICATION_POLL_MS, signal);
+  }
 }
 
 async function openState(

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { DROPPING_BYTES_MAX, REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
@@ -57,6 +58,7 @@ async function withSecret(context: TestContext, onFailpoint?: (point: FailpointN
     readModels: createMemoryAccountLog({ events, digest }),
     failpoint: onFailpoint ?? (async () => undefined),
     notifiedTo: async () => null,
+    pause: async () => assert.fail('there is nothing to wait for'),
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
   };
   const origin = { account, cause: OWNER };
@@ -159,6 +161,32 @@ describe('A purge of a living repository', () => {
     killed.reading.node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
     await killed.sweep();
     assert.equal((await killed.stored()).count, 1);
+  });
+
+  test('waits for the webhooks of the last push, and is refused in words if they stay behind', async (context) => {
+    const { reading, purging, origin, id, stored } = await withSecret(context);
+    const before = await stored();
+    const head = await reading.node.events.head();
+    let notified = true;
+    let pauses = 0;
+    const behind: PurgeContext = {
+      ...purging,
+      notifiedTo: async () => (notified && pauses >= 3 ? head : LOG_START),
+      pause: async () => {
+        pauses += 1;
+        if (notified) assert.deepEqual(await stored(), before, 'nothing is packed before');
+        (await purging.purgeSlots.acquire(origin.account))();
+      },
+    };
+    const purged = await purgeRepository(behind, origin, id, NEVER);
+    assert.ok(!('refused' in purged) && purged.event !== null);
+    assert.equal(pauses, 3);
+    const { entity } = await reading.current();
+    notified = false;
+    await reading.push({ 'refs/heads/gone': reading.git.commit({ gone: 'gone\n' }, { branch: 'gone' }) });
+    await reading.push({ 'refs/heads/gone': null });
+    assert.deepEqual(await purgeRepository(behind, origin, id, NEVER), { refused: { code: 'webhooks-not-notified' } });
+    assert.equal((await reading.current()).entity.revision, Number(entity.revision) + 2);
   });
 
   test('is refused where the repository is too large to be written anew', async (context) => {
