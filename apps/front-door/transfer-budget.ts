@@ -24,12 +24,19 @@ export function createSharedTransferBudget(context: TransferBudgetContext): Tran
   });
 }
 
+export interface Sent {
+  readonly principal: Principal;
+  /** As it was when the request began: a connection that has ended has no address. */
+  readonly address: string;
+  readonly sentBytes: number;
+}
+
 /** Counts what an answer sent of a repository, against its owner's transfer. */
 export function countSent(
   { transfer }: { readonly transfer: Pick<TransferMeter, 'add'> },
   repository: Pick<FoundRepository, 'accountId' | 'id'>,
-  principal: Principal,
-  sentBytes: number,
+  { principal, address, sentBytes }: Sent,
 ): void {
-  transfer.add({ account: repository.accountId, reader: readerOf(principal), repository: repository.id, sentBytes });
+  const reader = readerOf(principal);
+  transfer.add({ account: repository.accountId, reader, repository: repository.id, sentBytes, address });
 }

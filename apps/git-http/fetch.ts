@@ -96,7 +96,8 @@ function refuseFetch(response: ServerResponse, denial: FetchDenial): void {
 }
 
 async function stream(git: GitRequest, { reader, view, answerKey }: OpenFetch, body: Uint8Array): Promise<void> {
-  const { context, repository, principal, response, finished, signal } = git;
+  const { context, repository, principal, request, response, finished, signal } = git;
+  const address = context.clientAddress(request);
   const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey, signal });
   try {
     for await (const chunk of answer) {
@@ -108,7 +109,7 @@ async function stream(git: GitRequest, { reader, view, answerKey }: OpenFetch, b
     if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
     response.end();
   } finally {
-    countSent(context, repository, principal, finished.sentBytes);
+    countSent(context, repository, { principal, address, sentBytes: finished.sentBytes });
   }
 }
 

@@ -232,7 +232,11 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const { foundation, layers, objects, projections } = opened;
   const { context, pool } = foundation;
   const lastUse = createPostgresLastUse(pool, context.clock);
-  const transfer = createTransferMeter(context, context.ids.next().replaceAll('-', ''));
+  const sourceAddressRef = createSourceAddressRef(context.vault);
+  const transfer = createTransferMeter(
+    { ...context, sourceAddressRef, onFault: (cause) => onFault('flush', cause) },
+    context.ids.next().replaceAll('-', ''),
+  );
   const flush = async (): Promise<void> => {
     await transfer.flush();
     await lastUse.flush();
@@ -270,7 +274,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     ...createKnownAnswers(),
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
     clientAddress: createClientAddress(settings.trustedProxies),
-    sourceAddressRef: createSourceAddressRef(context.vault),
+    sourceAddressRef,
     log,
   };
 }

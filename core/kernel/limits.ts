@@ -629,6 +629,10 @@ export const USAGE_SUMS_AT_ONCE_MAX = 200_000;
 
 /** Addresses that are shown of what a token did in a repository within a minute. */
 export const TOKEN_USE_ADDRESSES_MAX = 50;
+/** Different addresses of an account's readers that a node records in a minute: each is a record of the vault. */
+export const TRANSFER_ADDRESSES_MAX = 50;
+/** How often an event of transfer names addresses: one may have read as many readers in many repositories. */
+export const TRANSFER_ADDRESS_REFS_MAX = 1_000;
 
 /** Entries of an account's log on one page of the API. */
 export const ENTRIES_PAGE_LIMIT_DEFAULT = 100;

@@ -53,7 +53,7 @@ export interface TokenUse extends TokenUsePlace {
   readonly reads: number;
   /** Pushes and restorations. */
   readonly writes: number;
-  /** The addresses that the writes came from, at most `TOKEN_USE_ADDRESSES_MAX`. */
+  /** The addresses that these came from, at most `TOKEN_USE_ADDRESSES_MAX`. */
   readonly addressRefs: readonly string[];
 }
 

@@ -47,7 +47,7 @@ export class DailySums {
     const day = this.#days.get(name) ?? { sentBytes: 0, byReader: new Map<string, ReadSum>() };
     this.#days.set(name, day);
     day.sentBytes += sent_bytes;
-    for (const sum of by_reader) {
+    for (const { address_refs: _, ...sum } of by_reader) {
       const key = `${sum.reader.kind} ${sum.reader.id} ${sum.repository_id}`;
       const before = day.byReader.get(key);
       if (before === undefined && this.#readers >= USAGE_READERS_MAX) continue;

@@ -26,6 +26,12 @@ type ReadSum = {
 /** The digest of a stored object that holds details, which is kept until retention ends. */
 type DetailsDigest = { readonly sha256: string; readonly size_bytes: number };
 
+/** The reads of one reader in one repository within a minute, and where they came from. */
+type MinuteReadSum = ReadSum & {
+  /** Vault references, each once. Some addresses of a busy minute are left out. */
+  readonly address_refs: readonly string[];
+};
+
 export type TransferRecorded = DomainEvent<
   'TransferRecorded',
   {
@@ -33,9 +39,7 @@ export type TransferRecorded = DomainEvent<
     readonly minute: string;
     /** The bytes of all reads, including those that `by_reader` has no room for. */
     readonly sent_bytes: number;
-    readonly by_reader: readonly ReadSum[];
-    /** Details that are not in the event: source addresses. Null if none are kept. */
-    readonly details: DetailsDigest | null;
+    readonly by_reader: readonly MinuteReadSum[];
   }
 >;
 
@@ -49,7 +53,13 @@ function fromTokens({ by_token, ...data }: JsonObject): JsonObject {
   return { ...data, by_reader, details: null };
 }
 
-const TRANSFER_RECORDED: EventKind = { version: 2, record: false, upcasters: [fromTokens] };
+/** Upcasts version 2, which reserved an object with addresses that was never written. */
+function withoutAddresses({ details: _, by_reader, ...data }: JsonObject): JsonObject {
+  const sums = Array.isArray(by_reader) ? by_reader : [];
+  return { ...data, by_reader: sums.filter(isJsonObject).map((sum) => ({ ...sum, address_refs: [] })) };
+}
+
+const TRANSFER_RECORDED: EventKind = { version: 3, record: false, upcasters: [fromTokens, withoutAddresses] };
 
 export const transferEventKinds: EventKinds<TransferRecorded> = { TransferRecorded: TRANSFER_RECORDED };
 
@@ -77,7 +87,7 @@ export type UsageRecorded = DomainEvent<
     }[];
     readonly webhook_attempts: number;
     readonly sign_in_failures: number;
-    /** Details that are not in the event: the complete sums, and the details of the transfer events. */
+    /** Details that are not in the event: the complete sums. */
     readonly details: DetailsDigest | null;
   }
 >;

@@ -22,7 +22,7 @@ import { PENDING_DELIVERY_KEPT_MS } from '../kernel/limits.ts';
 import type { LedgerEntry, LedgerMember } from '../ports/usage-ledger.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../repository/events.ts';
 import { grownBytes, layersChangeOf } from '../repository/layers.ts';
-import { type TransferRecorded, transferEventKinds, usageEventKinds } from './events.ts';
+import { transferEventKinds, type UsageRecorded, usageEventKinds } from './events.ts';
 
 /** The categories of the streams whose events have entries. */
 export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 'transfer', 'usage'];
@@ -30,8 +30,8 @@ export const LEDGER_CATEGORIES: readonly string[] = ['account', 'repository', 't
 export interface LedgerRow extends LedgerEntry {
   readonly reads: number;
   readonly writes: number;
-  /** The address that a write came from, as a vault reference. */
-  readonly addressRef: string | null;
+  /** The addresses that reads and writes came from, as vault references. */
+  readonly addressRefs: readonly string[];
   /** Of reads within a minute the stream, and the day (UTC) of the append; null for all else. */
   readonly minute: { readonly stream: StreamName; readonly appendedOn: string } | null;
   /** Whether it is a sum by day of reads, which have entries by the minute too as long as their events are kept. */
@@ -69,7 +69,8 @@ function ofRepository(recorded: RecordedEvent): readonly LedgerRow[] {
   const stored = change === null ? [] : [entry(recorded, 'storage_bytes', grownBytes(change), repository)];
   if (event.type !== 'RefsUpdated') return stored;
   const pushed = entry(recorded, 'ingress_bytes', event.data.received_bytes, repository);
-  return [{ ...pushed, writes: 1, addressRef: recorded.sourceAddressRef }, ...stored];
+  const { sourceAddressRef } = recorded;
+  return [{ ...pushed, writes: 1, addressRefs: sourceAddressRef === null ? [] : [sourceAddressRef] }, ...stored];
 }
 
 function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, repository: RepositoryId): LedgerRow {
@@ -79,7 +80,7 @@ function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, rep
   return { ...place, member, delta, repositoryId: repository, tokenId: tokenOf(actor), ...NO_USE };
 }
 
-const NO_USE = { reads: 0, writes: 0, addressRef: null, minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
+const NO_USE = { reads: 0, writes: 0, addressRefs: [], minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
 
 function ofTransfer(recorded: RecordedEvent): readonly LedgerRow[] {
   const { minute, ...sums } = readEvent(transferEventKinds, recorded).data;
@@ -97,20 +98,29 @@ function ofUsage(recorded: RecordedEvent): readonly LedgerRow[] {
   return rows;
 }
 
+type DayReads = UsageRecorded['data']['transfer'][number]['by_reader'][number];
+
+interface ReadSums {
+  readonly sent_bytes: number;
+  readonly by_reader: readonly (DayReads & { readonly address_refs?: readonly string[] })[];
+}
+
 /** One entry for each reader and repository, and one for the bytes of those that the event had no room for. */
 function readsIn(
-  { sent_bytes, by_reader }: Pick<TransferRecorded['data'], 'sent_bytes' | 'by_reader'>,
+  { sent_bytes, by_reader }: ReadSums,
   first: number,
-): readonly Pick<LedgerRow, 'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reads'>[] {
+): readonly Pick<LedgerRow, 'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reads' | 'addressRefs'>[] {
   const member = 'transfer_bytes' as const;
   const entries = by_reader.map((sum, index) => {
     const repositoryId = parseUuid<RepositoryId>(sum.repository_id);
     const tokenId = tokenOf(sum.reader);
-    return { index: first + index, member, delta: sum.sent_bytes, repositoryId, tokenId, reads: sum.reads };
+    const { sent_bytes: delta, reads, address_refs: addressRefs = [] } = sum;
+    return { index: first + index, member, delta, repositoryId, tokenId, reads, addressRefs };
   });
   const rest = entries.reduce((left, { delta }) => left - delta, sent_bytes);
   const index = first + entries.length;
-  return [...entries, { index, member, delta: rest, repositoryId: null, tokenId: null, reads: 0 }];
+  const others = { repositoryId: null, tokenId: null, reads: 0, addressRefs: [] };
+  return [...entries, { index, member, delta: rest, ...others }];
 }
 
 function tokenOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): AccessTokenId | null {

@@ -2,13 +2,16 @@
  * Counts the bytes that reads send, and appends the sums to the log, one event for each account and minute.
  *
  * Must stay true: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute.
- * While the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice.
+ * While the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits
+ * for nothing: its address gets its vault record when the sums are appended, and the addresses of a minute are bounded.
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
+import { TRANSFER_ADDRESS_REFS_MAX, TRANSFER_ADDRESSES_MAX } from '../kernel/limits.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type Reader, type TransferRecorded, transferEventKinds, transferStream } from './events.ts';
 import { type Context, envelop } from '../runtime/execute.ts';
+import { isOutage } from '../runtime/is-outage.ts';
 import { systemCause } from '../runtime/system-cause.ts';
 
 /** One answer to a read. */
@@ -17,6 +20,8 @@ export interface TransferRead {
   readonly reader: Reader;
   readonly repository: RepositoryId;
   readonly sentBytes: number;
+  /** Where the reader is. */
+  readonly address: string;
 }
 
 export interface TransferMeter {
@@ -29,10 +34,20 @@ export interface TransferMeter {
   flush(): Promise<void>;
 }
 
-type MinuteSum = TransferRecorded['data']['by_reader'][number];
+type RecordedSum = TransferRecorded['data']['by_reader'][number];
 
-/** The reads of one minute, by reader and repository. */
-type Minute = Map<string, MinuteSum>;
+interface MinuteSum extends Omit<RecordedSum, 'address_refs'> {
+  readonly addresses: ReadonlySet<string>;
+}
+
+/** The reads of one minute. */
+interface Minute {
+  /** By reader and repository. */
+  readonly sums: Map<string, MinuteSum>;
+  readonly addresses: Set<string>;
+  /** How often the sums name an address. */
+  named: number;
+}
 
 /** An event to append. It keeps its id and stream until the log has it, so that a retry counts nothing twice. */
 interface Outgoing {
@@ -41,10 +56,15 @@ interface Outgoing {
   readonly sentBytes: number;
 }
 
-type MeterContext = Pick<Context, 'events' | 'clock' | 'ids'>;
+export interface MeterContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
+  /** Returns the vault reference that events hold; null for an account that is erased. */
+  readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
+  /** Called when an address cannot be recorded: the bytes are, without it. */
+  readonly onFault: (cause: unknown) => void;
+}
 
 /** The most pairs of reader and repository that one event names; further pairs count in the total only. */
-const DETAILS_MAX = 1_000;
+const READERS_MAX = 1_000;
 
 export function createTransferMeter(
   context: MeterContext,
@@ -90,7 +110,9 @@ class AccountTransfer {
   readonly #context: MeterContext;
   readonly #node: string;
   readonly #account: AccountId;
-  readonly #pending = new Map<Timestamp, Minute>();
+  #pending = new Map<Timestamp, Minute>();
+  /** What the next events are made of: complete, since reads are added to `#pending` alone. */
+  #closed = new Map<Timestamp, Minute>();
   #outgoing: readonly Outgoing[] = [];
   /**
    * The stream of the day, and the revision of its last event as far as this node knows. Each day has its own stream.
@@ -105,18 +127,23 @@ class AccountTransfer {
     this.#account = account;
   }
 
-  add({ reader, repository, sentBytes }: TransferRead): void {
-    const minute = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
-    const sums = this.#pending.get(minute) ?? new Map<string, MinuteSum>();
-    this.#pending.set(minute, sums);
+  add({ reader, repository, sentBytes, address }: TransferRead): void {
+    const start = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
+    const minute = this.#pending.get(start) ?? { sums: new Map(), addresses: new Set(), named: 0 };
+    this.#pending.set(start, minute);
     const key = `${reader.kind} ${reader.id} ${repository}`;
-    const { reads, sent_bytes } = sums.get(key) ?? { reads: 0, sent_bytes: 0 };
-    sums.set(key, { reader, repository_id: repository, reads: reads + 1, sent_bytes: sent_bytes + sentBytes });
+    const { reads, sent_bytes, addresses } = minute.sums.get(key) ?? NO_READS;
+    minute.sums.set(key, {
+      ...{ reader, repository_id: repository, reads: reads + 1, sent_bytes: sent_bytes + sentBytes },
+      addresses: addresses.has(address) || !nameIn(minute, address) ? addresses : new Set([...addresses, address]),
+    });
   }
 
   unflushedBytes(): number {
     let total = this.#outgoing.reduce((sum, { sentBytes }) => sum + sentBytes, 0);
-    for (const sums of this.#pending.values()) total += sentBytesOf(sums);
+    for (const minutes of [this.#pending, this.#closed]) {
+      for (const minute of minutes.values()) total += sentBytesOf(minute);
+    }
     return total;
   }
 
@@ -124,14 +151,35 @@ class AccountTransfer {
   async flush(onAppended: () => void): Promise<void> {
     // While older events are not in the log, newer sums stay in `#pending`: an outage makes no queue of events.
     if (this.#outgoing.length === 0) {
-      this.#outgoing = [...this.#pending].map(([minute, sums]) => this.#outgoingOf(minute, sums));
-      this.#pending.clear();
+      if (this.#closed.size === 0) {
+        this.#closed = this.#pending;
+        this.#pending = new Map();
+      }
+      const refs = await this.#addressRefs();
+      this.#outgoing = [...this.#closed].map(([start, minute]) => this.#outgoingOf(start, minute, refs));
+      this.#closed = new Map();
     }
     for (let first = this.#outgoing[0]; first !== undefined; first = this.#outgoing[0]) {
       await this.#append(first);
       this.#outgoing = this.#outgoing.slice(1);
       onAppended();
     }
+  }
+
+  /** Rejects in an outage; an address that cannot be recorded for another reason is left out. */
+  async #addressRefs(): Promise<ReadonlyMap<string, string>> {
+    const { sourceAddressRef, onFault } = this.#context;
+    const refs = new Map<string, string>();
+    for (const address of new Set([...this.#closed.values()].flatMap(({ addresses }) => [...addresses]))) {
+      try {
+        const ref = await sourceAddressRef(this.#account, address);
+        if (ref !== null) refs.set(address, ref);
+      } catch (error) {
+        if (isOutage(error)) throw error;
+        onFault(error);
+      }
+    }
+    return refs;
   }
 
   async #append({ stream, event }: Outgoing): Promise<void> {
@@ -148,14 +196,19 @@ class AccountTransfer {
     }
   }
 
-  #outgoingOf(minute: Timestamp, sums: Minute): Outgoing {
+  #outgoingOf(start: Timestamp, minute: Minute, refs: ReadonlyMap<string, string>): Outgoing {
     const account = this.#account;
     const cause = systemCause(this.#context.ids, 'transfer-meter');
-    const sentBytes = sentBytesOf(sums);
-    const by_reader = [...sums.values()].slice(0, DETAILS_MAX);
+    const sentBytes = sentBytesOf(minute);
+    const by_reader = [...minute.sums.values()].slice(0, READERS_MAX).map(
+      ({ addresses, ...sum }): RecordedSum => ({
+        ...sum,
+        address_refs: [...addresses].flatMap((address) => refs.get(address) ?? []),
+      }),
+    );
     const recorded: TransferRecorded = {
       type: 'TransferRecorded',
-      data: { minute, sent_bytes: sentBytes, by_reader, details: null },
+      data: { minute: start, sent_bytes: sentBytes, by_reader },
     };
     const about = { account, cause, lastAt: this.#lastAt };
     const [event] = envelop(this.#context, { kinds: transferEventKinds }, [recorded], about);
@@ -164,7 +217,20 @@ class AccountTransfer {
   }
 }
 
-function sentBytesOf(sums: Minute): number {
+const NO_READS: Pick<MinuteSum, 'reads' | 'sent_bytes' | 'addresses'> = {
+  ...{ reads: 0, sent_bytes: 0, addresses: new Set<string>() },
+};
+
+/** Returns whether the minute has room to name the address once more, and counts it if so. */
+function nameIn(minute: Minute, address: string): boolean {
+  if (address === '' || minute.named >= TRANSFER_ADDRESS_REFS_MAX) return false;
+  if (!minute.addresses.has(address) && minute.addresses.size >= TRANSFER_ADDRESSES_MAX) return false;
+  minute.addresses.add(address);
+  minute.named += 1;
+  return true;
+}
+
+function sentBytesOf({ sums }: Minute): number {
   let total = 0;
   for (const { sent_bytes } of sums.values()) total += sent_bytes;
   return total;

@@ -14,7 +14,7 @@ import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
-  version: 3,
+  version: 4,
   categories: LEDGER_CATEGORIES,
   tables: usageLedgerTables,
   onPoison: 'park',
@@ -72,9 +72,9 @@ class Changes {
   }
 
   #addEntry(account_id: string, row: LedgerRow, position: LogPosition): void {
-    const { at, eventId, index, member, delta, repositoryId, tokenId, reads, writes, addressRef } = row;
+    const { at, eventId, index, member, delta, repositoryId, tokenId, reads, writes, addressRefs } = row;
     const ids = { repository_id: repositoryId, token_id: tokenId };
-    const use = { reads, writes, address_ref: addressRef };
+    const use = { reads, writes, address_refs: addressRefs.join(',') };
     const own = row.minute === null ? NO_MINUTE : minuteOf(row.minute, position);
     const columns = { account_id, at, event_id: eventId, index, member, delta, ...ids, ...use, ...own };
     this.#entries.push({ ...columns, is_day_sum: row.isDaySum });
@@ -100,7 +100,7 @@ class Changes {
           items: this.#entries,
           text: `INSERT INTO ${table('ledger_entries')} SELECT * FROM json_to_recordset($1) AS e(account_id uuid, at text,
             event_id uuid, index integer, member text, delta bigint, repository_id uuid, token_id uuid, reads integer,
-            writes integer, address_ref text, stream text, appended_on text, position bigint, is_day_sum boolean)`,
+            writes integer, address_refs text, stream text, appended_on text, position bigint, is_day_sum boolean)`,
         },
         {
           items: [...this.#months.values()],

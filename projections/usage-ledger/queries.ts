@@ -71,12 +71,15 @@ export async function readUsageLedger(
 /** The index has the order of the groups, so a page adds up no more than its own rows. */
 const usesQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(token_use), '[]') FROM (
-      SELECT ${MINUTE} || ':00.000Z' AS minute, repository_id AS "repositoryId", sum(reads) AS reads, sum(writes) AS writes,
-        coalesce((array_agg(DISTINCT address_ref) FILTER (WHERE address_ref IS NOT NULL))[:${TOKEN_USE_ADDRESSES_MAX}],
-          '{}') AS "addressRefs"
-      FROM ${table('ledger_entries')}
-      WHERE token_id = $1 AND account_id = $2 AND ${IS_USE} AND (${MINUTE}, repository_id) > ($3, $4)
-      GROUP BY ${MINUTE}, repository_id ORDER BY ${MINUTE}, repository_id LIMIT $5) AS token_use`,
+      SELECT minute || ':00.000Z' AS minute, "repositoryId", reads, writes,
+        ARRAY(SELECT DISTINCT ref COLLATE "C" FROM unnest(string_to_array(refs, ',')) AS ref
+          ORDER BY 1 LIMIT ${TOKEN_USE_ADDRESSES_MAX}) AS "addressRefs"
+      FROM (SELECT ${MINUTE} AS minute, repository_id AS "repositoryId", sum(reads) AS reads, sum(writes) AS writes,
+          string_agg(address_refs, ',') FILTER (WHERE address_refs <> '') AS refs
+        FROM ${table('ledger_entries')}
+        WHERE token_id = $1 AND account_id = $2 AND ${IS_USE} AND (${MINUTE}, repository_id) > ($3, $4)
+        GROUP BY ${MINUTE}, repository_id ORDER BY ${MINUTE}, repository_id LIMIT $5) AS uses
+      ORDER BY minute, "repositoryId") AS token_use`,
 };
 
 export async function readTokenUses(

@@ -26,14 +26,14 @@ const ENTRY_COLUMNS = `
   token_id uuid,
   reads integer NOT NULL,
   writes integer NOT NULL,
-  address_ref text,
+  address_refs text NOT NULL,
   stream text COLLATE "C",
   appended_on text COLLATE "C",
   position bigint,
   is_day_sum boolean NOT NULL,
   PRIMARY KEY (${KEY.join(', ')})`;
 
-/** Only reads by the minute have a stream, the day on which they were appended, and their place in the log. */
+/** `address_refs` are separated by commas. Only reads by the minute have a stream, the day on which they were appended, and their place in the log. */
 const entries: ProjectionTable = {
   name: 'ledger_entries',
   key: KEY,

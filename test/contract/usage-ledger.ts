@@ -24,7 +24,7 @@ const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
 
 const transfer = (append: Appender, account: AccountId, minute: string, data: object): Promise<unknown> =>
   append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-    ...{ minute, sent_bytes: 0, by_reader: [], details: null },
+    ...{ minute, sent_bytes: 0, by_reader: [] },
     ...data,
   });
 
@@ -208,11 +208,9 @@ export function usageLedgerContract(open: Open): void {
     const token = await append.token(account, 'ci');
     const [first, second] = [await append.repository(account, 'first'), await append.repository(account, 'second')];
     const reader: Actor = { kind: 'token', id: token };
-    const read = (repository_id: RepositoryId, times: number) => ({
+    const read = (repository_id: RepositoryId, times: number, address_refs: readonly string[] = []) => ({
       reader: { kind: 'token', id: token },
-      repository_id,
-      reads: times,
-      sent_bytes: 9,
+      ...{ repository_id, reads: times, sent_bytes: 9, address_refs },
     });
     const minute = timestamp('2026-11-21T10:00:00.000Z');
     const uses = async (after: TokenUsePlace | null = null, limit = 100) =>
@@ -226,14 +224,17 @@ export function usageLedgerContract(open: Open): void {
     }
     append.actor = { kind: 'user', id: account };
     await append.push(account, first, { received_bytes: 50 });
-    await transfer(append, account, minute, { sent_bytes: 18, by_reader: [read(first, 2), read(second, 3)] });
-    await transfer(append, account, minute, { sent_bytes: 9, by_reader: [read(second, 4)] });
+    await transfer(append, account, minute, {
+      sent_bytes: 18,
+      by_reader: [read(first, 2), read(second, 3, refs.slice(1, 3))],
+    });
+    await transfer(append, account, minute, { sent_bytes: 9, by_reader: [read(second, 4, refs.slice(2, 4))] });
     await transfer(append, account, '2026-11-21T10:01:00.000Z', { sent_bytes: 9, by_reader: [read(first, 1)] });
     await reads.usageLedgerCaughtUp(append.last);
     const writes = TOKEN_USE_ADDRESSES_MAX;
     const inOrder = [
       { minute, repositoryId: first, reads: 2, writes, addressRefs: refs.slice(1) },
-      { minute, repositoryId: second, reads: 7, writes: 0, addressRefs: [] },
+      { minute, repositoryId: second, reads: 7, writes: 0, addressRefs: refs.slice(1, 4) },
     ].toSorted((a, b) => (a.repositoryId < b.repositoryId ? -1 : 1));
     const later = { minute: '2026-11-21T10:01:00.000Z', repositoryId: first, reads: 1, writes: 0, addressRefs: [] };
     const expected = [...inOrder, later];

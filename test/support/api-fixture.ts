@@ -199,7 +199,11 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const reading = { ...base, digest, readModels, past, snapshots, complete, onFault };
   const buckets = createMemoryBuckets();
   const plans = options.plans ?? DEFAULT_PLANS;
-  const transfer = createTransferMeter(base, 'test');
+  const sourceAddressRef = options.sourceAddressRef ?? (async () => null);
+  const transfer = createTransferMeter(
+    { ...base, sourceAddressRef, onFault: (cause) => onFault('transfer', cause) },
+    'test',
+  );
   const outgoing = options.outgoing ?? exampleEgress();
   const context: ApiContext = {
     ...base,
@@ -250,7 +254,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     newDeviceSecret,
     newWebhookSecret,
     clientAddress: (request) => request.socket.remoteAddress ?? '',
-    sourceAddressRef: options.sourceAddressRef ?? (async () => null),
+    sourceAddressRef,
     addresses: () => ({ baseUrl, webUrl: baseUrl }),
     version: '0.0.0',
     log: { info: write, warn: write, error: write },

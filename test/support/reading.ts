@@ -2,6 +2,7 @@
  * A repository for tests of the use cases that read: a node over in-memory ports, where a test can push between two
  * reads.
  */
+import assert from 'node:assert/strict';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -63,7 +64,10 @@ export async function startReading(log: EventStore = createMemoryEventStore()): 
       },
     },
     usage: models,
-    transfer: createTransferMeter(base, 'test'),
+    transfer: createTransferMeter(
+      { ...base, sourceAddressRef: async () => null, onFault: (cause) => assert.fail(String(cause)) },
+      'test',
+    ),
     objects: objects.database,
     commitTotals: { get: (tip) => totals.get(tip), set: (tip, total) => void totals.set(tip, total) },
   };

@@ -41,10 +41,11 @@ export async function getArchive(
     'content-type': 'application/octet-stream',
     'content-disposition': attachment(`${archive.name}.${format}`),
   };
+  const address = context.clientAddress(request);
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
   return answerWith(request, body, {
     withRanges: false,
     pace: PACE,
-    onSent: (sentBytes) => countSent(context, repository, principal, sentBytes),
+    onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
   });
 }

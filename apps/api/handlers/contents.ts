@@ -36,9 +36,10 @@ export async function getContents(call: RepositoryCall, { query }: { readonly qu
   const body = known ?? (await represent(call, query, isRaw, path));
   if ('refused' in body) return body;
   if (known === undefined && key !== null && 'bytes' in body) context.bodies.set(key, body);
+  const address = context.clientAddress(request);
   return answerWith(request, body, {
     withRanges: isRaw,
-    onSent: (sentBytes) => countSent(context, repository, principal, sentBytes),
+    onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
   });
 }
 

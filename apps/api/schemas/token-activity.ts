@@ -56,7 +56,7 @@ export const TOKEN_ACTIVITY = z
           reads: z.int().nonnegative().meta({ description: 'Fetches, and reads of contents.' }),
           writes: z.int().nonnegative().meta({ description: 'Pushes and restorations.' }),
           addresses: z.record(z.string(), z.object({ nonce: z.string(), value: z.string() })).meta({
-            description: `The addresses of writes, by the references in the events, at most ${TOKEN_USE_ADDRESSES_MAX}; no erased ones.`,
+            description: `The addresses that reads and writes came from, by the references in the events, at most ${TOKEN_USE_ADDRESSES_MAX}; no erased ones.`,
           }),
         }),
       )

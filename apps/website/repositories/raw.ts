@@ -69,7 +69,8 @@ function bodyOf(asked: Asked, { content }: RawFile): Readable {
   stream.once('close', () => {
     if (content.kind === 'streamed') content.close();
     const { context, repository, visit } = asked;
-    countSent(context, repository, visit.person.principal, counter.bytes);
+    const { address, person } = visit;
+    countSent(context, repository, { principal: person.principal, address, sentBytes: counter.bytes });
   });
   return stream;
 }

@@ -200,7 +200,7 @@ describe('repositories', () => {
     const usage = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
     assert.deepEqual(usage.ingress_bytes, { used: 1_000, quota: null });
     fixture.context.transfer.add({
-      ...{ account, reader: { kind: 'token', id: pusher.id }, repository: repository.id, sentBytes: 77 },
+      ...{ account, reader: { kind: 'token', id: pusher.id }, repository: repository.id, sentBytes: 77, address: '' },
     });
     const counted = (await fixture.request('GET', '/v1/account/usage', pusher)).json();
     assert.deepEqual(counted.transfer_bytes, { used: 77, quota: null });

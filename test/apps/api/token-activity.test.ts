@@ -13,14 +13,15 @@ describe('GET /v1/access-tokens/{id}/activity', () => {
   let repository: FoundRepository;
 
   beforeAll(async () => {
-    fixture = await createApiFixture({ sourceAddressRef: async (id) => vaultRefOf(id) });
+    fixture = await createApiFixture({
+      sourceAddressRef: async (id, address) => fixture.vault.put(id, 'source-address', address),
+    });
     account = await fixture.account('ada');
     owner = await fixture.token(account);
     repository = await fixture.repository(account, 'project');
   });
   afterAll(() => fixture.close());
 
-  const vaultRefOf = (id: AccountId): Promise<string> => fixture.vault.put(id, 'source-address', '192.0.2.7');
   const get = (id: string, query = '', by: TestToken | null = owner) =>
     fixture.request('GET', `/v1/access-tokens/${id}/activity${query}`, by);
 
@@ -72,19 +73,19 @@ describe('GET /v1/access-tokens/{id}/activity', () => {
     const restored = await fixture.request('POST', url, token, { body: { at: before } });
     assert.equal(restored.statusCode, 200, restored.body);
     const reader = { kind: 'token', id: token.id } as const;
-    for (let times = 0; times < 2; times += 1) {
-      fixture.context.transfer.add({ account, reader, repository: repository.id, sentBytes: 7 });
+    for (const address of ['192.0.2.7', '198.51.100.1']) {
+      fixture.context.transfer.add({ account, reader, repository: repository.id, sentBytes: 7, address });
     }
     await fixture.context.transfer.flush();
     const { used } = (await get(token.id)).json();
     const [use] = used;
     assert.deepEqual([used.length, use.repository_id, use.reads, use.writes], [1, repository.id, 2, 1]);
-    const [[ref, { nonce, value }] = ['', { nonce: '', value: '' }]] = Object.entries<{ nonce: string; value: string }>(
-      use.addresses,
-    );
-    assert.equal(value, '192.0.2.7');
-    const commitment = createHash('sha256').update(Buffer.from(nonce, 'hex')).update(value, 'utf8').digest('hex');
-    assert.equal(ref, commitment);
+    const addresses = Object.entries<{ nonce: string; value: string }>(use.addresses);
+    assert.deepEqual(addresses.map(([, { value }]) => value).toSorted(), ['127.0.0.1', '192.0.2.7', '198.51.100.1']);
+    for (const [ref, { nonce, value }] of addresses) {
+      const commitment = createHash('sha256').update(Buffer.from(nonce, 'hex')).update(value, 'utf8').digest('hex');
+      assert.equal(ref, commitment);
+    }
     await fixture.vault.eraseAccount(account);
     assert.deepEqual((await get(token.id)).json().used[0].addresses, {}, 'an erased address is left out');
   });

@@ -22,7 +22,7 @@ describe('GET /v1/account/usage/ledger', () => {
     const tip = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 1 });
     await fixture.push(repository, { 'refs/heads/main': tip }, 500);
     const reader = { kind: 'token', id: token.id } as const;
-    fixture.context.transfer.add({ account, reader, repository: repository.id, sentBytes: 7 });
+    fixture.context.transfer.add({ account, reader, repository: repository.id, sentBytes: 7, address: '' });
     await fixture.context.transfer.flush();
   });
   afterAll(() => fixture.close());

@@ -270,7 +270,7 @@ describe('The history', () => {
     const reader = { kind: 'token', id: token.id } as const;
     for (let n = 0; n < 30; n += 1) {
       const { id } = await fixture.api.repository(account, `read-${n}`);
-      fixture.context.transfer.add({ account, reader, repository: id, sentBytes: 7 });
+      fixture.context.transfer.add({ account, reader, repository: id, sentBytes: 7, address: '' });
     }
     await fixture.context.transfer.flush();
     const path = `/access-tokens/${token.id}/activity`;

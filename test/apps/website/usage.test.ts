@@ -76,7 +76,7 @@ describe('The page of usage', () => {
     const cyd = await fixture.api.account('cyd', 'FREE');
     const reader = { kind: 'user', id: cyd } as const;
     const { transfer, ids } = fixture.context;
-    transfer.add({ account: cyd, reader, repository: ids.next(), sentBytes: 3_072 });
+    transfer.add({ account: cyd, reader, repository: ids.next(), sentBytes: 3_072, address: '' });
     const { html } = await (await fixture.signedIn(cyd)).get('/usage');
     assert.match(html, /<tr><td>2026-11-21<\/td><td class="number">3 KiB<\/td>/);
   });

@@ -5,8 +5,10 @@ import { uuids } from '../../../adapters/node/ids.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { TRANSFER_ADDRESS_REFS_MAX, TRANSFER_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
+import { VaultError } from '../../../core/ports/vault.ts';
 import { type Reader, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
-import { createTransferMeter } from '../../../core/usage/meter.ts';
+import { createTransferMeter, type MeterContext, type TransferRead } from '../../../core/usage/meter.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 import { gate, settle, watchLog } from '../../support/watched-log.ts';
 
@@ -20,11 +22,18 @@ const other: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-0000000000f3');
 function started() {
   const log = watchLog();
   const clock = createTestClock(timestamp('2026-11-30T23:59:50.000Z'));
-  const meter = createTransferMeter({ events: log, clock, ids: uuids }, 'node1');
-  const send = (
-    sentBytes: number,
-    more: { readonly account?: AccountId; readonly repository?: RepositoryId; readonly reader?: Reader } = {},
-  ) => meter.add({ account: ada, reader: token, repository, sentBytes, ...more });
+  const faults: unknown[] = [];
+  const vault = { answer: async (address: string): Promise<string | null> => `ref of ${address}`, asked: 0 };
+  const context: MeterContext = {
+    ...{ events: log, clock, ids: uuids, onFault: (cause: unknown) => faults.push(cause) },
+    sourceAddressRef: async (_account, address) => {
+      vault.asked += 1;
+      return vault.answer(address);
+    },
+  };
+  const meter = createTransferMeter(context, 'node1');
+  const send = (sentBytes: number, more: Partial<Omit<TransferRead, 'sentBytes'>> = {}) =>
+    meter.add({ account: ada, reader: token, repository, sentBytes, address: '192.0.2.1', ...more });
   const recordedOf = async (account: AccountId) => {
     const all = await log.readAll(LOG_START, 1_000);
     const events = all.filter((event) => event.accountId === account);
@@ -40,7 +49,9 @@ function started() {
     return Object.fromEntries(byStream);
   };
   const sums = async (account: AccountId) => (await recordedOf(account)).map(({ sent_bytes }) => sent_bytes);
-  return { log, clock, meter, send, recordedOf, streamsOf, sums };
+  const addressesOf = async (account: AccountId) =>
+    (await recordedOf(account)).map(({ by_reader }) => by_reader.map(({ address_refs }) => address_refs));
+  return { log, clock, vault, faults, context, meter, send, recordedOf, addressesOf, streamsOf, sums };
 }
 
 describe('The transfer of an account', () => {
@@ -52,16 +63,16 @@ describe('The transfer of an account', () => {
     send(3, { reader: person });
     assert.equal(meter.unflushedBytes(ada), 25);
     await meter.flush();
+    const refs = ['ref of 192.0.2.1'];
     assert.deepEqual(await recordedOf(ada), [
       {
         minute: '2026-11-30T23:59:00.000Z',
         sent_bytes: 25,
         by_reader: [
-          { reader: token, repository_id: repository, reads: 2, sent_bytes: 15 },
-          { reader: token, repository_id: other, reads: 1, sent_bytes: 7 },
-          { reader: person, repository_id: repository, reads: 1, sent_bytes: 3 },
+          { reader: token, repository_id: repository, reads: 2, sent_bytes: 15, address_refs: refs },
+          { reader: token, repository_id: other, reads: 1, sent_bytes: 7, address_refs: refs },
+          { reader: person, repository_id: repository, reads: 1, sent_bytes: 3, address_refs: refs },
         ],
-        details: null,
         occurredAt: '2026-11-30T23:59:50.000Z',
       },
     ]);
@@ -144,11 +155,11 @@ describe('The transfer of an account', () => {
   });
 
   test('continues the stream of an earlier process with the same name', async () => {
-    const { log, clock, meter, send, sums } = started();
+    const { context, meter, send, sums } = started();
     send(1);
     await meter.flush();
-    const again = createTransferMeter({ events: log, clock, ids: uuids }, 'node1');
-    again.add({ account: ada, reader: token, repository, sentBytes: 2 });
+    const again = createTransferMeter(context, 'node1');
+    again.add({ account: ada, reader: token, repository, sentBytes: 2, address: '' });
     await again.flush();
     assert.deepEqual(await sums(ada), [1, 2]);
   });
@@ -174,6 +185,58 @@ describe('The transfer of an account', () => {
   });
 });
 
+describe('The addresses of an account’s readers', () => {
+  test('are named once by each reader and repository, and a read without one counts', async () => {
+    const { vault, meter, send, addressesOf, sums } = started();
+    for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.1', '']) send(1, { address });
+    send(1, { repository: other, address: '192.0.2.2' });
+    await meter.flush();
+    assert.deepEqual(await addressesOf(ada), [[['ref of 192.0.2.1', 'ref of 192.0.2.2'], ['ref of 192.0.2.2']]]);
+    assert.deepEqual([await sums(ada), vault.asked], [[5], 2]);
+  });
+
+  // The attack: each request comes from another address of a large network, and each address is a record of the vault.
+  test('are fifty in a minute at most, and named a thousand times', async () => {
+    const { vault, meter, send, addressesOf, sums } = started();
+    const count = async () => (await addressesOf(ada)).map((refs) => refs.flat().length);
+    for (let n = 0; n <= TRANSFER_ADDRESSES_MAX; n += 1) send(1, { address: `2001:db8::${n}` });
+    await meter.flush();
+    assert.deepEqual([await count(), vault.asked], [[TRANSFER_ADDRESSES_MAX], TRANSFER_ADDRESSES_MAX]);
+    const repositories = Array.from({ length: 21 }, () => uuids.next<RepositoryId>());
+    for (const one of repositories) {
+      for (let n = 0; n < TRANSFER_ADDRESSES_MAX; n += 1) send(1, { repository: one, address: `2001:db8::${n}` });
+    }
+    await meter.flush();
+    assert.deepEqual((await count())[1], TRANSFER_ADDRESS_REFS_MAX);
+    assert.deepEqual(await sums(ada), [TRANSFER_ADDRESSES_MAX + 1, 21 * TRANSFER_ADDRESSES_MAX]);
+  });
+
+  test('wait out an outage of the vault with the bytes, and reads of that time are in a later event', async () => {
+    const { log, vault, meter, send, addressesOf, sums } = started();
+    send(1);
+    const { answer } = vault;
+    vault.answer = async () => Promise.reject(new VaultError('vault-unavailable', 'down'));
+    await assert.rejects(meter.flush());
+    send(2, { address: '192.0.2.2' });
+    assert.deepEqual([meter.unflushedBytes(ada), log.counts.appends], [3, 0]);
+    vault.answer = answer;
+    await meter.flush();
+    assert.equal(meter.unflushedBytes(ada), 2);
+    await meter.flush();
+    assert.deepEqual(await addressesOf(ada), [[['ref of 192.0.2.1']], [['ref of 192.0.2.2']]]);
+    assert.deepEqual([await sums(ada), meter.unflushedBytes(ada)], [[1, 2], 0]);
+  });
+
+  test('are left out when their record cannot be written or the account is erased, and the bytes count', async () => {
+    const { vault, faults, meter, send, addressesOf, sums } = started();
+    const tampered = new VaultError('record-tampered', 'changed');
+    vault.answer = async (address) => (address === 'a' ? Promise.reject(tampered) : address === 'b' ? null : address);
+    for (const address of ['a', 'b', 'c']) send(1, { address });
+    await meter.flush();
+    assert.deepEqual([await addressesOf(ada), await sums(ada), faults], [[[['c']]], [3], [tampered]]);
+  });
+});
+
 describe('Transfer events', () => {
   test('of version 1, with sums by token and one stream for all days, can still be read', () => {
     const by_token = [{ token_id: token.id, repository_id: repository, reads: 2, sent_bytes: 15 }];
@@ -187,8 +250,7 @@ describe('Transfer events', () => {
     assert.deepEqual(data, {
       minute: '2026-11-30T23:59:00.000Z',
       sent_bytes: 15,
-      by_reader: [{ reader: token, repository_id: repository, reads: 2, sent_bytes: 15 }],
-      details: null,
+      by_reader: [{ reader: token, repository_id: repository, reads: 2, sent_bytes: 15, address_refs: [] }],
     });
   });
 

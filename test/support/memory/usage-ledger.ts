@@ -71,14 +71,14 @@ export function createMemoryUsageLedger(events: Pick<EventStore, 'readAll'>): Us
     async tokenUses(account, token, { after, limit }) {
       const all = (await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)).filter((one) => one.accountId === account);
       const uses = new Map<string, { -readonly [Member in keyof TokenUse]: TokenUse[Member] }>();
-      for (const { at, repositoryId, tokenId, reads, writes, addressRef, isDaySum } of all.flatMap((one) =>
+      for (const { at, repositoryId, tokenId, reads, writes, addressRefs: named, isDaySum } of all.flatMap((one) =>
         ledgerRowsOf(one),
       )) {
         if (isDaySum || tokenId !== token || repositoryId === null || reads + writes === 0) continue;
         const minute = timestamp(`${at.slice(0, 16)}:00.000Z`);
         const key = `${minute} ${repositoryId}`;
         const use = uses.get(key) ?? { minute, repositoryId, reads: 0, writes: 0, addressRefs: [] };
-        const refs = new Set([...use.addressRefs, ...(addressRef === null ? [] : [addressRef])]);
+        const refs = new Set([...use.addressRefs, ...named]);
         const addressRefs = [...refs].toSorted().slice(0, TOKEN_USE_ADDRESSES_MAX);
         uses.set(key, { ...use, reads: use.reads + reads, writes: use.writes + writes, addressRefs });
       }

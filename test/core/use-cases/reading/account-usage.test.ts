@@ -15,9 +15,9 @@ describe('The usage of an account', () => {
     const repository = await newRepository(node, account, 'r');
     const tip = objects.commit({ tree: objects.tree({}), seconds: 1 });
     await push(repository, { 'refs/heads/master': tip });
-    node.transfer.add({ account, reader, repository: repository.id, sentBytes: 7 });
+    node.transfer.add({ account, reader, repository: repository.id, sentBytes: 7, address: '' });
     await node.transfer.flush();
-    node.transfer.add({ account, reader, repository: repository.id, sentBytes: 11 });
+    node.transfer.add({ account, reader, repository: repository.id, sentBytes: 11, address: '' });
     const { FREE } = DEFAULT_PLANS;
     assert.deepEqual(accepted(await accountUsage(node, account, await node.entities.barrier())), {
       repositories: { used: 1, quota: FREE.repos },
