@@ -8,13 +8,27 @@ import path from 'node:path';
 import { test } from 'vitest';
 import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
-import { admin, api, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
+import {
+  admin,
+  api,
+  createAccount,
+  createRepository,
+  createToken,
+  git,
+  gitUrl,
+  newWorkTree,
+} from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { createWebhook, listDeliveries, untilDeliveries, webhookReceivers } from '../support/webhook-receiver.ts';
 
 const SET_CLOCK = path.resolve(import.meta.dirname, '../support/set-clock.ts');
 const BEYOND_MS = ((RETENTION_DAYS_DEFAULT + 1) * 24 + 1) * 60 * 60_000;
+
+interface Use {
+  readonly reads: number;
+  readonly addresses: Readonly<Record<string, { readonly value: string }>>;
+}
 
 test('deliveries and reads leave the log after the retention, with their rows, and a rebuild finds no difference', async (context) => {
   const receivers = await webhookReceivers(context);
@@ -29,7 +43,8 @@ test('deliveries and reads leave the log after the retention, with their rows, a
   const wanted = await untilDeliveries(strata, ada, webhook.id, (list) => {
     return list.length === 2 && list.every(({ status }) => status === 'SUCCESS');
   });
-  await git(work, ['clone', '--quiet', url, 'copy']);
+  const reader = await createToken(strata, 'ada');
+  await git(work, ['clone', '--quiet', gitUrl(strata, { ...ada, ...reader }, 'engine'), 'copy']);
   // A server that stops writes its reads to the log.
   await strata.stop();
   strata = await startNode(context, shared, receivers.env);
@@ -40,6 +55,10 @@ test('deliveries and reads leave the log after the retention, with their rows, a
   };
   const sent = await transferBytes();
   assert.ok(Number(sent) > 0);
+  const { body: activity } = await api(strata, ada.token, 'GET', `/v1/access-tokens/${reader.id}/activity`);
+  const [use, ...further] = (activity as { readonly used: readonly Use[] }).used;
+  const places = Object.values(use?.addresses ?? {}).map(({ value }) => value);
+  assert.deepEqual([use?.reads, places, further], [1, ['127.0.0.1'], []]);
   const prunableEvents = async (): Promise<number> =>
     (await shared.log.since()).filter(({ stream }) => /^(webhookDelivery|transfer)-/.test(stream)).length;
   assert.ok(wanted.length === 2 && (await prunableEvents()) > 2);

@@ -268,7 +268,7 @@ export interface TokenActivity {
     readonly reads: number;
     /** Pushes and restorations. */
     readonly writes: number;
-    /** The addresses of writes, by the references in the events, at most 50; no erased ones. */
+    /** The addresses that reads and writes came from, by the references in the events, at most 50; no erased ones. */
     readonly addresses: { readonly [name: string]: { readonly nonce: string; readonly value: string } };
   }[];
   readonly pagination: {
