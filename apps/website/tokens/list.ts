@@ -44,7 +44,7 @@ function tableOf(visit: PersonVisit, tokens: readonly AccessTokenWithLastUse[], 
 function row(visit: PersonVisit, { token, lastUsedAt }: AccessTokenWithLastUse, own: readonly OwnRepository[]): Html {
   const { id, name, tokenPrefix, grants, expiresAt } = token;
   const shown = markInvisible(name);
-  return html`<tr><td class="wrap"><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/activity" aria-label="Activity of ${shown}">Activity</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td data-label="Permissions">${grantsText(
+  return html`<tr><td class="wrap"><strong>${shown}</strong><br><code class="soft">${tokenPrefix}…</code><br><small class="apart"><a href="/access-tokens/${id}" aria-label="Edit ${shown}">Edit</a> · <a href="/access-tokens/${id}/activity" aria-label="Activity of ${shown}">Activity</a> · <a href="/access-tokens/${id}/revoke" aria-label="Revoke ${shown}">Revoke</a></small></td><td data-label="Permissions">${grantsText(
     grants,
   )}</td><td data-label="Repositories">${repositoriesText(token, own)}</td><td data-label="Expires">${expiryText(expiresAt, visit.now)}</td><td data-label="Last used">${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)
