@@ -143,11 +143,13 @@ async function push(
     return { results: list.commands.map(({ ref }) => ({ ref, code: 'atomic-push-refused' })), defaultBranch: null };
   }
   const permitted = { principal, requirement, id: '', repository };
-  const { cause, guarding } = await originOf(context, request, requestId, permitted);
+  const origin = () => originOf(context, request, requestId, permitted);
+  const { cause, guarding } = await origin();
   return pushRefs(context, {
     repository,
     quotas: context.plans[repository.account.plan],
     cause,
+    causeAgain: async () => (await origin()).cause,
     guarding,
     commands: list.commands,
     refusedNames: list.refusedCommands.length,

@@ -7,6 +7,8 @@
  *   repository's shrink epoch is the same, later revisions only add layers, so a retry checks only the refs again;
  * - a layer holds nothing that only refused refs of its push reach: what was refused once stays refused in a retry,
  *   since the layer may lack its objects;
+ * - the vault record that the cause names is asked for again when the layer is stored; from then on the push has
+ *   `PUSH_COMMIT_SPAN_MS`, which is shorter than the time after which such a record is swept;
  * - every exit before the append leaves at most an orphaned layer, which no event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
@@ -70,6 +72,11 @@ export interface Push {
   readonly repository: FoundRepository;
   readonly quotas: PlanQuotas;
   readonly cause: Cause;
+  /**
+   * Returns the cause again once the pack is received and checked, which may take days: the vault record that it names
+   * may have been swept meanwhile, since no event names it. Without this function the cause stays as it is.
+   */
+  readonly causeAgain?: () => Promise<Cause>;
   readonly guarding: Guarding;
   readonly commands: readonly PushCommand[];
   /** The number of further commands that were refused for their names. The pack may hold objects for them. */
@@ -179,9 +186,7 @@ type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) =>
  */
 function createAttempts(context: PushContext, push: Push, quarantine: Quarantine | null): Attempt {
   const { id, accountId } = push.repository;
-  const about = { account: accountId, cause: push.cause };
   const pushId = context.ids.next<PushId>();
-  const eventsOf = createPushEvents(context, about);
   let prepared: PreparedLayer | null = null;
   let stored: StoredSince | null = null;
 
@@ -193,13 +198,16 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     const exceeded = await quotaExceededByPush(context, push, prepared);
     if (exceeded !== null) return { refused: exceeded };
     if (stored === null) {
-      stored = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
+      const since = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
+      const about = { account: accountId, cause: (await push.causeAgain?.()) ?? push.cause };
+      stored = { ...since, about, eventsOf: createPushEvents(context, about) };
       if (prepared !== null) {
         const refused = await storeLayer(context.layers, placeOf(push.repository), prepared);
         if (refused !== null) return refusedPack(refused);
         await context.failpoint('push-layer-stored');
       }
     }
+    const { about, eventsOf } = stored;
     const layer = prepared?.layer ?? null;
     const receivedBytes = push.receivedBytes();
     const { pushOptions, refusedNames } = push;
@@ -227,17 +235,19 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
   };
 }
 
-/** The time at which the put of the layer began, by both clocks. */
+/** The time at which the put of the layer began, by both clocks, and what the push appends from then on. */
 interface StoredSince {
   readonly at: Timestamp;
   readonly monotonicMs: number;
+  readonly about: { readonly account: AccountId; readonly cause: Cause };
+  readonly eventsOf: ReturnType<typeof createPushEvents>;
 }
 
 /**
  * Returns true if so much time has passed that sweep-layers.ts may soon remove the layer. Both clocks are checked: the
  * monotonic clock stops while the machine sleeps, and the other may be set back.
  */
-function tookTooLong(clock: Clock, since: StoredSince): boolean {
+function tookTooLong(clock: Clock, since: Pick<StoredSince, 'at' | 'monotonicMs'>): boolean {
   const spanMs = clock.monotonicMs() - since.monotonicMs;
   return spanMs > PUSH_COMMIT_SPAN_MS || clock.now() > plusMs(since.at, PUSH_COMMIT_SPAN_MS);
 }

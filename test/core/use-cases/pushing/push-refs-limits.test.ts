@@ -1,13 +1,20 @@
 /** What can refuse or delay a push: its token, quotas, removed layers, and more refs than an event holds. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import { plusMs } from '../../../../core/kernel/ids.ts';
+import {
+  PACK_OBJECTS_MAX,
+  PACK_SIZE_BYTES_MAX,
+  UNNAMED_VAULT_RECORD_SPAN_MS,
+} from '../../../../core/kernel/limits.ts';
 import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
+import { vaultRef } from '../../../../core/ports/vault.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import type { Entities } from '../../../../core/runtime/entities.ts';
 import { pushRefs, type Push } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { findRepositoryById } from '../../../../core/use-cases/accounts/repositories.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { onePack, type Pushing, quotasOf, startPushing } from '../../../support/pushing.ts';
 import { branch, oid } from '../../../support/repository-history.ts';
@@ -60,6 +67,28 @@ describe('The token of a push', () => {
     pushing.onPut = () => pushing.node.clock.advance(60_000);
     assert.equal(await codes(pushing.push([create])), 'token-no-longer-valid');
     assert.deepEqual([await pushing.eventTypes(), pushing.objects.open], [[], 0]);
+  });
+});
+
+describe('The source address of a push', () => {
+  test('that was sent for longer than unnamed records stay in the vault is still there, and named by the event', async () => {
+    const pushing = await startPushing();
+    const { node, account } = pushing;
+    const vault = createMemoryVault(() => node.clock.now());
+    const put = () => vault.put(account, 'source-address', '192.0.2.1');
+    const causeOf = async () => ({ ...CAUSE, sourceAddressRef: await put() });
+    const cause = await causeOf();
+    pushing.onFailpoint = async (point) => {
+      if (point !== 'push-pack-received') return;
+      node.clock.advance(UNNAMED_VAULT_RECORD_SPAN_MS + 1);
+      const putBefore = plusMs(node.clock.now(), -UNNAMED_VAULT_RECORD_SPAN_MS);
+      assert.equal((await vault.references.removeUnnamed(putBefore, 10)).length, 1);
+    };
+    assert.deepEqual(await codes(pushing.push([create], { cause, causeAgain: causeOf })), [null]);
+    const { stream } = await node.entities.get(repositories, pushing.repository);
+    const [pushed] = await pushing.log.readStream(stream, { direction: 'backwards', limit: 1 });
+    const named = vaultRef(pushed?.sourceAddressRef ?? '');
+    assert.equal(await vault.get(account, 'source-address', named), '192.0.2.1');
   });
 });
 
