@@ -8,12 +8,14 @@
  */
 import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { CLOCK_DIFFERENCE_MS_MAX } from '../../core/kernel/limits.ts';
 import {
   type AppendRequest,
   type AppendResult,
   EventStoreError,
   type ExpectedRevision,
 } from '../../core/ports/event-store.ts';
+import { type ClockDifference, type ClockVerdict, type ClockWatch, DATABASE_MS } from './clock-difference.ts';
 import { toNewRow } from './event-rows.ts';
 
 /** An append that passed `checkAppend`. */
@@ -22,16 +24,48 @@ export interface PreparedAppend {
   readonly dataTexts: readonly string[];
 }
 
+type Outcomes = readonly (AppendResult | EventStoreError)[];
+
 /** Returns one outcome for each append, in order. An `EventStoreError` in the list concerns that append only. */
-export async function callAppendEvents(
+export async function callAppendEvents(client: pg.ClientBase, appends: readonly PreparedAppend[]): Promise<Outcomes> {
+  const { rows } = await client.query<{ results: string }>(`SELECT append_events(${literalOf(appends)}) AS results`);
+  return parseOutcomes(appends, rows[0]?.results);
+}
+
+/** Nothing was appended, since the clocks differ, or since the message was under way for too long to tell. */
+export interface ClockRefusal {
+  readonly clock: Exclude<ClockVerdict, 'agrees'>;
+  readonly difference: ClockDifference;
+}
+
+/** Does the same unless this node's clock differs from PostgreSQL's, which decides that in the call that appends. */
+export async function callAppendEventsInTime(
   client: pg.ClientBase,
+  watch: ClockWatch,
   appends: readonly PreparedAppend[],
-): Promise<readonly (AppendResult | EventStoreError)[]> {
+): Promise<Outcomes | ClockRefusal> {
+  const literal = literalOf(appends);
+  const reading = watch.read();
+  const { rows } = await client.query<{ results: string | null; database_ms: number }>(
+    `SELECT database_ms, CASE WHEN abs(database_ms - ${reading.sentAtMs}) <= ${CLOCK_DIFFERENCE_MS_MAX}
+       THEN append_events(${literal}) END AS results
+     FROM (SELECT ${DATABASE_MS} AS database_ms) AS clock`,
+  );
+  const [row] = rows;
+  if (row === undefined) throw new TypeError('append_events returned no row');
+  const { verdict, difference } = reading.answered(row.database_ms);
+  if (row.results !== null) return parseOutcomes(appends, row.results);
+  return { clock: verdict === 'differs' ? 'differs' : 'unsure', difference };
+}
+
+function literalOf(appends: readonly PreparedAppend[]): string {
   const batch = JSON.stringify(appends.map(toBatchEntry));
   // pool.ts sets standard_conforming_strings, so only the quote is special in a literal. JSON.stringify escapes NUL.
-  const literal = `'${batch.replaceAll("'", "''")}'`;
-  const { rows } = await client.query<{ results: string }>(`SELECT append_events(${literal}) AS results`);
-  const results: unknown = JSON.parse(rows[0]?.results ?? '[]');
+  return `'${batch.replaceAll("'", "''")}'`;
+}
+
+function parseOutcomes(appends: readonly PreparedAppend[], text: string | undefined): Outcomes {
+  const results: unknown = JSON.parse(text ?? '[]');
   if (!Array.isArray(results) || results.length !== appends.length) {
     throw new TypeError('append_events returned the wrong number of results');
   }

@@ -11,7 +11,8 @@ import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
-import { callAppendEvents, type PreparedAppend } from './append-call.ts';
+import { callAppendEventsInTime, type ClockRefusal, type PreparedAppend } from './append-call.ts';
+import { type ClockWatch, secondsAhead } from './clock-difference.ts';
 import { failureOf } from './failures.ts';
 
 const BATCH_APPENDS_MAX = 256;
@@ -25,6 +26,7 @@ const RETRY_PAUSE_LAST_MS = 1_000;
 export interface AppendQueueOptions {
   readonly pool: pg.Pool;
   readonly log: Log;
+  readonly watch: ClockWatch;
   /** How long an append is retried before it throws. */
   readonly retrySpanMs: number;
   /** Called with a batch's last position, so that this node's subscriptions need not wait for a notification. */
@@ -118,8 +120,9 @@ class BatchedAppends implements AppendQueue {
     let client: pg.PoolClient | null = null;
     try {
       client = await this.#options.pool.connect();
-      const outcomes = await callAppendEvents(client, batch);
+      const outcomes = await callAppendEventsInTime(client, this.#options.watch, batch);
       client.release();
+      if ('clock' in outcomes) return this.#refuse(batch, outcomes);
       for (const [index, entry] of batch.entries()) {
         entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log returned no outcome'));
       }
@@ -137,6 +140,17 @@ class BatchedAppends implements AppendQueue {
       await this.#sendOneByOne(batch, error);
       return null;
     }
+  }
+
+  /** Returns what to send the batch again for, or null. */
+  #refuse(batch: readonly QueuedAppend[], { clock, difference }: ClockRefusal): Error | null {
+    const seconds = secondsAhead(difference);
+    const [by, than] = [Math.abs(seconds), seconds > 0 ? 'behind' : 'ahead of'];
+    const message = `The clock of this machine is ${by} s ${than} PostgreSQL's: nothing is appended until it is set right`;
+    if (clock === 'unsure') return new Error(message);
+    const refused = new EventStoreError('clock-differs', message);
+    for (const entry of batch) entry.settle(entry.outcomeUnknown ? appendError(entry, refused) : refused);
+    return null;
   }
 
   /** After PostgreSQL refused a batch: sends its appends one by one, so that only the append at fault fails. */

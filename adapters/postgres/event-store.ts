@@ -9,6 +9,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { appendBatches } from './append-in-order.ts';
 import { createAppendQueue } from './append-queue.ts';
+import { createClockWatch } from './clock-difference.ts';
 import { type Listener, listen } from './listener.ts';
 import { createLogReader, readHead } from './log-reader.ts';
 import { createPool } from './pool.ts';
@@ -33,11 +34,15 @@ export interface PostgresEventStoreOptions {
   /** How long an append is retried while PostgreSQL is unreachable, before it throws. */
   readonly appendRetrySpanMs?: number;
   readonly readRetrySpanMs?: number;
+  /** This node's clock, in milliseconds since 1970. */
+  readonly nowMs?: () => number;
 }
 
 export interface PostgresEventStore extends EventStore {
   /** Ends the subscriptions, waits until every queued append is answered, and closes all connections. Idempotent. */
   close(): Promise<void>;
+  /** Whether this node's clock differs from PostgreSQL's, as the last append or read of the head showed. */
+  clockDiffers(): boolean;
 }
 
 /**
@@ -49,6 +54,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const connection = { connectionString: options.connectionString, log };
   const appendPool = createPool({ ...connection, connectionsMax: APPEND_CONNECTIONS_MAX });
   const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
+  const watch = createClockWatch({ nowMs: options.nowMs ?? Date.now, log });
   const reader = createLogReader(readPool);
   const readWindow = shareTail(reader.readWindow);
   const polls = createTicks(POLL_INTERVAL_MS);
@@ -59,7 +65,13 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       else subscription.pullTo(head);
     }
   };
-  const queue = createAppendQueue({ pool: appendPool, log, retrySpanMs: appendRetrySpanMs, onAppended: pullAll });
+  const queue = createAppendQueue({
+    pool: appendPool,
+    log,
+    watch,
+    retrySpanMs: appendRetrySpanMs,
+    onAppended: pullAll,
+  });
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
@@ -78,7 +90,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
     readPositions: (positions) => retryRepeatable(readRetrySpanMs, () => reader.readPositions(positions)),
-    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool))),
+    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool, watch))),
     subscribe: (subscribeOptions) => {
       listener ??= listen(connection, pullAll);
       const subscription = startSubscription({ readWindow, polls, log }, subscribeOptions);
@@ -87,6 +99,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       subscription.closed.then(forget, forget);
       return subscription;
     },
+    clockDiffers: () => watch.differs(),
     close: () => {
       closed ??= close();
       return closed;

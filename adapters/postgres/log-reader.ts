@@ -12,6 +12,7 @@ import { missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import type { ReadStreamOptions } from '../../core/ports/event-store.ts';
 import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { lastRecordOf } from '../../core/runtime/read-mark.ts';
+import { type ClockWatch, DATABASE_MS } from './clock-difference.ts';
 import { type EventRow, toRecordedEvent } from './event-rows.ts';
 
 const COLUMNS = `position, stream, revision, event_id, type, version, account_id, occurred_at,
@@ -155,13 +156,16 @@ async function readRest(
   return rows.map(toRecordedEvent);
 }
 
-/** Returns the position of the last event, or `LOG_START` when the log is empty. */
-export async function readHead(pool: pg.Pool): Promise<LogPosition> {
-  const { rows } = await pool.query<{ head: string }>(
-    'SELECT position AS head FROM events ORDER BY position DESC LIMIT 1',
-  );
-  const [last] = rows;
-  return last === undefined ? LOG_START : (BigInt(last.head) as LogPosition);
+const READ_HEAD = `
+  SELECT (SELECT position FROM events ORDER BY position DESC LIMIT 1) AS head, ${DATABASE_MS} AS database_ms`;
+
+/** Returns the position of the last event, or `LOG_START` when the log is empty. Every request waits for such a read. */
+export async function readHead(pool: pg.Pool, watch: ClockWatch): Promise<LogPosition> {
+  const reading = watch.read();
+  const { rows } = await pool.query<{ head: string | null; database_ms: number }>(READ_HEAD);
+  const [row] = rows;
+  if (row !== undefined) reading.answered(row.database_ms);
+  return typeof row?.head === 'string' ? (BigInt(row.head) as LogPosition) : LOG_START;
 }
 
 /**

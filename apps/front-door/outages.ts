@@ -75,6 +75,11 @@ const UNKNOWN_OUTCOME: Outage = {
   message: 'It is not known whether the change was made: check before you try again',
   retryAfterSeconds: 5,
 };
+const CLOCK_DIFFERS: Outage = {
+  status: 503,
+  message: "The clock of this server differs from its database's: nothing is changed until its operator sets it right",
+  retryAfterSeconds: 60,
+};
 const NEEDS_OPERATOR: Outage = {
   status: 503,
   message: 'The service needs its operator, try again later',
@@ -115,6 +120,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'manifest-writes-unavailable': DOWN,
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
+  'clock-differs': CLOCK_DIFFERS,
   'append-too-large': FAULT,
   'invalid-event': FAULT,
   'log-diverged': BEHIND,

@@ -104,6 +104,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const website = await composeWebsite(composing, opened, shared);
     await website.ready();
     const { readModels, timers } = projections;
+    const healths = { ...(foundation.clock === null ? {} : { clock: foundation.clock }), ...work?.healths };
     startCacheDrops(composing, opened);
     registerGauges({
       metrics,
@@ -119,7 +120,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       probes: {
         roles: settings.roles,
         metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-        ready: () => readiness({ log: context.entities.barrier() }, work?.healths ?? {}),
+        ready: () => readiness({ log: context.entities.barrier() }, healths),
       },
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
       website: runs('website') ? (request, response) => website.routing(request, response) : null,

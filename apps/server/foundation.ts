@@ -51,6 +51,7 @@ import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { lockDataDirectory } from './data-directory.ts';
 import { armedFailpoint } from './failpoints.ts';
+import type { PartHealth } from './readiness.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
@@ -76,6 +77,8 @@ export interface Foundation {
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
   readonly pruning: LogPruning;
+  /** The health of this node's clock, beside that of the log; null for a log that does not tell its own time. */
+  readonly clock: Pick<PartHealth, 'isDegraded'> | null;
   close(): Promise<void>;
 }
 
@@ -129,7 +132,7 @@ export async function composeFoundation(
     if (claim === null) await refuseUnfinishedImport(pool);
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
-    const { events, pruning } = await openEventLog(settings, connectionString, pool, log);
+    const { events, pruning, clock } = await openEventLog(settings, connectionString, pool, log);
     parts.add(() => events.close());
     await checkEventLog(settings, events);
     const entities = createEntities({
@@ -163,7 +166,7 @@ export async function composeFoundation(
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    return { context, pool, connectionString, claim, pruning, close: () => parts.close() };
+    return { context, pool, connectionString, claim, pruning, clock, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;
@@ -184,13 +187,14 @@ async function openEventLog(
   connectionString: string,
   pool: Pool,
   log: Logger,
-): Promise<{ readonly events: EventLog; readonly pruning: LogPruning }> {
+): Promise<{ readonly events: EventLog } & Pick<Foundation, 'pruning' | 'clock'>> {
   if (eventStoreDb === null) {
-    return { events: createPostgresEventStore({ connectionString, log }), pruning: createPostgresLogPruning(pool) };
+    const events = createPostgresEventStore({ connectionString, log });
+    return { events, pruning: createPostgresLogPruning(pool), clock: { isDegraded: () => events.clockDiffers() } };
   }
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
   const events = createEventStoreDbEventStore({ ...eventStoreDb, log });
-  return { events, pruning: events.pruning };
+  return { events, pruning: events.pruning, clock: null };
 }
 
 /** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */

@@ -12,6 +12,8 @@ export const APPEND_SIZE_BYTES_MAX = MIB;
  * In an append of several events, the log keeps each event's index and count; they count as this many bytes an event.
  */
 export const APPEND_PLACE_BYTES = 64;
+/** A node whose clock differs from its database's by more than this appends nothing. */
+export const CLOCK_DIFFERENCE_MS_MAX = 60_000;
 /** Adapters keep stream names in an index. Entity ids are UUIDs, names of at most 39 characters, or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
 /** A line of an exported log: the largest event, with its digest, revision and escaped stream name. */

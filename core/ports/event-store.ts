@@ -182,6 +182,8 @@ export type EventStoreErrorCode =
   | 'log-unavailable'
   /** The events may or may not be in the log: retry with the same event ids. */
   | 'append-outcome-unknown'
+  /** This node's clock differs from the log's by more than `CLOCK_DIFFERENCE_MS_MAX`; nothing was appended. */
+  | 'clock-differs'
   | 'append-too-large'
   /** The event is malformed, or another event has its id. */
   | 'invalid-event'

@@ -4,7 +4,7 @@ import { test } from 'vitest';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { cleanUp } from '../support/cleanup.ts';
-import { createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
+import { CLOCK_OK, createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { until } from '../support/read-models.ts';
 
@@ -20,7 +20,7 @@ test('a node that cannot record which pushes it sent to webhooks is ready and re
   const ada = await createAccount(strata, 'ada');
   const remote = await createRepository(strata, ada, 'engine');
   const work = await newWorkTree(context);
-  const fine = { log: 'ok', workflows: 'ok', webhooks: 'ok' };
+  const fine = { log: 'ok', ...CLOCK_OK, workflows: 'ok', webhooks: 'ok' };
   assert.deepEqual(await readyz(strata), { status: 200, parts: fine });
 
   const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
@@ -28,7 +28,7 @@ test('a node that cannot record which pushes it sent to webhooks is ready and re
   cleanUp(context, () => client.end());
   await client.query('ALTER TABLE policy_marks RENAME TO policy_marks_away');
   await git(work, ['push', '--quiet', remote, 'main']);
-  const degraded = { log: 'ok', workflows: 'ok', webhooks: 'degraded' };
+  const degraded = { ...fine, webhooks: 'degraded' };
   await until(async () => {
     const { status, parts } = await readyz(strata);
     assert.equal(status, 200);

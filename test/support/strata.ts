@@ -30,6 +30,9 @@ export function logKind(): LogKind {
   return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
 }
 
+/** The part of `/readyz` that a node shows whose log tells its own time. */
+export const CLOCK_OK = logKind() === 'postgres' ? { clock: 'ok' } : {};
+
 /**
  * Returns the settings for the workflow engine of servers whose tests do not choose one: none for the embedded engine,
  * or with `STRATA_TEST_WORKFLOWS=temporal` those of a new Temporal server, which ends with the test.

@@ -42,6 +42,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'manifest-writes-unavailable': new ManifestWritesError(WORDS),
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
+  'clock-differs': new EventStoreError('clock-differs', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),
   'invalid-event': new EventStoreError('invalid-event', WORDS),
   'log-contradicts-checkpoint': new CheckpointError(WORDS),
