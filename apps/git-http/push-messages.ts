@@ -16,9 +16,18 @@ export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
   'atomic-push-refused': 'atomic push failed: another ref was refused',
 };
 
-/** What to do about an object that endangers clients. */
-export const FSCK_ADVICE =
+/** What to do about a refused pack, as far as its owner can do something. */
+export function adviceFor(code: PushRefusal['code'], fromShallow: boolean): readonly string[] {
+  if (code === 'pack-fsck-failed') return [FSCK_ADVICE];
+  if (code !== 'pack-not-connected') return [];
+  return [fromShallow ? SHALLOW_ADVICE : MISSING_ADVICE];
+}
+
+const FSCK_ADVICE =
   'Rewrite the history without this object and push again: git replace --edit, then git filter-repo. Or ask the operator of this server.';
+const SHALLOW_ADVICE = 'This clone is shallow: complete it with git fetch --unshallow, then push again.';
+const MISSING_ADVICE =
+  'The repository that you push from lacks this object: push from a full clone (git fetch --unshallow completes a shallow one; git fsck names what else is missing).';
 
 /** For a push whose append got no answer. */
 export const OUTCOME_UNKNOWN =

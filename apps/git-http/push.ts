@@ -18,7 +18,7 @@ import { logFault } from '../front-door/fault-log.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { FSCK_ADVICE, OUTCOME_UNKNOWN, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
+import { adviceFor, OUTCOME_UNKNOWN, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -171,8 +171,8 @@ function report(repository: FoundRepository, list: CommandList, outcome: PushOut
     const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
     const detail = pushRefusalText(outcome.refused, read);
     const unpackFailed = shallow ? null : detail;
-    const advice = code === 'pack-fsck-failed' ? [FSCK_ADVICE] : [];
-    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, [detail, ...advice]);
+    const messages = [detail, ...adviceFor(code, shallow)];
+    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, messages);
   }
   const refs = outcome.results.map(
     ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),

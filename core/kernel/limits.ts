@@ -360,8 +360,10 @@ export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
 export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 /** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
 export const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
-/** Commits, and tags, of a refused pack among which the server looks for what leads to the refused object. */
+/** Commits, trees and tags, of each so many, of a refused pack among which the server looks for what leads to the refused object. */
 export const EXPLAINED_OBJECTS_MAX = 200_000;
+/** The bytes of them that it reads to find what refers to a missing object, beside the last one. */
+export const EXPLAINED_BYTES_MAX = 64 * MIB;
 /** How long it looks. */
 export const EXPLAINING_MS_MAX = 30_000;
 /** How much of the object's path it tells. */

@@ -224,6 +224,11 @@ describe('With git', () => {
     const pushed = await tryGit(path.join(clones, 'shallow'), ['push', into, 'HEAD:main']);
     assert.notEqual(pushed.code, 0);
     assert.match(pushed.stderr, /shallow update not allowed/);
+    assert.match(
+      pushed.stderr,
+      /remote: object [0-9a-f]{40} is referred to .* \(a commit: parent of commit [0-9a-f]{40}\)/,
+    );
+    assert.match(pushed.stderr, /remote: This clone is shallow: complete it with git fetch --unshallow/);
     assert.equal(await git(work, ['ls-remote', into]), '');
   });
 

@@ -1,6 +1,6 @@
 /**
- * Says of an object that git refused what it is, and which commit and path of the pack lead to it, so that its owner
- * finds it. git index-pack names no more than its id, and of a tag not even that.
+ * Says of an object that git refused or misses what it is, and which commit and path of the pack lead to it, so that its
+ * owner finds it. git index-pack names no more than its id, and of a tag not even that.
  *
  * Must stay true: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
  * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
@@ -11,8 +11,9 @@ import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { EXPLAINED_OBJECTS_MAX, EXPLAINED_PATH_LENGTH_MAX, EXPLAINING_MS_MAX } from '../../../core/kernel/limits.ts';
 import type { PackRefusal } from '../../../core/ports/object-database.ts';
 import { createGitObjects, lines } from '../packs/git-objects.ts';
-import { createObjectSource, openFreshPack, type PackMemory } from '../packs/object-source.ts';
+import { createObjectSource, type ObjectSource, openFreshPack, type PackMemory } from '../packs/object-source.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+import { findReferrer } from './find-referrer.ts';
 import type { SentPack } from './sent-pack.ts';
 
 export interface Explaining {
@@ -36,7 +37,8 @@ export async function explainRefusal(
   try {
     await indexAgain(explaining, sent);
     const signal = AbortSignal.any([explaining.signal, AbortSignal.timeout(EXPLAINING_MS_MAX)]);
-    const detail = await explainedDetail({ ...explaining, signal }, refusal.detail);
+    const explain = refusal.refused === 'pack-not-connected' ? missingDetail : explainedDetail;
+    const detail = await explain({ ...explaining, signal }, refusal.detail);
     return detail === null ? refusal : { ...refusal, detail };
   } catch {
     // The pack cannot be read, which is no news of a refused one.
@@ -58,6 +60,22 @@ async function indexAgain({ git, folder, whole, signal }: Explaining, sent: Sent
   for await (const _line of git.stream(command, bytes)) continue;
 }
 
+async function missingDetail(explaining: Explaining, detail: string): Promise<string | null> {
+  const missing = /^object ([0-9a-f]{40}) is referred to/.exec(detail)?.[1];
+  const source = await sourceOf(explaining);
+  if (missing === undefined || source === null) return null;
+  const kinds = await kindsOf(explaining, null);
+  const referrer = await findReferrer(source, kinds, objectId(missing), explaining.signal);
+  if (referrer === null) return null;
+  const { kind, id, as } = referrer;
+  if (as !== 'entry') return `${detail} (a ${kind}: ${as} ${id})`;
+  const place = await placeOf(explaining, id, kinds.commits);
+  const name = referrer.name.slice(0, EXPLAINED_PATH_LENGTH_MAX);
+  if (place === null) return `${detail} (a ${kind}: ${printable(name)} in tree ${id})`;
+  const path = place.path === '' ? name : `${place.path}/${name}`.slice(0, EXPLAINED_PATH_LENGTH_MAX);
+  return `${detail} (a ${kind}: ${printable(path)} in commit ${place.commit})`;
+}
+
 async function explainedDetail(explaining: Explaining, detail: string): Promise<string | null> {
   const named = /^object ([0-9a-f]{40}): /.exec(detail)?.[1] ?? null;
   const { kind, commits, tags } = await kindsOf(explaining, named);
@@ -75,24 +93,24 @@ async function explainedDetail(explaining: Explaining, detail: string): Promise<
 interface Kinds {
   /** The type of the named object; null if it is not in the pack. */
   readonly kind: string | null;
-  /** At most `EXPLAINED_OBJECTS_MAX`, as are the tags. */
-  readonly commits: readonly string[];
+  /** At most `EXPLAINED_OBJECTS_MAX` of each. */
+  readonly commits: readonly ObjectId[];
+  readonly trees: readonly ObjectId[];
   readonly tags: readonly ObjectId[];
 }
 
 async function kindsOf({ git, alone, signal }: Explaining, named: string | null): Promise<Kinds> {
   const args = ['cat-file', '--batch-all-objects', '--unordered', '--buffer'];
   const command: GitCommand = { args: [...args, '--batch-check=%(objectname) %(objecttype)'], view: alone, signal };
-  const commits: string[] = [];
-  const tags: ObjectId[] = [];
+  const found = { commit: new Array<ObjectId>(), tree: new Array<ObjectId>(), tag: new Array<ObjectId>() };
   let kind: string | null = null;
   for await (const line of linesOf(git.stream(command, lines([])))) {
     const [id = '', type = ''] = line.split(' ');
     if (id === named) kind = type;
-    if (type === 'commit' && commits.length < EXPLAINED_OBJECTS_MAX) commits.push(id);
-    if (type === 'tag' && tags.length < EXPLAINED_OBJECTS_MAX) tags.push(objectId(id));
+    if (type !== 'commit' && type !== 'tree' && type !== 'tag') continue;
+    if (found[type].length < EXPLAINED_OBJECTS_MAX) found[type].push(objectId(id));
   }
-  return { kind, commits, tags };
+  return { kind, commits: found.commit, trees: found.tree, tags: found.tag };
 }
 
 /** The first of these commits, in the order of the pack, whose files and folders hold the object, and its path. */
@@ -101,7 +119,7 @@ async function placeOf(
   id: string,
   commits: readonly string[],
 ): Promise<{ readonly commit: string; readonly path: string } | null> {
-  const args = ['rev-list', '--objects', '--in-commit-order', '--no-walk=unsorted', '--stdin'];
+  const args = ['rev-list', '--objects', '--in-commit-order', '--no-walk=unsorted', '--missing=allow-any', '--stdin'];
   let commit: string | null = null;
   for await (const line of linesOf(git.stream({ args, view: whole, signal }, lines(commits)))) {
     // git prints a space after the id of a file or folder, even of a root folder, and none after that of a commit.
@@ -114,21 +132,24 @@ async function placeOf(
 /** What git needs to find at the start of a tag (parse_tag_buffer). */
 const TAG_START = /^object [0-9a-f]{40}\ntype (?:commit|tree|blob|tag)\ntag [^\n]*\n/;
 
-async function unparsableTag(
-  { git, memory, folder, whole }: Explaining,
-  tags: readonly ObjectId[],
-): Promise<ObjectId | null> {
-  const index = (await readdir(join(folder, 'pack'))).find((file) => file.endsWith('.idx'));
-  const name = /^pack-([0-9a-f]{40})\.idx$/.exec(index ?? '')?.[1];
-  if (name === undefined) return null;
-  const file = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
-  const pack = await openFreshPack(memory, name, file('pack'), file('idx'));
-  const source = createObjectSource([pack], createGitObjects(git, whole));
+async function unparsableTag(explaining: Explaining, tags: readonly ObjectId[]): Promise<ObjectId | null> {
+  const source = await sourceOf(explaining);
+  if (source === null) return null;
   for (const id of tags) {
     const tag = await source.read(id);
     if (tag !== null && !TAG_START.test(tag.bytes.toString('latin1'))) return id;
   }
   return null;
+}
+
+/** The objects of the pack; null if it has no index. */
+async function sourceOf({ git, memory, folder, whole }: Explaining): Promise<ObjectSource | null> {
+  const index = (await readdir(join(folder, 'pack'))).find((file) => file.endsWith('.idx'));
+  const name = /^pack-([0-9a-f]{40})\.idx$/.exec(index ?? '')?.[1];
+  if (name === undefined) return null;
+  const file = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
+  const pack = await openFreshPack(memory, name, file('pack'), file('idx'));
+  return createObjectSource([pack], createGitObjects(git, whole));
 }
 
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {

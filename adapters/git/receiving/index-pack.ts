@@ -115,10 +115,13 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   if (refusal !== null) return refusal;
   const outcome = outcomeOf(command, end);
   if (!('refused' in outcome)) return outcome;
-  const explained = outcome.refused === 'pack-fsck-failed' ? await options.explain(sent, outcome) : outcome;
+  const explained = EXPLAINED.has(outcome.refused) ? await options.explain(sent, outcome) : outcome;
   await unlessAborted(signal, () => input.drain());
   return explained;
 }
+
+/** Refusals of an object that its owner can find. */
+const EXPLAINED: ReadonlySet<PackRefusal['refused']> = new Set(['pack-fsck-failed', 'pack-not-connected'] as const);
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;
 

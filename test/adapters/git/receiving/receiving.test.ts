@@ -456,12 +456,40 @@ describe('receiving a hostile pack', () => {
 });
 
 describe('receiving a pack that is not connected', () => {
-  test('refuses a commit whose parent is missing, and names that parent', async () => {
+  test('refuses a commit whose parent is missing, and names that parent and the commit', async () => {
     const first = repository.commit({ gap: 'one' });
-    const second = repository.commit({ gap: 'two' });
-    const pack = repository.pack([second, `^${first}`]);
-    const missing = new RegExp(`object ${first}|neither`);
-    await refused('pack-not-connected', missing, pack);
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const text = `tree ${repository.tree([])}\nparent ${first}\nauthor ${who}\ncommitter ${who}\n\nx\n`;
+    const second = repository.object('commit', text);
+    const place = `\\(a commit: parent of commit ${second}\\)$`;
+    const said = new RegExp(
+      `^object ${first} is referred to and is neither in the pack nor in the repository ${place}`,
+    );
+    await refused('pack-not-connected', said, repository.packOf([second]));
+  });
+
+  test('names what refers to the missing object: a commit, a tag, or a folder by its path', async () => {
+    const commit = repository.commit({ 'folder/inner/file': 'left out', top: 'kept' });
+    const id = (name: string) => objectId(repository.line(['rev-parse', name]));
+    const [root, a, b] = [id(`${commit}^{tree}`), id(`${commit}:folder`), id(`${commit}:folder/inner`)];
+    const [file, top] = [id(`${commit}:folder/inner/file`), id(`${commit}:top`)];
+    const parent = id(`${commit}^`);
+    const objects = await db.push(db.newObjects(), repository.pack([parent]));
+    const says = (words: string) => new RegExp(`is neither .* \\(${words}\\)$`);
+    const lacking = (missing: string) =>
+      repository.packOf([commit, root, a, b, file, top].filter((other) => other !== missing));
+    for (const [missing, words] of [
+      [root, `a tree: root folder of commit ${commit}`],
+      [b, `a tree: folder/inner in commit ${commit}`],
+      [file, `a blob: folder/inner/file in commit ${commit}`],
+      [top, `a blob: top in commit ${commit}`],
+    ] as const) {
+      await refused('pack-not-connected', says(words), lacking(missing), objects);
+    }
+    await refused('pack-not-connected', says(`a blob: file in tree ${b}`), repository.packOf([b]));
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const tag = repository.object('tag', `object ${commit}\ntype commit\ntag t\ntagger ${who}\n\nx\n`);
+    await refused('pack-not-connected', says(`a commit: target of tag ${tag}`), repository.packOf([tag]));
   });
 
   test('refuses a pack without one of its trees or blobs', async () => {
