@@ -1,5 +1,6 @@
 /** The messages for a refused push or a refused ref of a push. Each one says what to do. */
 import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
+import type { Outage } from '../front-door/outages.ts';
 import type { RefRefusalCode } from '../../core/repository/commands.ts';
 import type { QuotaRefusal } from '../../core/usage/quota.ts';
 import type { PushRefusal } from '../../core/use-cases/pushing/push-refs.ts';
@@ -32,6 +33,11 @@ const MISSING_ADVICE =
 /** For a push whose append got no answer. */
 export const OUTCOME_UNKNOWN =
   'the push may have been committed: the service got no answer from its log; fetch to see, then push again';
+
+/** For a push that an outage ended before its append. */
+export function outageLine({ message }: Outage): string {
+  return message.includes('nothing ') ? message : `${message}: nothing was changed`;
+}
 
 /** What was read of a push's body, and whether it was read to its end. */
 export interface ReadBody {

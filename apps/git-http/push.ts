@@ -15,10 +15,11 @@ import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { adviceFor, OUTCOME_UNKNOWN, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
+import { adviceFor, OUTCOME_UNKNOWN, outageLine, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
@@ -82,7 +83,9 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
     whole = await discard(git, body);
   } catch (error) {
     const failure = failureToReport(git, error);
-    if (failure !== null) return await reportFailure(git, list, body, failure);
+    // Git reads no answer while it cannot send its body.
+    await discard(git, body);
+    if (failure !== null) return reportFailure(git, list, failure);
     // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
     if (response.headersSent && !response.destroyed) response.end(fatalPackets(faultError(error, requestId).message));
     throw error;
@@ -107,23 +110,25 @@ interface ReportedFailure {
   readonly reason: string;
 }
 
-/** Git would show nothing but the status of a refused POST, so a report says what the client must know of these. */
+/**
+ * Git would show nothing but the status of a refused POST, so a report says what the client must know of an outage. Only
+ * an append without an answer may have changed something: nothing fails after the append that commits a push.
+ */
 function failureToReport({ repository }: GitRequest, error: unknown): ReportedFailure | null {
   const line = bucketOutageLine(repository, error);
   if (line !== null) return { error, line, reason: 'the storage bucket failed' };
-  if (!(error instanceof EventStoreError) || error.code !== 'append-outcome-unknown') return null;
-  return { error, line: OUTCOME_UNKNOWN, reason: 'it may have been committed: fetch, then push again' };
+  if (error instanceof EventStoreError && error.code === 'append-outcome-unknown') {
+    return { error, line: OUTCOME_UNKNOWN, reason: 'it may have been committed: fetch, then push again' };
+  }
+  const outage = outageOf(error);
+  if (outage?.status !== 503) return null;
+  return { error, line: outageLine(outage), reason: 'nothing was changed: try again later' };
 }
 
-async function reportFailure(
-  git: GitRequest,
-  list: CommandList,
-  body: Body,
-  { line, reason, error }: ReportedFailure,
-): Promise<void> {
-  const { context, requestId, finished } = git;
-  logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
-  await discard(git, body);
+function reportFailure(git: GitRequest, list: CommandList, { line, reason, error }: ReportedFailure): void {
+  const { context, requestId, finished, signal } = git;
+  // The failure of work for a client that left is no news.
+  if (!signal.aborted) logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
   const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
   const { reportStatus, sideBand64k } = list.capabilities;
   const isShown = reportStatus !== 'none' || sideBand64k;

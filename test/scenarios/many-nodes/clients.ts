@@ -103,12 +103,12 @@ async function runRegister(
 }
 
 /**
- * What git prints when its connection breaks or the service answers 503, and nothing else. "Authentication failed" is
+ * What git prints when its connection breaks or the service answers 503, or reports an outage, and nothing else. "Authentication failed" is
  * among it: when a connection breaks under a request with credentials, libcurl repeats the request on a new connection
  * without them. The proxy records whether a server ever denied credentials.
  */
 const UNANSWERED =
-  /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)|Authentication failed for/;
+  /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)|Authentication failed for|nothing was changed|may have been committed/;
 
 /** Runs git; returns null when it was not answered, and fails on any other failure. */
 async function answeredGit(tally: Tally, cwd: string, args: readonly string[]): Promise<Finished | null> {
