@@ -12,6 +12,8 @@ import { EmbeddedPostgresError, systemCode } from './error.ts';
 export interface Binaries {
   readonly postgres: string;
   readonly initdb: string;
+  /** Of the package. */
+  readonly version: string;
 }
 
 interface LibraryLink {
@@ -37,7 +39,17 @@ export async function embeddedBinaries(): Promise<Binaries> {
   const links = parseLinks(await readFile(path.join(root, 'native', 'pg-symlinks.json'), 'utf8').catch(noLinks));
   for (const { source, target } of links) await linkLibrary(root, source, target);
   const bin = path.join(root, 'native', 'bin');
-  return { postgres: path.join(bin, 'postgres'), initdb: path.join(bin, 'initdb') };
+  const version = parseVersion(await readFile(path.join(root, 'package.json'), 'utf8'));
+  return { postgres: path.join(bin, 'postgres'), initdb: path.join(bin, 'initdb'), version };
+}
+
+/** It becomes part of a folder's name. */
+function parseVersion(text: string): string {
+  const parsed: unknown = JSON.parse(text);
+  const version = typeof parsed === 'object' && parsed !== null && 'version' in parsed ? parsed.version : null;
+  if (typeof version !== 'string' || !/^[0-9A-Za-z.+-]+$/.test(version))
+    throw new TypeError('package.json is malformed');
+  return version;
 }
 
 function parseLinks(text: string): readonly LibraryLink[] {

@@ -1,5 +1,6 @@
 /**
- * The files of the embedded PostgreSQL, all under `<data directory>/postgres`.
+ * The files of the embedded PostgreSQL, under `<data directory>/postgres`, or the cluster in a place that shared-place.ts
+ * has chosen.
  *
  * Must stay true: `cluster` is complete whenever it exists. It is created in `new-<random>` and renamed into place, so
  * a server that dies in between leaves nothing that the next one would use as a cluster.
@@ -41,10 +42,15 @@ export async function prepareHome(dataDir: string): Promise<ClusterPaths> {
     const first = await realpath(made);
     for (let folder = home; folder.startsWith(first); folder = path.dirname(folder)) await chmod(folder, mode);
   }
+  return pathsIn(home, home);
+}
+
+/** `folder` holds the cluster and its socket. */
+export function pathsIn(home: string, folder: string): ClusterPaths {
   return {
     home,
-    cluster: path.join(home, 'cluster'),
-    socketDirectory: path.join(home, 'socket'),
+    cluster: path.join(folder, 'cluster'),
+    socketDirectory: path.join(folder, 'socket'),
     passwordFile: path.join(home, 'password'),
     logFile: path.join(home, 'postgres.log'),
   };
@@ -75,11 +81,16 @@ export async function readOrMakePassword(paths: ClusterPaths): Promise<string> {
     }
   }
   const password = newPassword();
-  const draft = `${paths.passwordFile}.${randomUUID()}`;
-  await writeDurably(draft, password, null);
-  await rename(draft, paths.passwordFile);
-  await syncDirectory(paths.home);
+  await replaceDurably(paths.passwordFile, password);
   return password;
+}
+
+/** Writes a file that only its owner may read. It has its old content or its new one, whatever happens. */
+export async function replaceDurably(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomUUID()}`;
+  await writeDurably(draft, text, null);
+  await rename(draft, file);
+  await syncDirectory(path.dirname(file));
 }
 
 /** Its characters need no quoting, in SQL or in a URL. */
@@ -94,13 +105,14 @@ export async function ensureCluster(
   user: UnixUser | null,
   password: string,
 ): Promise<void> {
+  const folder = path.dirname(paths.cluster);
   if (user !== null) {
     await checkReachable(user, binaries.postgres);
-    await checkReachable(user, paths.home);
+    await checkReachable(user, folder);
   }
   if (await exists(paths.cluster)) return checkVersion(paths, binaries);
-  await removeDrafts(paths.home);
-  const draftDirectory = path.join(paths.home, `${DRAFT_PREFIX}${randomUUID()}`);
+  await removeDrafts(folder);
+  const draftDirectory = path.join(folder, `${DRAFT_PREFIX}${randomUUID()}`);
   await makePrivateDirectory(draftDirectory, user);
   const passwordFile = path.join(draftDirectory, 'password');
   await writeDurably(passwordFile, password, user);
@@ -117,15 +129,15 @@ export async function ensureCluster(
     throw new EmbeddedPostgresError('start-failed', `initdb failed: ${detail}`, { cause: error });
   }
   await rename(made, paths.cluster);
-  await syncDirectory(paths.home);
+  await syncDirectory(folder);
   await rm(draftDirectory, { recursive: true, force: true });
 }
 
 /** Removes incomplete clusters. The initdb of a killed server may still write to one, so each removal is retried. */
-async function removeDrafts(home: string): Promise<void> {
-  for (const name of await readdir(home)) {
+async function removeDrafts(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
     if (!name.startsWith(DRAFT_PREFIX)) continue;
-    await rm(path.join(home, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await rm(path.join(folder, name), { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
@@ -134,7 +146,7 @@ export function processEnvironment(): { readonly cwd: string; readonly env: Reco
   return { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' } };
 }
 
-async function exists(file: string): Promise<boolean> {
+export async function exists(file: string): Promise<boolean> {
   try {
     await stat(file);
     return true;

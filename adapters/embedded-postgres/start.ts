@@ -28,6 +28,7 @@ import { EmbeddedPostgresError } from './error.ts';
 import { clearOrphan, type ProcessFacts } from './orphan.ts';
 import { writeConnectionFile } from './join.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
+import { namedPlace, namePlace, reachablePlace, SHARED_FOLDER } from './shared-place.ts';
 import { postgresUser } from './unix-user.ts';
 
 const DATABASE = 'strata';
@@ -44,10 +45,12 @@ const RESTART_PAUSE_FIRST_MS = 100;
 const RESTART_PAUSE_LAST_MS = 10_000;
 
 export interface EmbeddedPostgresOptions {
-  /** Everything is kept in its subdirectory `postgres`. The caller holds its lock until PostgreSQL is stopped. */
+  /** Everything is kept in its subdirectory `postgres`, which may name another folder for the cluster. The caller holds its lock until PostgreSQL is stopped. */
   readonly dataDir: string;
   readonly processFacts: ProcessFacts;
   readonly log: Log;
+  /** Holds the database if PostgreSQL runs as another user, who cannot enter the data directory. */
+  readonly sharedFolder?: string;
   /** Settings of postgresql.conf that override the defaults, for tests. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -69,12 +72,10 @@ export interface EmbeddedPostgres {
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log } = options;
-  const binaries = await embeddedBinaries();
-  const paths = await prepareHome(options.dataDir);
-  const user = await postgresUser(paths.cluster);
-  if (user !== null) log.info({ user: user.name }, 'PostgreSQL refuses to run as root: it runs as another user');
+  const { paths, binaries, user } = await choosePlace(options);
   const password = await readOrMakePassword(paths);
   await ensureCluster(paths, binaries, user, password);
+  await namePlace(paths);
   await clearOrphan(paths.cluster, options.processFacts, log);
   await makePrivateDirectory(paths.socketDirectory, user);
   const address = await chooseAddress(paths.socketDirectory);
@@ -110,6 +111,15 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       return stopped;
     },
   };
+}
+
+async function choosePlace({ dataDir, sharedFolder = SHARED_FOLDER, log }: EmbeddedPostgresOptions) {
+  const binaries = await embeddedBinaries();
+  const paths = await namedPlace(await prepareHome(dataDir));
+  const user = await postgresUser(paths.cluster);
+  if (user === null) return { paths, binaries, user };
+  log.info({ user: user.name }, 'PostgreSQL refuses to run as root: it runs as another user');
+  return { user, ...(await reachablePlace({ paths, binaries, user, sharedFolder, log })) };
 }
 
 interface Supervised {

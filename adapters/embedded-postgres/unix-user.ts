@@ -43,18 +43,23 @@ export async function postgresUser(cluster: string): Promise<UnixUser | null> {
   return named('postgres') ?? named('nobody') ?? FALLBACK_USER;
 }
 
-/**
- * Throws `folder-barred`, naming the folder, when the user cannot reach the path. The operating system decides, by
- * access(2) as that user, so that ACLs count. The folders' modes only serve to find the name for the message.
- */
-export async function checkReachable(user: UnixUser, target: string): Promise<void> {
-  const { uid, gid } = user;
+/** Whether the user can reach the path. The operating system decides, by access(2) as that user, so that ACLs count. */
+export async function isReachable({ uid, gid }: UnixUser, target: string): Promise<boolean> {
   const shell = spawn('/bin/sh', ['-c', 'test -x "$1"', 'sh', target], { uid, gid, stdio: 'ignore', cwd: '/' });
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     shell.once('error', reject);
     shell.once('exit', resolve);
   });
-  if (exitCode === 0) return;
+  return exitCode === 0;
+}
+
+/**
+ * Throws `folder-barred`, naming the folder, when the user cannot reach the path. The folders' modes only serve to find
+ * the name for the message.
+ */
+export async function checkReachable(user: UnixUser, target: string): Promise<void> {
+  const { uid, gid } = user;
+  if (await isReachable(user, target)) return;
   let blockingFolder = target;
   for (let folder = path.dirname(target); ; folder = path.dirname(folder)) {
     const { uid: owner, gid: group, mode } = await stat(folder);
