@@ -19,7 +19,14 @@ import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
-import { adviceFor, OUTCOME_UNKNOWN, outageLine, pushRefusalText, type ReadBody, REF_REFUSALS } from './push-messages.ts';
+import {
+  adviceFor,
+  OUTCOME_UNKNOWN,
+  outageLine,
+  pushRefusalText,
+  type ReadBody,
+  REF_REFUSALS,
+} from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';

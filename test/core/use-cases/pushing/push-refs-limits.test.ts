@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import {
-  PACK_OBJECTS_MAX,
-  PACK_SIZE_BYTES_MAX,
-  UNNAMED_VAULT_RECORD_SPAN_MS,
-} from '../../../../core/kernel/limits.ts';
+import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX, UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
