@@ -86,7 +86,10 @@ describe('A service with its layers in a bucket', needs('versitygw'), () => {
     const after = await commitFile(work, 'second', 'more\n');
     const refused = await tryGit(work, ['push', '--quiet', url, 'main']);
     assert.notEqual(refused.code, 0);
-    assert.match(refused.stderr, /remote: The service cannot reach its storage, try again: nothing was changed/);
+    assert.match(
+      refused.stderr,
+      /remote: The bucket that holds this repository cannot be reached, try again: nothing was changed/,
+    );
     assert.match(first.log(), /The connection to the bucket failed at PutObject \(ECONN[A-Z]+\): repositories\//);
     assert.equal(await cloneOf(url), before);
     await s3.start();
