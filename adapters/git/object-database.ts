@@ -32,6 +32,7 @@ import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 import { ViewLost } from './upload-pack.ts';
 import { createViewFolders } from './cache/view-folders.ts';
+import { createWholePacks, type WholePacks } from './cache/whole-packs.ts';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
@@ -131,12 +132,14 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       onError: (error) => log.warn({ error }, 'A view of refs could not be removed'),
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
-    const quarantines: QuarantineContext = { git, cache, memory, log };
+    const wholePacks = createWholePacks(git, log);
+    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, log };
     const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
-    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, ...slots };
+    const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     const settled = async () => {
       await bitmaps.settled();
       await graphs.settled();
+      await wholePacks.settled();
       await cache.settled();
     };
     return {
@@ -145,7 +148,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       open: (objects) => openRefilled(cache, readers, objects),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
-      ...cacheControl(cache, answers),
+      ...cacheControl(cache, answers, wholePacks),
       settled,
       close: async () => {
         await runner.close();
@@ -189,11 +192,13 @@ function openRefilled(cache: LayerCache, readers: ReaderContext, objects: Commit
 function cacheControl(
   cache: LayerCache,
   answers: AnswerCache,
+  wholePacks: Pick<WholePacks, 'drop'>,
 ): CachedRepositories & Pick<GitObjectDatabase, 'drop' | 'doubt'> {
   return {
     drop: async (repository) => {
       cache.drop(repository);
       answers.drop(answerKeyStart(repository));
+      wholePacks.drop(repository);
     },
     cached: () => cache.repositories(),
     doubt: () => cache.doubt(),

@@ -21,10 +21,11 @@ import { archive, type ArchiveContext } from './archive.ts';
 import { createObjectHistory } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
-import { idBatches, type ReachableSets } from './packs/reachable-sets.ts';
+import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
+import type { WholePacks } from './cache/whole-packs.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
@@ -35,6 +36,7 @@ export interface ReaderContext {
   readonly graphs: CommitGraphs;
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
+  readonly wholePacks: WholePacks;
   readonly historySlots: FairSlots;
   readonly archives: ArchiveContext;
 }
@@ -85,15 +87,20 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
     reachable: (ids, tips, tipsKey) => withLease(() => reachable(context, access, ids, tips, tipsKey)),
-    uploadPack: (options) => {
-      const make = (signal: AbortSignal) =>
-        streamWithLease(async function* () {
-          yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
-          context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
-        });
-      if (options.answerKey === null) return make(options.signal);
-      return context.answers.follow(answerKeyStart(lease.folder.repository) + options.answerKey, options.signal, make);
-    },
+    uploadPack: (options) =>
+      streamWithLease(async function* () {
+        const { clone = null, answerKey } = options;
+        const from = { folder: lease.folder, packs: lease.packs, source, extendLease };
+        const whole = clone === null ? null : await context.wholePacks.answer(from, { ...options, clone });
+        const make = (signal: AbortSignal) =>
+          streamWithLease(async function* () {
+            yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
+            context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
+          });
+        if (whole !== null) yield* whole;
+        else if (answerKey === null) yield* make(options.signal);
+        else yield* context.answers.follow(answerKeyStart(lease.folder.repository) + answerKey, options.signal, make);
+      }),
     archive: (options) => streamWithLease(() => archive(context.archives, view, options)),
     close,
   };
@@ -229,24 +236,11 @@ async function reachable(
   if (existing.length === 0 || tips.length === 0) return found;
   const commits = existing.filter(({ type }) => type === 'commit').map(({ id }) => id);
   // Mostly the tips reach all the requested commits, and one walk confirms that for all of them.
-  if (commits.length === existing.length && (await areReached(context.git, access, commits, tips))) {
+  if (commits.length === existing.length && (await areReached(context.git, access.view, commits, tips))) {
     context.reachable.noteReached(access.view, tipsKey, commits);
     return new Set([...found, ...commits]);
   }
   const set = await context.reachable.get(access.view, tipsKey, tips);
   for (const { id } of existing) if (set.has(id)) found.add(id);
   return found;
-}
-
-/** Whether the tips reach every one of these commits: then rev-list prints nothing when it excludes the tips. */
-async function areReached(
-  git: Git,
-  { view }: ObjectAccess,
-  commits: readonly ObjectId[],
-  tips: readonly ObjectId[],
-): Promise<boolean> {
-  const command: GitCommand = { args: ['rev-list', '--max-count=1', '--stdin'], view };
-  const revisions = [...commits, ...tips.map((id) => `^${id}`)];
-  for await (const batch of idBatches(git.stream(command, lines(revisions)))) if (batch.length > 0) return false;
-  return true;
 }

@@ -95,10 +95,10 @@ function refuseFetch(response: ServerResponse, denial: FetchDenial): void {
   }
 }
 
-async function stream(git: GitRequest, { reader, view, answerKey }: OpenFetch, body: Uint8Array): Promise<void> {
+async function stream(git: GitRequest, { reader, view, answerKey, clone }: OpenFetch, body: Uint8Array): Promise<void> {
   const { context, repository, principal, request, response, finished, signal } = git;
   const address = context.clientAddress(request);
-  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey, signal });
+  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey, clone, signal });
   try {
     for await (const chunk of answer) {
       // The head is sent with the first bytes: a failure before them can still get a status.

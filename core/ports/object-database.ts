@@ -193,6 +193,13 @@ export interface RefsView {
   }[])[];
 }
 
+/** A request for all that some objects reach, by a client that has nothing. */
+export interface PlainClone {
+  readonly wants: readonly ObjectId[];
+  /** Whether the client also takes the annotated tags that lead to what it gets. */
+  readonly includeTag: boolean;
+}
+
 export interface UploadPackOptions {
   readonly view: RefsView;
   readonly protocol: 0 | 1 | 2;
@@ -203,6 +210,11 @@ export interface UploadPackOptions {
    * answer and send it to the next one. Null if the answer must not be kept: too large, or not worth it.
    */
   readonly answerKey: string | null;
+  /**
+   * Set if the request is a plain clone, on a side band of 64 KiB and with deltas by offset: then it may be answered
+   * from stored packs.
+   */
+  readonly clone?: PlainClone | null;
   readonly signal: AbortSignal;
 }
 

@@ -53,6 +53,21 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
   };
 }
 
+/** Whether the tips reach every one of these commits: then rev-list prints nothing when it excludes the tips. */
+export async function areReached(
+  git: Git,
+  view: ObjectView,
+  commits: readonly ObjectId[],
+  tips: readonly ObjectId[],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const args = ['rev-list', '--max-count=1', '--stdin'];
+  const command: GitCommand = { args, view, ...(signal === undefined ? {} : { signal }) };
+  const revisions = [...commits, ...tips.map((id) => `^${id}`)];
+  for await (const batch of idBatches(git.stream(command, lines(revisions)))) if (batch.length > 0) return false;
+  return true;
+}
+
 /** Lists all objects that the tips reach. Without a bitmap git walks every tree; with one it reads the list from it. */
 async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): Promise<StoredSet> {
   const args = ['rev-list', '--objects', '--no-object-names', '--use-bitmap-index', '--stdin'];

@@ -14,7 +14,7 @@ import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 import { createSentPack, type SentPack } from './sent-pack.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../process/unless-aborted.ts';
 
 /**
  * `--strict` turns every warning of fsck into an error (git-fsck(1)). These are the exceptions: real old histories hold

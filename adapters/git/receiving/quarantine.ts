@@ -18,6 +18,7 @@ import { commandError, type Git, type ObjectView } from '../process/git-commands
 import { createGitObjects } from '../packs/git-objects.ts';
 import { quarantineView, recheckPack } from './index-pack.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
+import type { WholePacks } from '../cache/whole-packs.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
@@ -34,6 +35,7 @@ export interface QuarantineContext {
   readonly git: Git;
   readonly cache: LayerCache;
   readonly memory: PackMemory;
+  readonly wholePacks: Pick<WholePacks, 'received'>;
   readonly log: GitLog;
 }
 
@@ -75,6 +77,8 @@ export async function createQuarantine(
   let lease = leased;
   let objects = objectsOf(git, lease, ownPack, folder);
   let ended = false;
+  /** The tips that the pack was last asked for: those that it was sent with. */
+  let sentTips: readonly ObjectId[] = [];
 
   /** Returns true for the first caller only. */
   const claimEnd = () => {
@@ -82,12 +86,7 @@ export async function createQuarantine(
     ended = true;
     return true;
   };
-  const cleanUp = async (moved: boolean) => {
-    lease.release();
-    if (folder === null) return;
-    if (moved) await cache.incoming.giveBack(folder);
-    else await cache.incoming.remove(folder);
-  };
+  const cleanUp = (moved: OpenPack | null) => removeFiles(context, { lease, folder, moved, tips: sentTips });
 
   return {
     get pack() {
@@ -104,9 +103,13 @@ export async function createQuarantine(
       pack = kept?.pack.name ?? pack;
       ({ folder, pack: ownPack } = kept ?? { folder: null, pack: null });
       objects = objectsOf(git, lease, ownPack, folder);
+      sentTips = tips;
       await cache.incoming.remove(before);
     },
-    tips: (ids) => checking(cache, lease, () => readTips(objects.source, ids)),
+    tips: (ids) => {
+      sentTips = ids;
+      return checking(cache, lease, () => readTips(objects.source, ids));
+    },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
     isAncestor: (ancestor, descendant) => checking(cache, lease, () => isAncestor(git, objects, ancestor, descendant)),
     layer: (updates, description) => contentOf(memory, ownPack, updates, description),
@@ -120,13 +123,33 @@ export async function createQuarantine(
     },
     install: async (layer: Layer) => {
       if (!claimEnd()) return;
-      const moved = ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, lease, layer }));
-      cleanUp(moved).catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
+      const isMoved = ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, lease, layer }));
+      const cleaning = cleanUp(isMoved ? ownPack : null);
+      cleaning.catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
     },
     discard: async () => {
-      if (claimEnd()) await cleanUp(false);
+      if (claimEnd()) await cleanUp(null);
     },
   };
+}
+
+interface Ended {
+  readonly lease: CacheLease;
+  readonly folder: string | null;
+  /** The pack, if its files were moved into the cache. */
+  readonly moved: OpenPack | null;
+  readonly tips: readonly ObjectId[];
+}
+
+async function removeFiles({ cache, wholePacks }: QuarantineContext, ended: Ended): Promise<void> {
+  const { lease, folder, moved, tips } = ended;
+  const release = () => lease.release();
+  // A pack that was checked against no layer refers to no other one.
+  if (moved !== null && lease.packs.length === 0) wholePacks.received(lease.folder, moved, tips, release);
+  else release();
+  if (folder === null) return;
+  if (moved !== null) await cache.incoming.giveBack(folder);
+  else await cache.incoming.remove(folder);
 }
 
 async function contentOf(

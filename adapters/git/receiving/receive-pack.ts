@@ -17,7 +17,7 @@ import { isDiskFull } from '../cache/layer-fetch.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refuseLargeObjects } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
-import { unlessAborted } from './unless-aborted.ts';
+import { unlessAborted } from '../process/unless-aborted.ts';
 
 const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
 

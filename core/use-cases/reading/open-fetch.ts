@@ -10,7 +10,7 @@ import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts
 import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
 import { ANSWER_KEPT_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Digest } from '../../ports/digest.ts';
-import type { ObjectReader, RefsView } from '../../ports/object-database.ts';
+import type { ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { advertisedRefs } from './advertised-refs.ts';
@@ -41,6 +41,8 @@ export interface OpenFetch {
   readonly hiddenEdges: ReadonlySet<ObjectId>;
   /** Names the answer: fetches with equal keys get equal bytes. Null if the answer must not be kept. */
   readonly answerKey: string | null;
+  /** Null for any other request than a plain clone. */
+  readonly clone: PlainClone | null;
   /** Idempotent. */
   close(): void;
 }
@@ -91,6 +93,7 @@ async function authorise(
     view: { key: viewKey, ...advertisedRefs(repository) },
     hiddenEdges: new Set(hidden),
     answerKey: hidden.length > 0 ? null : answerKey(context, repository, fetch, viewKey),
+    clone: plainCloneOf(fetch),
     close: () => opening.close(),
   };
 }
@@ -101,6 +104,13 @@ async function authorise(
  */
 function deepensToAll({ deepen }: FetchRequest): boolean {
   return deepen?.kind === 'depth' && deepen.commits === DEPTH_OF_ALL;
+}
+
+/** A client may have no part of what it asks for, and take all of it in the form in which packs are stored. */
+function plainCloneOf(fetch: FetchRequest): PlainClone | null {
+  const { wants, haves, done, shallow, deepen, filter, ofsDelta, sideBand, includeTag } = fetch;
+  const takesAll = done && haves.length === 0 && shallow.length === 0 && deepen === null && filter === null;
+  return takesAll && wants.length > 0 && ofsDelta && sideBand === 'side-band-64k' ? { wants, includeTag } : null;
 }
 
 /** Whether the name resolves to exactly one ref by the rules of gitrevisions(7). */

@@ -121,6 +121,26 @@ describe('A fetch that is answered', () => {
     assert.equal(await using({ wants: [second], deepen: excluding(...names) }, () => 'opened'), 'opened');
   });
 
+  test('is a plain clone only for a client that has nothing, takes everything, and takes it as packs are stored', async () => {
+    const { first, second, using } = await started();
+    const cloneOf = (request: Partial<FetchRequest>) => using({ wants: [second], ...request }, ({ clone }) => clone);
+    assert.deepEqual(await cloneOf({}), { wants: [second], includeTag: true });
+    assert.deepEqual(await cloneOf({ version: 0, includeTag: false }), { wants: [second], includeTag: false });
+    const others: readonly Partial<FetchRequest>[] = [
+      { wants: [] },
+      { haves: [first] },
+      { done: false },
+      { shallow: [first] },
+      { deepen: { kind: 'depth', commits: 1, relative: false } },
+      { deepen: excluding('v1') },
+      { filter: { kind: 'blob:none' } },
+      { ofsDelta: false },
+      { sideBand: 'side-band' },
+      { sideBand: null },
+    ];
+    for (const other of others) assert.equal(await cloneOf(other), null, JSON.stringify(other));
+  });
+
   test('hides commits of the shallow boundary that the client could not fetch, only if it asks for all history', async () => {
     const { first, second, gone, using } = await started();
     const shallow = [first, gone];

@@ -1,0 +1,144 @@
+/**
+ * Finds the packs that hold exactly what some tips reach: git counts what the tips reach.
+ *
+ * Must stay true: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
+ * lies in it, and equal counts mean equal objects, each there once.
+ */
+import { LRUCache } from 'lru-cache';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import type { CacheFolder } from './cache-folder.ts';
+import { lines } from '../packs/git-objects.ts';
+import type { OpenPack } from '../packs/object-source.ts';
+import type { Git, GitCommand } from '../process/git-commands.ts';
+import type { GitLog } from '../process/log.ts';
+
+/** git answers clones of smaller repositories as fast. */
+const OBJECTS_MIN = 1_000;
+/** git counts a million objects in some ten seconds, and takes some 200 bytes of memory for each. */
+const OBJECTS_MAX = 1_000_000;
+/** Each clone compares its wants with all the tips. */
+const TIPS_MAX = 10_000;
+/** How often git counts for a pack, in vain. */
+const ATTEMPTS_MAX = 3;
+const COUNTED_PACKS_MAX = 1_000;
+const COUNTED_TIPS_MAX = 200_000;
+
+export interface LeasedPacks {
+  readonly folder: CacheFolder;
+  readonly packs: readonly OpenPack[];
+  /** Keeps the lease for work that outlives a request; returns its release. */
+  readonly extendLease: () => () => void;
+}
+
+/** A pack of exactly the objects that the tips reach. */
+export interface WholePack {
+  readonly pack: OpenPack;
+  readonly tips: ReadonlySet<ObjectId>;
+}
+
+export interface PackCounts {
+  /** Begins to count what tips of a pack reach that refers to no other one. Calls `release` when it is done. */
+  begin(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
+  /**
+   * The largest whole one of these packs. A pack without others is counted first by these tips, which the refs of the
+   * repository lead to; null if they are not known.
+   */
+  find(from: LeasedPacks, tips: readonly ObjectId[] | null): Promise<WholePack | null>;
+  /** Resolves when nothing is being counted. */
+  settled(): Promise<void>;
+}
+
+/** What is known of a pack. The pack itself is not kept, since it takes memory while it is open. */
+interface Counted {
+  readonly objectCount: number;
+  readonly tips: ReadonlySet<ObjectId>;
+  /** `waiting` for counts of other packs; `part` if the tips do not reach the whole pack. */
+  state: 'waiting' | 'counting' | 'whole' | 'part';
+  readonly ended: Promise<void>;
+  readonly attempt: number;
+}
+
+export function createPackCounts(git: Git, log: GitLog): PackCounts {
+  const counted = new LRUCache<string, Counted>({
+    max: COUNTED_PACKS_MAX,
+    maxSize: COUNTED_TIPS_MAX,
+    sizeCalculation: ({ tips }) => Math.max(1, tips.size),
+  });
+  // One at a time: each takes a whole processor.
+  let last: Promise<void> = Promise.resolve();
+  let unfinished = 0;
+
+  const count = async (folder: CacheFolder, made: Counted): Promise<void> => {
+    made.state = 'counting';
+    try {
+      made.state = (await reachedCount(git, folder, made.tips)) === made.objectCount ? 'whole' : 'part';
+    } catch (error) {
+      made.state = 'part';
+      log.warn({ folder: folder.path, error }, 'What a pack holds could not be counted');
+    }
+  };
+  const begin: PackCounts['begin'] = (folder, pack, tips, release) => {
+    const before = counted.get(keyOf(folder, pack));
+    const isKnown = before !== undefined && (before.state !== 'part' || before.attempt >= ATTEMPTS_MAX);
+    if (isKnown || !isWorth(pack, tips)) {
+      release();
+      return;
+    }
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    const made: Counted = {
+      objectCount: pack.index.objectCount,
+      tips: new Set(tips),
+      state: unfinished === 0 ? 'counting' : 'waiting',
+      ended,
+      attempt: (before?.attempt ?? 0) + 1,
+    };
+    counted.set(keyOf(folder, pack), made);
+    unfinished += 1;
+    last = last
+      .then(() => count(folder, made))
+      .then(() => {
+        unfinished -= 1;
+        release();
+        resolve();
+      });
+  };
+
+  return {
+    begin,
+    find: async ({ folder, packs, extendLease }, tips) => {
+      const [only] = packs;
+      if (packs.length === 1 && only !== undefined && tips !== null) begin(folder, only, tips, extendLease());
+      const known = packs.flatMap((pack) => {
+        const found = counted.get(keyOf(folder, pack));
+        // A clone waits for no count of another pack.
+        return found?.state === 'counting' || found?.state === 'whole' ? [{ pack, found }] : [];
+      });
+      const largest = known.toSorted((a, b) => b.found.objectCount - a.found.objectCount)[0];
+      if (largest === undefined) return null;
+      const { pack, found } = largest;
+      if (found.state === 'counting') await found.ended;
+      return found.state === 'whole' ? { pack, tips: found.tips } : null;
+    },
+    settled: () => last,
+  };
+}
+
+function isWorth({ index }: OpenPack, tips: readonly ObjectId[]): boolean {
+  const { objectCount } = index;
+  const isBounded = objectCount >= OBJECTS_MIN && objectCount <= OBJECTS_MAX;
+  return isBounded && tips.length > 0 && tips.length <= TIPS_MAX;
+}
+
+/** A pack is named after its contents. */
+function keyOf({ repository }: CacheFolder, { name }: OpenPack): string {
+  return `${repository} ${name}`;
+}
+
+async function reachedCount(git: Git, folder: CacheFolder, tips: ReadonlySet<ObjectId>): Promise<number> {
+  const view = { key: folder.repository, variables: { GIT_DIR: folder.path } };
+  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view };
+  let printed = '';
+  for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');
+  if (!/^\d+\n$/.test(printed)) throw new TypeError(`git rev-list printed ${JSON.stringify(printed)}`);
+  return Number(printed);
+}
