@@ -25,7 +25,7 @@ import { answerKeyStart, createObjectReader, type ReaderContext } from './object
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
-import { createProcessRunner } from './process/process-runner.ts';
+import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { receivePack } from './receiving/receive-pack.ts';
@@ -119,6 +119,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       cacheBytesMax,
       memory,
       makeRoom: () => answers.makeRoom(),
+      background: git.background,
       log,
       packsMax: options.packsMax ?? PACKS_MAX,
       merge: mergeWith(git, [bitmaps, graphs]),
@@ -136,12 +137,6 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, log };
     const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
-    const settled = async () => {
-      await bitmaps.settled();
-      await graphs.settled();
-      await wholePacks.settled();
-      await cache.settled();
-    };
     return {
       gitVersion: git.version,
       receive: (received) => receivePack(quarantines, received),
@@ -149,16 +144,30 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers, wholePacks),
-      settled,
-      close: async () => {
-        await runner.close();
-        await settled();
-      },
+      ...endOf(git, runner, [git.background, bitmaps, graphs, wholePacks, cache]),
     };
   } catch (error) {
     await runner.close();
     throw error;
   }
+}
+
+function endOf(
+  git: Git,
+  runner: ProcessRunner,
+  parts: readonly { settled(): Promise<void> }[],
+): Pick<GitObjectDatabase, 'settled' | 'close'> {
+  const settled = async () => {
+    for (const part of parts) await part.settled();
+  };
+  return {
+    settled,
+    close: async () => {
+      git.background.close();
+      await runner.close();
+      await settled();
+    },
+  };
 }
 
 /** Merges a folder's small packs, and makes the new folder what it is worth to git. */

@@ -36,7 +36,6 @@ export function createBitmaps(git: Git, log: GitLog): Bitmaps {
   const views = new WeakMap<CacheFolder, RefsView>();
   const requested = new WeakSet<CacheFolder>();
   const fetchedFrom = new WeakSet<CacheFolder>();
-  // One at a time: each takes a whole processor.
   let running: Promise<void> = Promise.resolve();
   const prepareReplacement: Bitmaps['prepareReplacement'] = async (from, to) => {
     const view = views.get(from);
@@ -53,8 +52,8 @@ export function createBitmaps(git: Git, log: GitLog): Bitmaps {
       if (requested.has(folder)) return;
       requested.add(folder);
       const release = extendLease();
-      running = running
-        .then(() => writeBitmap(git, folder, view))
+      running = git.background
+        .run(() => writeBitmap(git, folder, view))
         .catch((error: unknown) => log.warn({ folder: folder.path, error }, 'A bitmap could not be written'))
         .finally(release);
     },
@@ -80,6 +79,7 @@ async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promi
     args: ['multi-pack-index', 'write', '--bitmap', `--refs-snapshot=${snapshot}`, `--preferred-pack=${preferred}`],
     view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
     config: [['core.fsync', 'none']],
+    background: true,
   };
   const end = await git.run(command);
   if (end.code !== 0) throw commandError(command, end);

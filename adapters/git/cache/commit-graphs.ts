@@ -35,7 +35,6 @@ export interface CommitGraphs {
 export function createCommitGraphs(git: Git, log: GitLog): CommitGraphs {
   /** How many layers the folder had when its last graph was begun. */
   const written = new WeakMap<CacheFolder, number>();
-  // One at a time: each takes a whole processor.
   let running: Promise<void> = Promise.resolve();
   return {
     walked: (folder, tips, objectCount, extendLease) => {
@@ -44,8 +43,8 @@ export function createCommitGraphs(git: Git, log: GitLog): CommitGraphs {
       if (before !== undefined && folder.present.size < before + LAYERS_BEHIND) return;
       written.set(folder, folder.present.size);
       const release = extendLease();
-      running = running
-        .then(() => writeGraph(git, folder, tips))
+      running = git.background
+        .run(() => writeGraph(git, folder, tips))
         .catch((error: unknown) => log.warn({ folder: folder.path, error }, 'A commit-graph could not be written'))
         .finally(release);
     },
@@ -72,7 +71,7 @@ async function writeGraph(git: Git, folder: CacheFolder, tips: readonly ObjectId
   const view = { key: folder.repository, variables: { GIT_DIR: folder.path } };
   const write = async (options: readonly string[], wallMsMax: number): Promise<boolean> => {
     const args = ['commit-graph', 'write', '--stdin-commits', '--append', '--no-progress', ...options];
-    const command: GitCommand = { args, view, config: [['core.fsync', 'none']], wallMsMax };
+    const command: GitCommand = { args, view, config: [['core.fsync', 'none']], background: true, wallMsMax };
     let timedOut = false;
     const accepts: Parameters<Git['stream']>[2] = (end) => {
       timedOut = end.killed === 'timeout';

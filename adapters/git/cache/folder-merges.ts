@@ -4,6 +4,7 @@
  * Must stay true: one merge runs at a time, and no request waits for it; the new folder replaces the old one only when
  * it holds every layer that the old one does. A merge that failed leaves nothing behind and is tried again later.
  */
+import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
 import { type CacheFolder, copyLayers } from './cache-folder.ts';
@@ -16,6 +17,7 @@ export interface FolderMergesOptions {
   readonly packsMax: number;
   /** How long a folder stays as it is after a merge of it failed. */
   readonly retryAfterMs?: number;
+  readonly background: BackgroundWork;
   readonly log: GitLog;
 }
 
@@ -32,7 +34,7 @@ export class FolderMerges {
 
   /** Begins to merge the packs of an entry that has too many, in the background. */
   mergeIfNeeded(entry: CacheEntry): void {
-    const { entries, packsMax, retryAfterMs = RETRY_AFTER_MS, log } = this.#options;
+    const { entries, packsMax, retryAfterMs = RETRY_AFTER_MS, background, log } = this.#options;
     if (entry.packs.size < packsMax || entry.merging || entry.retired || performance.now() < entry.mergeFromMs) return;
     const leased = entries.acquireExisting(entry.folder.repository, entry.folder.shrinkEpoch);
     if (leased !== entry) {
@@ -40,8 +42,8 @@ export class FolderMerges {
       return;
     }
     entry.merging = true;
-    this.#last = this.#last
-      .then(() => this.#merge(entry))
+    this.#last = background
+      .run(() => this.#merge(entry))
       // The folder stays as it is, only slower.
       .catch(async (error: unknown) => {
         log.warn({ folder: entry.folder.path, error }, 'Packs could not be merged');

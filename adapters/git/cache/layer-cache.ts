@@ -20,6 +20,7 @@ import {
 import { FolderMerges } from './folder-merges.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
+import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
 import { type OpenPack, openPack, type PackMemory } from '../packs/object-source.ts';
 
@@ -67,6 +68,7 @@ export interface LayerCacheOptions {
   readonly memory: PackMemory;
   /** Frees room on the disk before a layer is given up. */
   readonly makeRoom: () => Promise<void>;
+  readonly background: BackgroundWork;
   readonly log: GitLog;
   /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
   readonly merge: (folder: CacheFolder, incoming: IncomingFolders, parent: string) => Promise<CacheFolder | null>;
@@ -82,7 +84,8 @@ export interface LayerCacheOptions {
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, log, makeRoom, onBegun, onCompacted } = options;
+  const { directory, layers, cacheBytesMax, memory, packsMax, background, log, makeRoom, onBegun, onCompacted } =
+    options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
@@ -93,7 +96,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   const incoming = createIncomingFolders(paths.incoming);
   const arrivals = new LayerArrivals({ entries, layers, incoming, makeRoom, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
-  const merges = new FolderMerges({ entries, merge, packsMax, log });
+  const merges = new FolderMerges({ entries, merge, packsMax, background, log });
   return new DiskLayerCache({ entries, arrivals, merges, incoming, memory, onCompacted });
 }
 

@@ -88,6 +88,7 @@ export async function writeMergedPack(git: Git, { folder, packs, target, signal 
     args: ['pack-objects', '--stdin-packs', '--delta-base-offset', '-q', join(target, 'pack')],
     view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
     config: [['core.fsync', 'none']],
+    background: true,
     ...(signal === undefined ? {} : { signal }),
   };
   let answer = '';

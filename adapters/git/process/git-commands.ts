@@ -6,6 +6,7 @@
 import type { Socket } from 'node:net';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { BackgroundWork } from './background-work.ts';
 import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnvironment } from './git-environment.ts';
 import { ProcessStartError } from './helper-process.ts';
 import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner.ts';
@@ -29,6 +30,8 @@ export interface GitCommand {
   readonly limits?: OwnLimits;
   /** Slots to take one from, instead of those that all processes share. */
   readonly slots?: FairSlots;
+  /** For background work: gives way to others (nice(1)), and stops while git works for a request. */
+  readonly background?: true;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
 }
@@ -42,6 +45,8 @@ export interface OwnLimits {
 export interface Git {
   /** E.g. `2.39.5`. */
   readonly version: string;
+  /** The work of this git that no request waits for. */
+  readonly background: BackgroundWork;
   start(command: GitCommand, stdin: 'none' | 'stream', stdout: 'collect' | 'stream'): Promise<RunningProcess>;
   /** Runs a command that takes no input and prints little. */
   run(command: GitCommand): Promise<ProcessEnd>;
@@ -57,13 +62,17 @@ export interface Git {
 }
 
 const WALL_MS_MAX = 60 * 60_000;
+/** Of processes with limits of their own, and of background work: the latter gives way to all others. */
+const NICENESS = { limited: 10, background: 15 } as const;
 
 /** Finds git; rejects unless it is new enough (git-environment.ts). */
 export async function createGit(runner: ProcessRunner, wantedPath: string | undefined): Promise<Git> {
   const gitPath = await findGit(wantedPath);
+  const background = new BackgroundWork();
   const start: Git['start'] = async (command, stdin, stdout) => {
+    const requestEnds = command.background === true ? null : background.requestBegins();
     try {
-      return await runner.run({
+      const running = await runner.run({
         ...programOf(gitPath, command),
         cwd: '/',
         env: gitEnvironment(gitPath, { ...command.view.variables, ...command.variables }, command.config),
@@ -75,7 +84,11 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
         ...(command.slots === undefined ? {} : { slots: command.slots }),
         ...(command.onNul === undefined ? {} : { onNul: command.onNul }),
       });
+      const ends = requestEnds ?? background.processBegins(running);
+      running.ended.then(ends, ends);
+      return running;
     } catch (cause) {
+      requestEnds?.();
       if (!(cause instanceof ProcessStartError)) throw cause;
       throw new ObjectDatabaseError('object-database-unavailable', `git did not start: ${cause.message}`, { cause });
     }
@@ -85,6 +98,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
   const { stdout } = await run({ args: ['version'], view });
   return {
     version: checkGitVersion(gitPath, stdout ?? ''),
+    background,
     start,
     run,
     stream: (command, input, accepts = ({ code }) => code === 0) => streamOf(start, command, input, accepts),
@@ -94,11 +108,14 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
 /** A limit that is stricter already stays as it is. */
 function programOf(
   gitPath: string,
-  { args, limits }: GitCommand,
+  { args, limits, background }: GitCommand,
 ): { readonly file: string; readonly args: readonly string[] } {
+  if (background === true) {
+    return { file: '/bin/sh', args: ['-c', `exec nice -n ${NICENESS.background} "$@"`, 'sh', gitPath, ...args] };
+  }
   if (limits === undefined) return { file: gitPath, args };
   const ulimits = [`-t ${limits.cpuSecondsMax}`, `-d ${Math.floor(limits.memoryBytesMax / 1_024)}`];
-  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec nice -n 10 "$@"`;
+  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec nice -n ${NICENESS.limited} "$@"`;
   return { file: '/bin/sh', args: ['-c', script, 'sh', gitPath, ...args] };
 }
 

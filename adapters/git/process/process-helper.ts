@@ -25,6 +25,7 @@ import {
 /** How long the rest of a group may keep standard error open after its leader exited, before it is killed too. */
 const STRAGGLER_GRACE_MS = 100;
 const RECONNECT_INTERVAL_MS = 50;
+const SIGNALS = { kill: 'SIGKILL', pause: 'SIGSTOP', resume: 'SIGCONT' } as const;
 
 /** Connections kept ready for the input and output of processes. A new one replaces each that is taken. */
 class DataConnections {
@@ -106,7 +107,7 @@ function serve(socketPath: string): void {
     lineSplitter((line) => {
       const request = JSON.parse(line) as HelperRequest;
       if (request.kind === 'spawn') start(request);
-      else killGroup(running.get(request.id));
+      else signalGroup(running.get(request.id), SIGNALS[request.kind]);
     }),
   );
 }
@@ -155,11 +156,16 @@ function startProcess(
   return child;
 }
 
-/** Kills a process and all it started. No other group has its id yet: it still has members, or an unreaped leader. */
+/** Kills a process and all it started. */
 function killGroup(child: ChildProcess | undefined): void {
+  signalGroup(child, 'SIGKILL');
+}
+
+/** Signals a process and all it started. No other group has its id yet: it still has members, or an unreaped leader. */
+function signalGroup(child: ChildProcess | undefined, signal: NodeJS.Signals): void {
   if (child?.pid === undefined) return;
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    process.kill(-child.pid, signal);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }

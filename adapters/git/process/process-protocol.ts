@@ -33,12 +33,13 @@ export interface SpawnRequest {
   readonly reportNul: boolean;
 }
 
-export interface KillRequest {
-  readonly kind: 'kill';
+/** Kills, stops or continues a process and all it started. */
+export interface SignalRequest {
+  readonly kind: 'kill' | 'pause' | 'resume';
   readonly id: number;
 }
 
-export type HelperRequest = SpawnRequest | KillRequest;
+export type HelperRequest = SpawnRequest | SignalRequest;
 
 export type HelperReport =
   | { readonly kind: 'started'; readonly id: number; readonly pid: number }

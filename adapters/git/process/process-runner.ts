@@ -52,6 +52,9 @@ export interface RunningProcess {
   /** Never rejects. */
   readonly ended: Promise<ProcessEnd>;
   kill(): void;
+  /** Stops it, with all it started, until `resume` or `kill`. Its time goes on. */
+  pause(): void;
+  resume(): void;
 }
 
 export interface ProcessRunner {
@@ -147,7 +150,11 @@ async function start(helper: Helper, id: number, requested: RunOptions, release:
   });
   const pid = await process.started;
   const { ended, kill } = process;
-  return { pid, stdin: stdin?.socket ?? null, stdout: stdout?.socket ?? null, ended, kill };
+  const signalling = (kind: 'pause' | 'resume') => () => {
+    if (helper.running.has(id)) send(control, { kind, id });
+  };
+  const controls = { kill, pause: signalling('pause'), resume: signalling('resume') };
+  return { pid, stdin: stdin?.socket ?? null, stdout: stdout?.socket ?? null, ended, ...controls };
 }
 
 /** Kills a process when it is cancelled or takes too long, and resolves `ended` with how it ended. */

@@ -12,6 +12,7 @@ import {
   packPath,
   type PresentLayer,
 } from '../../../../adapters/git/cache/cache-folder.ts';
+import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
@@ -149,7 +150,8 @@ describe('merging packs', () => {
       await rm(join(merged.path, 'objects'), { recursive: true });
       return merged;
     };
-    const merges = new FolderMerges({ entries, merge, packsMax: 1, retryAfterMs: 100, log });
+    const background = new BackgroundWork();
+    const merges = new FolderMerges({ entries, merge, packsMax: 1, retryAfterMs: 100, background, log });
     for (const expected of [1, 2]) {
       for (let opening = 0; opening < 3; opening += 1) merges.mergeIfNeeded(entry);
       await merges.settled();
