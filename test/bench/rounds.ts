@@ -75,7 +75,7 @@ async function measureRound(scenario: Scenario, context: BenchContext, participa
   if (workload.replenish === undefined) {
     await runLoad(workload, { ...load, durationSecondsMax: context.secondsPerRound * WARM_UP_SHARE });
   }
-  await side.group.settle();
+  if (scenario.atOnce !== true) await side.group.settle();
   const memory = startMemorySampler(side.group, MEMORY_INTERVAL_MS);
   const cpuBefore = side.group.cpuSeconds();
   const machineBefore = machineCpuSeconds();

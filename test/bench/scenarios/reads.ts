@@ -13,7 +13,7 @@ import { perform } from '../load.ts';
 import type { Operation } from '../operation.ts';
 import { type RecordedExchange, replayOperation } from '../recorder.ts';
 import type { HttpBackendVariant } from '../sides/http-backend.ts';
-import type { Side } from '../sides/side.ts';
+import type { Repository, Side } from '../sides/side.ts';
 import { startChainPusher } from './chain-pusher.ts';
 import { record } from './recording.ts';
 import type { BenchContext, PreparedWorkload, Scenario } from './scenario.ts';
@@ -30,6 +30,7 @@ const GZIP_MAGIC = 0x1f8b;
 type Command = (url: string) => readonly string[];
 
 const CLONE: Command = (url) => ['clone', '--quiet', '--bare', url, 'copy'];
+const IMPORT: Command = (url) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
 
 export const READ_SCENARIOS: readonly Scenario[] = [
   {
@@ -90,6 +91,16 @@ export const READ_SCENARIOS: readonly Scenario[] = [
     roundFactor: 4,
     prepare: prepareCloneAfterPush,
   },
+  {
+    name: 'full-clone-after-import',
+    title: 'full clone at once after an import',
+    clients: 1,
+    kind: 'read',
+    target: {},
+    roundFactor: 4,
+    atOnce: true,
+    prepare: prepareCloneAfterImport,
+  },
 ];
 
 /** Makes a new folder for a recording, since recording leaves clones behind. */
@@ -137,6 +148,41 @@ async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise
       return operation;
     },
     dispose: () => side.removeRepository(repository),
+  };
+}
+
+/** One clone in each round, of a repository that was imported just before. */
+async function prepareCloneAfterImport(context: BenchContext, side: Side): Promise<PreparedWorkload> {
+  const { folder } = context.project;
+  const recorded = await side.createRepository('read-after-import', 'empty');
+  const imported = await record(side, recorded, folder, IMPORT);
+  const cloned = await record(side, recorded, await clientFolder(context), CLONE);
+  await side.removeRepository(recorded);
+  let generation = 0;
+  let repository: Repository | null = null;
+  const remove = async (): Promise<void> => {
+    if (repository !== null) await side.removeRepository(repository);
+    repository = null;
+  };
+  let prepared: Operation | null = null;
+  return {
+    async replenish() {
+      await remove();
+      generation += 1;
+      repository = await side.createRepository(`read-after-import-${generation}`, 'empty');
+      await side.group.settle();
+      const target = { port: side.port, fromPath: recorded.path, toPath: repository.path };
+      const connection = createConnection(side.port);
+      await perform(connection, replayOperation(imported, target));
+      connection.close();
+      prepared = replayOperation(cloned, target);
+    },
+    next() {
+      const operation = prepared;
+      prepared = null;
+      return operation;
+    },
+    dispose: remove,
   };
 }
 

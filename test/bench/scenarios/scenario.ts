@@ -43,5 +43,7 @@ export interface Scenario {
   readonly variants?: readonly HttpBackendVariant[];
   /** Multiplies the number of rounds, for scenarios that make only one operation in each. */
   readonly roundFactor?: number;
+  /** The load of a round begins at once after its preparation, while the server may still work for that. */
+  readonly atOnce?: true;
   prepare(context: BenchContext, side: Side): Promise<PreparedWorkload>;
 }
