@@ -16,6 +16,8 @@ import type { GitLog } from '../process/log.ts';
 const OBJECTS_MIN = 1_000;
 /** git counts a million objects in some ten seconds, and takes some 200 bytes of memory for each. */
 const OBJECTS_MAX = 1_000_000;
+/** A clone that waits for the count gets no byte meanwhile. */
+const COUNT_SPAN_MS = 30_000;
 /** Each clone compares its wants with all the tips. */
 const TIPS_MAX = 10_000;
 /** How often git counts for a pack, in vain. */
@@ -136,7 +138,7 @@ function keyOf({ repository }: CacheFolder, { name }: OpenPack): string {
 
 async function reachedCount(git: Git, folder: CacheFolder, tips: ReadonlySet<ObjectId>): Promise<number> {
   const view = { key: folder.repository, variables: { GIT_DIR: folder.path } };
-  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view };
+  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, wallMsMax: COUNT_SPAN_MS };
   let printed = '';
   for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');
   if (!/^\d+\n$/.test(printed)) throw new TypeError(`git rev-list printed ${JSON.stringify(printed)}`);
