@@ -9,7 +9,7 @@ import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { CacheFolder } from './cache-folder.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
-import type { Git, GitCommand } from '../process/git-commands.ts';
+import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 
 /** git answers clones of smaller repositories as fast. */
@@ -22,8 +22,12 @@ const COUNT_SPAN_MS = 30_000;
 const TIPS_MAX = 10_000;
 /** How often git counts for a pack, in vain. */
 const ATTEMPTS_MAX = 3;
-const COUNTED_PACKS_MAX = 1_000;
-const COUNTED_TIPS_MAX = 200_000;
+/** How many packs are remembered, and how many tips of them. */
+const REMEMBERED = {
+  max: 1_000,
+  maxSize: 200_000,
+  sizeCalculation: ({ tips }: Pick<WholePack, 'tips'>) => Math.max(1, tips.size),
+};
 
 export interface LeasedPacks {
   readonly folder: CacheFolder;
@@ -39,8 +43,10 @@ export interface WholePack {
 }
 
 export interface PackCounts {
+  /** As `begin`, in a folder that may soon be moved or removed: only if the count can begin at once. */
+  beginNow(view: ObjectView, pack: OpenPack, tips: readonly ObjectId[]): void;
   /** Begins to count what tips of a pack reach that refers to no other one. Calls `release` when it is done. */
-  begin(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
+  begin(view: ObjectView, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
   /**
    * The largest whole one of these packs. A pack without others is counted first by these tips, which the refs of the
    * repository lead to; null if they are not known.
@@ -58,29 +64,35 @@ interface Counted {
   state: 'waiting' | 'counting' | 'whole' | 'part';
   readonly ended: Promise<void>;
   readonly attempt: number;
+  /** Where the pack lies. */
+  view: ObjectView;
+  /** Whether it may move from there before git has opened it. */
+  mayMove: boolean;
+  /** Called when the view is not needed any more. */
+  readonly releases: (() => void)[];
+}
+
+interface BeginOptions {
+  readonly mayMove: boolean;
+  readonly release: () => void;
 }
 
 export function createPackCounts(git: Git, log: GitLog): PackCounts {
-  const counted = new LRUCache<string, Counted>({
-    max: COUNTED_PACKS_MAX,
-    maxSize: COUNTED_TIPS_MAX,
-    sizeCalculation: ({ tips }) => Math.max(1, tips.size),
-  });
+  const counted = new LRUCache<string, Counted>(REMEMBERED);
   // One at a time: each takes a whole processor.
   let last: Promise<void> = Promise.resolve();
   let unfinished = 0;
 
-  const count = async (folder: CacheFolder, made: Counted): Promise<void> => {
-    made.state = 'counting';
-    try {
-      made.state = (await reachedCount(git, folder, made.tips)) === made.objectCount ? 'whole' : 'part';
-    } catch (error) {
-      made.state = 'part';
-      log.warn({ folder: folder.path, error }, 'What a pack holds could not be counted');
+  const begin = (view: ObjectView, pack: OpenPack, tips: readonly ObjectId[], { mayMove, release }: BeginOptions) => {
+    const before = counted.get(keyOf(view, pack));
+    if (before?.mayMove === true && !mayMove) {
+      before.mayMove = false;
+      before.view = view;
+      if (before.state === 'counting') {
+        before.releases.push(release);
+        return;
+      }
     }
-  };
-  const begin: PackCounts['begin'] = (folder, pack, tips, release) => {
-    const before = counted.get(keyOf(folder, pack));
     const isKnown = before !== undefined && (before.state !== 'part' || before.attempt >= ATTEMPTS_MAX);
     if (isKnown || !isWorth(pack, tips)) {
       release();
@@ -93,25 +105,34 @@ export function createPackCounts(git: Git, log: GitLog): PackCounts {
       state: unfinished === 0 ? 'counting' : 'waiting',
       ended,
       attempt: (before?.attempt ?? 0) + 1,
+      view,
+      mayMove,
+      releases: [release],
     };
-    counted.set(keyOf(folder, pack), made);
+    counted.set(keyOf(view, pack), made);
     unfinished += 1;
     last = last
-      .then(() => count(folder, made))
+      .then(() => count(git, log, made))
       .then(() => {
         unfinished -= 1;
-        release();
+        for (const each of made.releases) each();
         resolve();
       });
   };
 
   return {
-    begin,
+    begin: (view, pack, tips, release) => begin(view, pack, tips, { mayMove: false, release }),
+    beginNow: (view, pack, tips) => {
+      if (unfinished === 0) begin(view, pack, tips, { mayMove: true, release: () => undefined });
+    },
     find: async ({ folder, packs, extendLease }, tips) => {
+      const view = viewOf(folder);
       const [only] = packs;
-      if (packs.length === 1 && only !== undefined && tips !== null) begin(folder, only, tips, extendLease());
+      if (packs.length === 1 && only !== undefined && tips !== null) {
+        begin(view, only, tips, { mayMove: false, release: extendLease() });
+      }
       const known = packs.flatMap((pack) => {
-        const found = counted.get(keyOf(folder, pack));
+        const found = counted.get(keyOf(view, pack));
         // A clone waits for no count of another pack.
         return found?.state === 'counting' || found?.state === 'whole' ? [{ pack, found }] : [];
       });
@@ -125,6 +146,19 @@ export function createPackCounts(git: Git, log: GitLog): PackCounts {
   };
 }
 
+/** Counts what the tips of a pack reach; again, if the pack was moved before git had opened it. */
+async function count(git: Git, log: GitLog, made: Counted): Promise<void> {
+  const { view } = made;
+  made.state = 'counting';
+  try {
+    made.state = (await reachedCount(git, view, made.tips)) === made.objectCount ? 'whole' : 'part';
+  } catch (error) {
+    if (made.view !== view) return count(git, log, made);
+    made.state = 'part';
+    if (!made.mayMove) log.warn({ repository: view.key, error }, 'What a pack holds could not be counted');
+  }
+}
+
 function isWorth({ index }: OpenPack, tips: readonly ObjectId[]): boolean {
   const { objectCount } = index;
   const isBounded = objectCount >= OBJECTS_MIN && objectCount <= OBJECTS_MAX;
@@ -132,12 +166,16 @@ function isWorth({ index }: OpenPack, tips: readonly ObjectId[]): boolean {
 }
 
 /** A pack is named after its contents. */
-function keyOf({ repository }: CacheFolder, { name }: OpenPack): string {
-  return `${repository} ${name}`;
+function keyOf({ key }: ObjectView, { name }: OpenPack): string {
+  return `${key} ${name}`;
 }
 
-async function reachedCount(git: Git, folder: CacheFolder, tips: ReadonlySet<ObjectId>): Promise<number> {
-  const view = { key: folder.repository, variables: { GIT_DIR: folder.path } };
+/** The objects of a cached repository. */
+export function viewOf({ repository, path }: CacheFolder): ObjectView {
+  return { key: repository, variables: { GIT_DIR: path } };
+}
+
+async function reachedCount(git: Git, view: ObjectView, tips: ReadonlySet<ObjectId>): Promise<number> {
   const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, wallMsMax: COUNT_SPAN_MS };
   let printed = '';
   for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');

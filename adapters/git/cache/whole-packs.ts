@@ -10,7 +10,7 @@ import { LRUCache } from 'lru-cache';
 import type { ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { PlainClone, RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, packPath } from './cache-folder.ts';
-import { createPackCounts, type LeasedPacks, type WholePack } from './pack-counts.ts';
+import { createPackCounts, type LeasedPacks, viewOf, type WholePack } from './pack-counts.ts';
 import { lines } from '../packs/git-objects.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource, OpenPack } from '../packs/object-source.ts';
@@ -46,6 +46,11 @@ export interface WholePacks {
    * a repository. `release` is called when the folder is not needed any more.
    */
   received(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
+  /**
+   * As `received`, while the push goes on: the clone that follows it then waits less. `alone` are the objects of the pack
+   * and no others. Git keeps the files open, so they may be moved meanwhile.
+   */
+  arriving(alone: ObjectView, pack: OpenPack, tips: readonly ObjectId[]): void;
   /** The answer to a clone, or null if git must make it. */
   answer(from: ClonedObjects, options: CloneOptions): Promise<AsyncGenerator<Uint8Array> | null>;
   /** Forgets what is known of a repository. */
@@ -81,7 +86,8 @@ export function createWholePacks(git: Git, log: GitLog): WholePacks {
   };
 
   return {
-    received: counts.begin,
+    received: (folder, pack, tips, release) => counts.begin(viewOf(folder), pack, tips, release),
+    arriving: counts.beginNow,
     answer: async (from, options) => {
       const { areAllWanted, areTagsWanted } = wantedOf(options);
       // git would add the annotated tags that nobody wants by name.
@@ -114,7 +120,7 @@ async function makeAnswer(
   { wants }: PlainClone,
   signal: AbortSignal,
 ): Promise<WholePackAnswer | null> {
-  const view: ObjectView = { key: from.folder.repository, variables: { GIT_DIR: from.folder.path } };
+  const view = viewOf(from.folder);
   if (!(await reachAll(git, view, from.source, { wants, tips, signal }))) return null;
   const newer = await newerObjects(git, view, pack, { wants, tips, signal });
   return newer === null ? null : { start: packStart(pack.index.objectCount + newer.objectCount), newer, trailer: null };

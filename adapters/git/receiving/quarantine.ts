@@ -16,7 +16,7 @@ import type {
 } from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
-import { quarantineView, recheckPack } from './index-pack.ts';
+import { quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
 import type { WholePacks } from '../cache/whole-packs.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
@@ -35,7 +35,7 @@ export interface QuarantineContext {
   readonly git: Git;
   readonly cache: LayerCache;
   readonly memory: PackMemory;
-  readonly wholePacks: Pick<WholePacks, 'received'>;
+  readonly wholePacks: Pick<WholePacks, 'received' | 'arriving'>;
   readonly log: GitLog;
 }
 
@@ -108,6 +108,7 @@ export async function createQuarantine(
     },
     tips: (ids) => {
       sentTips = ids;
+      countAlone(context, lease, ownPack, folder, ids);
       return checking(cache, lease, () => readTips(objects.source, ids));
     },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
@@ -131,6 +132,18 @@ export async function createQuarantine(
       if (claimEnd()) await cleanUp(null);
     },
   };
+}
+
+/** Begins to count what the tips of a first pack reach, which refers to no other one. */
+function countAlone(
+  { wholePacks }: QuarantineContext,
+  lease: CacheLease,
+  pack: OpenPack | null,
+  folder: string | null,
+  tips: readonly ObjectId[],
+): void {
+  if (pack === null || folder === null || lease.packs.length > 0) return;
+  wholePacks.arriving(quarantineAlone(lease.folder, folder), pack, tips);
 }
 
 interface Ended {

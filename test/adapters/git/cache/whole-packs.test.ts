@@ -1,7 +1,8 @@
 /** Clones that are answered with a stored pack as it lies: what they hold is exactly what git would send. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
@@ -166,6 +167,32 @@ describe('a clone of an imported repository', () => {
     const answer = await clone(objects, { repository });
     assert.deepEqual(objectsIn(folder.path, answer), reachedIn(repository));
   });
+});
+
+test('What an import holds is counted once, while its push goes on', async () => {
+  const folder = temporaryFolder('counted');
+  const log = join(folder.path, 'commands');
+  const git = join(folder.path, 'git');
+  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+  writeFileSync(git, `#!/bin/sh\necho "$*" >> ${log}\nexec ${real} "$@"\n`, { mode: 0o755 });
+  const repository = testRepository(join(folder.path, 'repository'));
+  importHistory(repository);
+  const database = await testDatabase({ gitPath: git });
+  const counts = () => readFileSync(log, 'utf8').match(/^rev-list --objects --count/gm)?.length;
+  try {
+    const received = await database.receive(database.newObjects(), repository.pack(['--all']));
+    assert.ok(!('refused' in received));
+    await received.tips(tipsOf(repository));
+    await database.database.settled();
+    assert.equal(counts(), 1);
+    await database.commit(database.newObjects(), received);
+    await database.database.settled();
+    assert.equal(counts(), 1);
+    assert.deepEqual(database.warnings, []);
+  } finally {
+    await database.close();
+    folder.remove();
+  }
 });
 
 interface Asked {
