@@ -6,6 +6,9 @@
  * and an answer to a removed append throws where nobody can catch it. So `abandon` first removes the listeners of all
  * streams, and a stream that opens later gets none. The library's own `dispose` may never resolve, and leaves the
  * connection open.
+ *
+ * The same holds within one client: it connects again by itself, and its appends on the old connection may fail after
+ * those on the new one were sent. So a client that is in use never connects again: it is given up.
  */
 import type { EventEmitter } from 'node:events';
 import {
@@ -17,15 +20,20 @@ import {
 } from '@eventstore/db-client';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { EventStoreDbConnection } from './connection.ts';
+import { NoAnswerError } from './failures.ts';
 
 /** The server compares an append's deadline with its own clock: with this one, a clock a day ahead does no harm. */
 const DEADLINE_MS = 24 * 60 * 60_000;
+
+/** The state of a closed connection in gRPC's list (connectivity-semantics-and-api). */
+const SHUTDOWN = 4;
 
 type StreamCreator = EventStoreDBClient['GRPCStreamCreator'];
 
 export class AbandonableClient extends EventStoreDBClient {
   readonly #streams = new Set<EventEmitter>();
   #abandoned = false;
+  #onLost: (() => void) | null = null;
 
   constructor(connection: EventStoreDbConnection) {
     // At run time the constructor's three overloads are one; TypeScript lets a subclass use only one of them.
@@ -34,13 +42,24 @@ export class AbandonableClient extends EventStoreDBClient {
     const createWatched: StreamCreator = (...parts) => {
       const open = create(...parts);
       return async () => {
-        if (this.#abandoned) throw new Error('This client was given up');
+        if (this.#abandoned) throw new NoAnswerError('This client was given up');
         const stream = await open();
         this.#watch(stream);
         return stream;
       };
     };
     this.GRPCStreamCreator = createWatched;
+    const handleError = this.handleError;
+    this.handleError = async (client, error) => {
+      await handleError(client, error);
+      // The library closes the connection that it replaces.
+      if (client.getChannel().getConnectivityState(false) === SHUTDOWN) this.#onLost?.();
+    };
+  }
+
+  /** Calls the listener when the client would connect again. Until then it follows a follower's hint to the leader. */
+  whenLost(listener: () => void): void {
+    this.#onLost = listener;
   }
 
   /** Whether the server takes appends in batches (21.10 and newer). */
@@ -63,7 +82,7 @@ export class AbandonableClient extends EventStoreDBClient {
   #watch(stream: EventEmitter): void {
     if (this.#abandoned) {
       isolate(stream);
-      throw new Error('This client was given up');
+      throw new NoAnswerError('This client was given up');
     }
     if (this.#streams.has(stream)) return;
     this.#streams.add(stream);

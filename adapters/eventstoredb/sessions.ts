@@ -54,6 +54,7 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
     try {
       await answerWithin(session, connectSpanMs, findLeader(client));
       session.lastAnswerMs = performance.now();
+      client.whenLost(() => discard(session, 'the connection was lost, or the leader has moved'));
       return session;
     } catch (error) {
       cut(session);
@@ -83,14 +84,16 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
     return opening;
   }
 
+  function discard(session: OpenSession, why: string): void {
+    if (session.ended.aborted) return;
+    log.warn({ why }, 'Connecting to EventStoreDB again');
+    current = null;
+    cut(session);
+  }
+
   return {
     open: async () => open(),
-    discard: (session, why) => {
-      if (session.ended.aborted) return;
-      log.warn({ why }, 'Connecting to EventStoreDB again');
-      current = null;
-      cut(session as OpenSession);
-    },
+    discard: (session, why) => discard(session as OpenSession, why),
     close: () => {
       closed = true;
       const last = current;

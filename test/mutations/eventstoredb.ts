@@ -79,6 +79,14 @@ const APPENDS: readonly Mutation[] = [
     red: 'has no open stream of a client that was given up',
   },
   {
+    without: 'giving up a client that would connect again by itself',
+    file: `${ADAPTER}/client.ts`,
+    text: 'this.#onLost?.();',
+    by: 'return;',
+    test: `${TESTS}/leader-change.test.ts`,
+    red: 'does not end the process when it ends its stream of appends late',
+  },
+  {
     without: "a way to close that does not wait for the client's dispose",
     file: `${ADAPTER}/event-store.ts`,
     text: '    sessions.close();\n',
