@@ -25,6 +25,11 @@ import { NoAnswerError } from './failures.ts';
 /** The server compares an append's deadline with its own clock: with this one, a clock a day ahead does no harm. */
 const DEADLINE_MS = 24 * 60 * 60_000;
 
+/** For an answer to a ping, which gRPC sends every 10 s: it finds a frozen server that nobody asks anything. */
+const KEEP_ALIVE_TIMEOUT_MS = 3_000;
+/** For a node's answer about its cluster, in whole seconds. With the library's 5 a frozen node holds up the others. */
+const GOSSIP_TIMEOUT_S = 1;
+
 /** The state of a closed connection in gRPC's list (connectivity-semantics-and-api). */
 const SHUTDOWN = 4;
 
@@ -103,7 +108,8 @@ type Address = DNSClusterOptions | GossipClusterOptions | SingleNodeOptions;
 
 function addressOf({ hosts, discover, tuning }: EventStoreDbConnection): Address {
   const [first] = hosts;
-  const common = { ...tuning, throwOnAppendFailure: true, defaultDeadline: DEADLINE_MS, connectionName: 'strata' };
+  const timeouts = { keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS, gossipTimeout: GOSSIP_TIMEOUT_S, ...tuning };
+  const common = { ...timeouts, throwOnAppendFailure: true, defaultDeadline: DEADLINE_MS, connectionName: 'strata' };
   if (discover) return { ...common, nodePreference: 'leader', discover: first };
   if (hosts.length > 1) return { ...common, nodePreference: 'leader', endpoints: [...hosts] };
   return { ...common, endpoint: first };

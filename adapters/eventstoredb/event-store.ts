@@ -20,7 +20,10 @@ import { createSessions, type Session } from './sessions.ts';
 import { createSharedTail } from './shared-tail.ts';
 import { startSubscription } from './subscription.ts';
 
-const CONNECT_SPAN_MS = 5_000;
+/** A frozen leader costs these three, in this order, when the cluster has elected another meanwhile. */
+const QUIET_MS = 1_000;
+const ASK_SPAN_MS = 1_500;
+const CONNECT_SPAN_MS = 1_000;
 const APPEND_ATTEMPT_SPAN_MS = 5_000;
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_SILENCE_MS = 5_000;
@@ -33,7 +36,7 @@ export interface EventStoreDbOptions {
   /** The folder that file names in the address are relative to. */
   readonly folder: string;
   readonly log: Log;
-  /** How long the server may take to answer a new client. */
+  /** How long the server may take to answer a new client; longer after each client that got no answer. */
   readonly connectSpanMs?: number;
   /** How long an attempt to append may take before its outcome counts as unknown and it is retried. */
   readonly appendAttemptSpanMs?: number;
@@ -71,7 +74,8 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     readRetrySpanMs = READ_RETRY_SPAN_MS,
     appendAttemptSpanMs: attemptSpanMs = APPEND_ATTEMPT_SPAN_MS,
   } = options;
-  const sessions = createSessions({ connection, log, connectSpanMs: options.connectSpanMs ?? CONNECT_SPAN_MS });
+  const { connectSpanMs = CONNECT_SPAN_MS } = options;
+  const sessions = createSessions({ connection, log, connectSpanMs, quietMs: QUIET_MS, askSpanMs: ASK_SPAN_MS });
   const reader = new LogReader({ sessions, log, silenceMs: options.readSilenceMs ?? READ_SILENCE_MS });
   let known = LOG_START;
   const notePosition = (position: LogPosition): void => {
@@ -97,8 +101,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     return position;
   });
 
-  const quietMs = options.subscriptionQuietMs ?? SUBSCRIPTION_QUIET_MS;
-  const tail = createSharedTail({ head, log, quietMs });
+  const tail = createSharedTail({ head, log, quietMs: options.subscriptionQuietMs ?? SUBSCRIPTION_QUIET_MS });
 
   async function close(): Promise<void> {
     // An error that ended a subscription is reported to its owner through `closed`.

@@ -203,6 +203,7 @@ export class LogReader {
     const silent = fail(`EventStoreDB was silent for ${silenceMs} ms`);
     const cut = fail('The connection to EventStoreDB was given up');
     let timer = setTimeout(silent, silenceMs);
+    const stopWaiting = session.waits();
     const signals = [session.ended, signal];
     for (const ended of signals) ended.addEventListener('abort', cut);
     if (signals.some(({ aborted }) => aborted)) cut();
@@ -211,6 +212,7 @@ export class LogReader {
       for await (const { event } of read) {
         clearTimeout(timer);
         timer = setTimeout(silent, silenceMs);
+        session.lastAnswerMs = performance.now();
         more = event === undefined || wantsMore(event);
         if (!more) break;
       }
@@ -224,6 +226,7 @@ export class LogReader {
       throw error;
     } finally {
       clearTimeout(timer);
+      stopWaiting();
       for (const ended of signals) ended.removeEventListener('abort', cut);
       read.cancel().catch(() => undefined);
     }

@@ -11,7 +11,10 @@ import type { Log } from '../../core/ports/log.ts';
 import { AbandonableClient } from './client.ts';
 import type { EventStoreDbConnection } from './connection.ts';
 import { NoAnswerError } from './failures.ts';
+import { type SilenceWatch, watchForSilence } from './silence.ts';
 
+/** The time for a new client doubles up to this, with every second one that got no answer. */
+const CONNECT_SPAN_MS_MAX = 5_000;
 const LEADER_MOVES_MAX = 5;
 const LEADER_MOVE_MS = 20;
 
@@ -21,6 +24,8 @@ export interface Session {
   readonly ended: AbortSignal;
   /** When the server last answered this client, by performance.now(). */
   lastAnswerMs: number;
+  /** A call begins to wait for its answer. Returns what ends that. A silent server ends the session meanwhile. */
+  readonly waits: () => () => void;
 }
 
 export interface Sessions {
@@ -35,34 +40,49 @@ export interface Sessions {
 export interface SessionsOptions {
   readonly connection: EventStoreDbConnection;
   readonly log: Log;
-  /** How long the server may take to answer a new client. */
+  /** How long the server may take to answer a new client; longer after each client that got no answer. */
   readonly connectSpanMs: number;
+  /** How long nothing may be answered to calls that wait before the server is asked whether it lives. */
+  readonly quietMs: number;
+  /** How long it may take to answer that. */
+  readonly askSpanMs: number;
 }
 
 interface OpenSession extends Session {
   readonly end: AbortController;
+  silence: SilenceWatch | null;
 }
 
-export function createSessions({ connection, log, connectSpanMs }: SessionsOptions): Sessions {
+export function createSessions({ connection, log, connectSpanMs, quietMs, askSpanMs }: SessionsOptions): Sessions {
   let current: Promise<OpenSession> | null = null;
   let closed = false;
+  /** How many clients in a row got no answer. */
+  let unanswered = 0;
 
   async function connect(): Promise<OpenSession> {
-    const end = new AbortController();
-    const client = new AbandonableClient(connection);
-    const session: OpenSession = { client, end, ended: end.signal, lastAnswerMs: performance.now() };
+    const session = newSession(connection);
+    const { client } = session;
     try {
-      await answerWithin(session, connectSpanMs, findLeader(client));
-      session.lastAnswerMs = performance.now();
+      const spanMs = Math.min(connectSpanMs * 2 ** Math.floor(unanswered / 2), CONNECT_SPAN_MS_MAX);
+      await answerWithin(session, spanMs, findLeader(client));
+      unanswered = 0;
       client.whenLost(() => discard(session, 'the connection was lost, or the leader has moved'));
+      session.silence = watchForSilence({
+        quietMs,
+        lastAnswerMs: () => session.lastAnswerMs,
+        ask: () => answersWithin(session, askSpanMs),
+        onSilent: () => discard(session, 'it has fallen silent'),
+      });
       return session;
     } catch (error) {
+      if (error instanceof NoAnswerError) unanswered += 1;
       cut(session);
       throw error;
     }
   }
 
   function cut(session: OpenSession): void {
+    session.silence?.end();
     session.end.abort();
     session.client.abandon();
   }
@@ -104,6 +124,19 @@ export function createSessions({ connection, log, connectSpanMs }: SessionsOptio
   };
 }
 
+function newSession(connection: EventStoreDbConnection): OpenSession {
+  const end = new AbortController();
+  const session: OpenSession = {
+    client: new AbandonableClient(connection),
+    end,
+    ended: end.signal,
+    lastAnswerMs: performance.now(),
+    silence: null,
+    waits: () => session.silence?.waits() ?? (() => undefined),
+  };
+  return session;
+}
+
 /** A follower answers with the leader's address, and the client reconnects there: each new client repeats this. */
 async function findLeader(client: AbandonableClient): Promise<void> {
   await pRetry(() => probe(client), {
@@ -114,15 +147,30 @@ async function findLeader(client: AbandonableClient): Promise<void> {
   });
 }
 
-/** Checks that the server answers, with a read of the whole log, which Strata must be allowed to do anyway. */
+/** Checks that the server answers, and takes batches of appends. */
 async function probe(client: AbandonableClient): Promise<void> {
+  await readLast(client);
+  if (!(await client.canBatch())) {
+    throw new EventStoreError('log-unavailable', 'This EventStoreDB takes no batches of appends: it is before 22.6');
+  }
+}
+
+/** Whether the server answers anything in time, be it a refusal. */
+async function answersWithin(session: Session, spanMs: number): Promise<boolean> {
+  try {
+    await answerWithin(session, spanMs, readLast(session.client));
+    return true;
+  } catch (error) {
+    return !(error instanceof NoAnswerError);
+  }
+}
+
+/** Reads one event of the whole log, which Strata must be allowed to do anyway. */
+async function readLast(client: AbandonableClient): Promise<void> {
   const read = client.readAll({ direction: BACKWARDS, fromPosition: END, maxCount: 1, requiresLeader: true });
   // Without a listener, an error after the end of the iteration would be thrown where nobody can catch it.
   read.on('error', () => undefined);
   for await (const _event of read) break;
-  if (!(await client.canBatch())) {
-    throw new EventStoreError('log-unavailable', 'This EventStoreDB takes no batches of appends: it is before 22.6');
-  }
 }
 
 /**
@@ -138,8 +186,10 @@ export function answerWithin<T>(session: Session, spanMs: number, call: Promise<
     const late = giveUp(`EventStoreDB gave no answer in ${spanMs} ms`);
     const ended = giveUp('The connection to EventStoreDB was given up');
     const timer = setTimeout(late, spanMs);
+    const stopWaiting = session.waits();
     const settle = (): void => {
       clearTimeout(timer);
+      stopWaiting();
       session.ended.removeEventListener('abort', ended);
     };
     session.ended.addEventListener('abort', ended);

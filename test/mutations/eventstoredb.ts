@@ -87,6 +87,22 @@ const APPENDS: readonly Mutation[] = [
     red: 'does not end the process when it ends its stream of appends late',
   },
   {
+    without: 'giving up a server that has fallen silent',
+    file: `${ADAPTER}/silence.ts`,
+    text: 'else if (!ended) onSilent();',
+    by: '',
+    test: `${TESTS}/leader-change.test.ts`,
+    red: 'finds an append once that it was sent before, between and after',
+  },
+  {
+    without: 'asking a quiet server whether it lives',
+    file: `${ADAPTER}/silence.ts`,
+    text: 'if (answered) look(quietMs);',
+    by: 'if (answered) onSilent();',
+    test: `${TESTS}/leader-change.test.ts`,
+    red: 'is not given up while it answers anything',
+  },
+  {
     without: "a way to close that does not wait for the client's dispose",
     file: `${ADAPTER}/event-store.ts`,
     text: '    sessions.close();\n',

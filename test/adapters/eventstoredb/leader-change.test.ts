@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newEvent, newStream } from '../../support/events.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { openServer, openStore } from '../../support/eventstoredb/open-log.ts';
+import { startProtocolServerProcess } from '../../support/eventstoredb/process.ts';
 import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';
 import { eventually } from '../../support/processes.ts';
 
@@ -32,5 +34,58 @@ describe('a leader of EventStoreDB that another node replaces', () => {
     // EventStoreDB's client throws here what nobody can catch, if the late answer finds its append removed.
     await sleep(1_200);
     for (const { stream } of [unanswered, answeredLate]) assert.equal(second.log.stream(stream)?.length, 1);
+  });
+});
+
+/** A frozen process keeps its connections, accepts more, and answers nothing. */
+describe('a leader of EventStoreDB that freezes', () => {
+  test('is left for the one that the cluster elects, before reads fail', { timeout: 60_000 }, async (context) => {
+    const first = await startProtocolServerProcess();
+    cleanUp(context, first.stop);
+    const second = await openServer(context);
+    second.faults.leaderPort = first.port;
+    const cluster = `esdb://127.0.0.1:${first.port},127.0.0.1:${second.port}?tls=false`;
+    const { store } = openStore(context, cluster);
+    await store.append(newAppend());
+    first.freeze();
+    const request = newAppend();
+    // A read fails after 5 s without an answer.
+    const [read, append] = [store.readStream(newStream(), { direction: 'forwards', limit: 1 }), store.append(request)];
+    await sleep(2_000);
+    second.faults.leaderPort = null;
+    assert.deepEqual(await read, []);
+    assert.equal((await append).outcome, 'appended');
+    assert.equal(second.log.stream(request.stream)?.length, 1);
+  });
+
+  test('finds an append once that it was sent before, between and after', { timeout: 60_000 }, async (context) => {
+    const server = await startProtocolServerProcess();
+    cleanUp(context, server.stop);
+    const { store, log } = openStore(context, server.address);
+    await store.head();
+    server.freeze();
+    const request = { stream: newStream(), expected: 'none', events: [newEvent(), newEvent()] } as const;
+    const append = store.append(request);
+    await sleep(4_000);
+    server.thaw();
+    assert.equal((await append).outcome, 'appended');
+    const stored = await store.readStream(request.stream, { direction: 'forwards', limit: 10 });
+    assert.deepEqual(
+      stored.map(({ id }) => id),
+      request.events.map(({ id }) => id),
+    );
+    assert.ok(log.lines.some(({ fields }) => JSON.stringify(fields).includes('it has fallen silent')));
+  });
+
+  test('is not given up while it answers anything', { timeout: 60_000 }, async (context) => {
+    const server = await openServer(context);
+    const { store, log } = openStore(context, server.url, { appendAttemptSpanMs: 3_500 });
+    await store.head();
+    server.faults.append = () => 'stall';
+    const append = store.append(newAppend());
+    await sleep(3_000);
+    assert.deepEqual(log.lines, []);
+    server.faults.append = null;
+    assert.equal((await append).outcome, 'appended');
   });
 });

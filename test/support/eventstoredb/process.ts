@@ -8,6 +8,11 @@ import { cleanUp, type Ending } from '../cleanup.ts';
 export interface ProtocolServerProcess {
   /** The value for STRATA_EVENTSTORE_URL. */
   readonly address: string;
+  readonly port: number;
+  /** Stops the process, whose system goes on accepting connections and data. */
+  freeze(): void;
+  /** Lets it go on, and do what it was sent meanwhile. */
+  thaw(): void;
   stop(): Promise<void>;
 }
 
@@ -17,9 +22,14 @@ export async function startProtocolServerProcess(): Promise<ProtocolServerProces
   });
   const exited = once(child, 'exit');
   const [address] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const thaw = (): void => void child.kill('SIGCONT');
   return {
     address,
+    port: Number(new URL(address).port),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw,
     stop: async () => {
+      thaw();
       child.stdin.end();
       await exited;
     },
