@@ -1,14 +1,28 @@
-/** Moving a log into EventStoreDB, which the protocol server imitates. */
+/**
+ * Moving a log into EventStoreDB: into the protocol server, which imitates it, and into a real server if
+ * STRATA_EVENTSTORE_SERVER names a program that starts one.
+ */
+import { describe } from 'vitest';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
-import { cleanUp } from '../support/cleanup.ts';
-import { startProtocolServer } from '../support/eventstoredb/protocol-server.ts';
+import { cleanUp, type Ending } from '../support/cleanup.ts';
+import { openServer } from '../support/eventstoredb/open-log.ts';
+import { serverProgram, startServerProgram } from '../support/eventstoredb/server-program.ts';
 import { keepLog } from '../support/log.ts';
+import { needs } from '../support/optional-suites.ts';
 import { logImportContract } from './log-import.ts';
 
-logImportContract("EventStoreDB's client and the protocol server", async (context) => {
-  const server = await startProtocolServer();
-  cleanUp(context, () => server.stop());
-  const store = createEventStoreDbEventStore({ address: server.url, folder: process.cwd(), log: keepLog() });
+function open(context: Ending, address: string) {
+  const store = createEventStoreDbEventStore({ address, folder: process.cwd(), log: keepLog() });
   cleanUp(context, () => store.close());
   return store;
+}
+
+logImportContract("EventStoreDB's client and the protocol server", async (context) =>
+  open(context, (await openServer(context)).url),
+);
+
+describe('with real servers', needs('STRATA_EVENTSTORE_SERVER'), () => {
+  logImportContract('EventStoreDB', async (context) =>
+    open(context, await startServerProgram(context, serverProgram() ?? '')),
+  );
 });

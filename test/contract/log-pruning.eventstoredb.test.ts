@@ -1,8 +1,14 @@
-/** Pruning on EventStoreDB, which the protocol server imitates. */
+/**
+ * Pruning on EventStoreDB: on the protocol server, which imitates it, and on real servers if STRATA_EVENTSTORE_SERVER
+ * names a program that starts them.
+ */
+import { describe } from 'vitest';
 import { createEventStoreDbEventStore } from '../../adapters/eventstoredb/event-store.ts';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
-import { startProtocolServer } from '../support/eventstoredb/protocol-server.ts';
+import { openServer } from '../support/eventstoredb/open-log.ts';
+import { serverProgram, startServerProgram } from '../support/eventstoredb/server-program.ts';
 import { keepLog } from '../support/log.ts';
+import { needs } from '../support/optional-suites.ts';
 import { logPruningContract } from './log-pruning.ts';
 
 function open(context: Ending, address: string) {
@@ -11,8 +17,12 @@ function open(context: Ending, address: string) {
   return { store, pruning: store.pruning };
 }
 
-logPruningContract("EventStoreDB's client and the protocol server", async (context) => {
-  const server = await startProtocolServer();
-  cleanUp(context, () => server.stop());
-  return open(context, server.url);
+logPruningContract("EventStoreDB's client and the protocol server", async (context) =>
+  open(context, (await openServer(context)).url),
+);
+
+describe('with real servers', needs('STRATA_EVENTSTORE_SERVER'), () => {
+  logPruningContract('EventStoreDB', async (context) =>
+    open(context, await startServerProgram(context, serverProgram() ?? '')),
+  );
 });

@@ -6,7 +6,7 @@ import { cp, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
 import pg from 'pg';
-import { protocolServerSettings } from '../support/eventstoredb/process.ts';
+import { eventStoreDbSettings } from '../support/eventstoredb/process.ts';
 import { filledInstallation, newInstallation, type Installation, query } from '../support/installations.ts';
 import {
   admin,
@@ -66,7 +66,7 @@ async function moveThere(context: TestContext, from: LogKind, to: LogKind): Prom
   const exported = (await admin(source, ['log', 'export', file])) as { events: number; digest: string };
 
   const installation = await newInstallation(context);
-  const log = to === 'postgres' ? {} : await protocolServerSettings(context);
+  const log = to === 'postgres' ? {} : await eventStoreDbSettings(context);
   const layers = path.join(await tempDir(context), 'layers');
   await cp(shared.layersDir, layers, { recursive: true });
   const target = {

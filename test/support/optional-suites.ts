@@ -28,6 +28,11 @@ export const OPTIONAL_SUITES = [
     command: "STRATA_EVENTSTORE_URL='esdb://127.0.0.1:2113?tls=false' npm test -- eventstoredb",
   },
   {
+    name: 'the contracts of the event log on a new EventStoreDB each',
+    part: 'STRATA_EVENTSTORE_SERVER',
+    command: 'STRATA_EVENTSTORE_SERVER=<a program that starts one> npm test -- eventstoredb',
+  },
+  {
     name: "the workflows' contract on Temporal",
     part: 'temporal-test-server',
     command: '.ci/temporal-tools.sh && npm test -- temporal',

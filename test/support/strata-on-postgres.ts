@@ -9,7 +9,7 @@ import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
-import { protocolServerSettings } from './eventstoredb/process.ts';
+import { eventStoreDbSettings } from './eventstoredb/process.ts';
 import { keepLog } from './log.ts';
 import { testDatabase } from './postgres.ts';
 import { type LogKind, logKind, type Strata, startStrata, workflowSettings } from './strata.ts';
@@ -32,7 +32,7 @@ export async function sharedParts(ending: Ending, kind: LogKind = logKind()): Pr
   const database = await testDatabase();
   cleanUp(ending, () => database.close());
   const layersDir = path.join(await tempDir(ending), 'layers');
-  const settings = kind === 'postgres' ? null : await protocolServerSettings(ending);
+  const settings = kind === 'postgres' ? null : await eventStoreDbSettings(ending);
   const log =
     settings === null
       ? openPostgresLog(ending, database.connectionString)

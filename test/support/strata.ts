@@ -11,7 +11,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Plan } from '../../core/account/plans.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
-import { protocolServerSettings } from './eventstoredb/process.ts';
+import { eventStoreDbSettings } from './eventstoredb/process.ts';
 import { freePort } from './free-port.ts';
 import { tempDir } from './temp-dir.ts';
 import { temporalServer } from './temporal/server.ts';
@@ -74,7 +74,7 @@ export async function startStrata(context: Ending, options: StrataOptions = {}):
   const dataDir = options.dataDir ?? (await tempDir(context));
   const port = await freePort();
   const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
-  const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await protocolServerSettings(context);
+  const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await eventStoreDbSettings(context);
   const workflows = options.env?.['STRATA_WORKFLOWS'] === undefined ? await workflowSettings(context) : {};
   return launch(context, dataDir, port, { ...log, ...workflows, ...options.env });
 }

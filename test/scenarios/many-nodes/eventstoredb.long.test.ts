@@ -1,4 +1,4 @@
-import { protocolServerSettings } from '../../support/eventstoredb/process.ts';
+import { eventStoreDbSettings } from '../../support/eventstoredb/process.ts';
 import { manyNodesOn } from './scenario.ts';
 
-manyNodesOn({ name: 'EventStoreDB', start: protocolServerSettings });
+manyNodesOn({ name: 'EventStoreDB', start: eventStoreDbSettings });

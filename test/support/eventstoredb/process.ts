@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { cleanUp, type Ending } from '../cleanup.ts';
+import { serverProgram, startServerProgram } from './server-program.ts';
 
 export interface ProtocolServerProcess {
   /** The value for STRATA_EVENTSTORE_URL. */
@@ -36,11 +37,20 @@ export async function startProtocolServerProcess(): Promise<ProtocolServerProces
   };
 }
 
-/** Starts a protocol server until the test ends; returns the settings of a Strata server that uses it as its log. */
-export async function protocolServerSettings(
+/**
+ * Starts a protocol server until the test ends, or the real server of STRATA_EVENTSTORE_SERVER; returns the settings of a
+ * Strata server that uses it as its log.
+ */
+export async function eventStoreDbSettings(
   context: Ending,
 ): Promise<{ readonly STRATA_EVENT_STORE: string; readonly STRATA_EVENTSTORE_URL: string }> {
+  const program = serverProgram();
+  const address = program === null ? await startProtocolServer(context) : await startServerProgram(context, program);
+  return { STRATA_EVENT_STORE: 'eventstoredb', STRATA_EVENTSTORE_URL: address };
+}
+
+async function startProtocolServer(context: Ending): Promise<string> {
   const { address, stop } = await startProtocolServerProcess();
   cleanUp(context, stop);
-  return { STRATA_EVENT_STORE: 'eventstoredb', STRATA_EVENTSTORE_URL: address };
+  return address;
 }
