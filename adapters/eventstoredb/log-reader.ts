@@ -74,6 +74,10 @@ export class LogReader {
       return this.readStream(session, stream, { direction, limit });
     }
     const found = events.map(recordedIn);
+    const [newest] = found;
+    // A stream ends with the end of an append, unless the server has not shown the rest yet.
+    const isLast = newest !== undefined && (from === undefined || newest.revision < from);
+    if (backwards && isLast && missingOfAppend(newest) > 0) throw new NoAnswerError(REST_MISSING);
     return [...found, ...(await this.#restOfStream(session, found.at(-1), direction))];
   }
 

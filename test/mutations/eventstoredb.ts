@@ -245,6 +245,14 @@ const READS: readonly Mutation[] = [
     red: 'returns no events for a stream without events',
   },
   {
+    without: 'waiting for the rest of the last append of a stream',
+    file: `${ADAPTER}/log-reader.ts`,
+    text: 'if (backwards && isLast && missingOfAppend(newest) > 0)',
+    by: 'if (backwards && isLast && missingOfAppend(newest) < 0)',
+    test: `${TESTS}/split-appends.test.ts`,
+    red: 'is whole at the end of its stream, read backwards',
+  },
+  {
     without: 'hiding the events of pruned streams',
     file: `${ADAPTER}/deleted-streams.ts`,
     text: 'if (gone.size === 0) return entries;',

@@ -37,8 +37,18 @@ export interface Faults {
   clockAheadMs: number;
   /** True while open subscriptions send nothing. */
   mute: boolean;
+  /** What the server refuses every new call for: the user's password is another now, or a right was taken away. */
+  refuses: 'credentials' | 'right' | null;
+  /**
+   * Called for every read: how many of the last events it does not show yet. EventStoreDB shows an append's events while
+   * it stores them, so a read may end inside an append.
+   */
+  unseen: (() => number) | null;
 }
 
 export function noFaults(): Faults {
-  return { append: null, stalled: false, read: null, features: null, leaderPort: null, clockAheadMs: 0, mute: false };
+  return {
+    ...{ append: null, stalled: false, read: null, features: null, leaderPort: null, clockAheadMs: 0, mute: false },
+    ...{ refuses: null, unseen: null },
+  };
 }

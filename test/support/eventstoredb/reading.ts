@@ -43,7 +43,8 @@ export async function readEvents(context: ReadContext, call: ReadCall): Promise<
   counts[all === undefined ? 'streamReads' : 'allReads'] += 1;
   await faults.read?.(all === undefined ? 'stream' : 'all', stream);
   const backwards = Number(options.getReadDirection()) === BACKWARDS;
-  const events = all === undefined ? streamEvents(log, stream, options, backwards) : allEvents(log, all, backwards);
+  const shown = shownOf(log, faults);
+  const events = all === undefined ? streamEvents(shown, stream, options, backwards) : allEvents(shown, all, backwards);
   if (events === null && log.isTombstoned(stream)) {
     call.emit('error', streamDeleted(stream));
     return;
@@ -60,9 +61,23 @@ export async function readEvents(context: ReadContext, call: ReadCall): Promise<
   call.end();
 }
 
+type Shown = Pick<RecordedLog, 'events' | 'stream' | 'indexOf'>;
+
+/** The log without the events that a fault hides. */
+function shownOf(log: RecordedLog, faults: Faults): Shown {
+  const unseen = faults.unseen?.() ?? 0;
+  if (unseen === 0) return log;
+  const events = log.events.slice(0, -unseen);
+  const stream = (name: string): readonly StoredEvent[] | null => {
+    const history = log.stream(name)?.filter((event) => events.includes(event)) ?? [];
+    return history.length === 0 ? null : history;
+  };
+  return { events, stream, indexOf: log.indexOf };
+}
+
 /** Returns null for a stream that does not exist. */
 function streamEvents(
-  log: RecordedLog,
+  log: Shown,
   name: string,
   options: streams.ReadReq.Options,
   backwards: boolean,
@@ -79,7 +94,7 @@ function streamEvents(
 
 /** The event at the position itself is included forwards, and left out backwards. */
 function allEvents(
-  { events, indexOf }: RecordedLog,
+  { events, indexOf }: Shown,
   from: streams.ReadReq.Options.AllOptions,
   backwards: boolean,
 ): IteratorObject<StoredEvent> {
