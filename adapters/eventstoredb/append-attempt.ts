@@ -20,7 +20,7 @@ import {
   type StreamGuard,
 } from '../../core/ports/event-store.ts';
 import { type ProposedEvent, toLogPosition } from './event-form.ts';
-import { failureOf, isRaw, NoAnswerError } from './failures.ts';
+import { failureOf, isRaw, NoAnswerError, refusalOf } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
 import { type Session, type Sessions, answerWithin } from './sessions.ts';
 
@@ -168,7 +168,10 @@ export function tooLarge(what: string, cause?: unknown): EventStoreError {
 export function appendFailure(append: PendingAppend, cause: unknown): EventStoreError {
   if (cause instanceof EventStoreError) return cause;
   const { stream } = append.request;
-  return append.outcomeUnknown
-    ? new EventStoreError('append-outcome-unknown', `An append to ${stream} got no answer`, { cause })
-    : new EventStoreError('log-unavailable', `EventStoreDB did not take an append to ${stream}`, { cause });
+  if (append.outcomeUnknown) {
+    return new EventStoreError('append-outcome-unknown', `An append to ${stream} got no answer`, { cause });
+  }
+  // It reads the streams of its guards as well.
+  const why = refusalOf(cause, 'read and write streams') ?? `EventStoreDB did not take an append to ${stream}`;
+  return new EventStoreError('log-unavailable', why, { cause });
 }

@@ -15,7 +15,7 @@ import { Appender } from './appending.ts';
 import { parseEventStoreDbAddress } from './connection.ts';
 import { createEventStoreDbLogPruning } from './log-pruning.ts';
 import { LogReader } from './log-reader.ts';
-import { retryRepeatable } from './retry.ts';
+import { READING, retryRepeatable } from './retry.ts';
 import { createSessions, type Session } from './sessions.ts';
 import { createSharedTail } from './shared-tail.ts';
 import { startSubscription } from './subscription.ts';
@@ -94,7 +94,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
   let closed: Promise<void> | null = null;
 
   const read = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
-    retryRepeatable(readRetrySpanMs, async () => work(await sessions.open()));
+    retryRepeatable(readRetrySpanMs, READING, async () => work(await sessions.open()));
   const head = shareRead(async () => {
     const position = await read((session) => reader.head(session));
     notePosition(position);

@@ -47,17 +47,17 @@ export function failureOf(error: unknown): Failure {
 const UNAUTHENTICATED = 16;
 const PERMISSION_DENIED = 7;
 
-/** Says why the server refuses, in words for the operator; holds no secret. */
-export function refusalOf(error: unknown): string {
+/**
+ * Says what the operator must change so that the server no longer refuses; holds no secret. `right` is what the call
+ * needs the right to do. Null when it is no matter of credentials or rights.
+ */
+export function refusalOf(error: unknown, right: string): string | null {
   const code = codeOf(error);
   if (code === UNAUTHENTICATED) {
     return 'EventStoreDB refuses the user or the password of STRATA_EVENTSTORE_URL, or the address names none';
   }
   const isDenied = code === PERMISSION_DENIED || (error instanceof Error && typeOf(error) === ErrorType.ACCESS_DENIED);
-  if (isDenied) {
-    return 'EventStoreDB denies the user of STRATA_EVENTSTORE_URL a right: it must read $all, and append to streams';
-  }
-  return 'EventStoreDB refuses to answer';
+  return isDenied ? `EventStoreDB denies the user of STRATA_EVENTSTORE_URL the right to ${right}` : null;
 }
 
 /** Whether the error is not of the client's own classes: the client may keep such a failure for ever. */

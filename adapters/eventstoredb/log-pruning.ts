@@ -32,7 +32,7 @@ export function createEventStoreDbLogPruning(options: PruningOptions): LogPrunin
       if (!PRUNABLE_CATEGORIES.includes(categoryOf(wanted.stream))) {
         throw new TypeError(`The stream ${wanted.stream} is not of an operational category`);
       }
-      return retryRepeatable(retrySpanMs, async () => {
+      return retryRepeatable(retrySpanMs, 'read and delete streams', async () => {
         const session = await sessions.open();
         if (!(await mayGo(options, session, wanted, olderThan))) return false;
         return setTombstone(options, session, wanted);

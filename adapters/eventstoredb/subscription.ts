@@ -18,6 +18,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { failureOf, NoAnswerError } from './failures.ts';
 import type { LogReader, Window } from './log-reader.ts';
 import { lastRecordIn, type LogEntry, eventsOfCategories } from './log-entries.ts';
+import { READING, unavailable } from './retry.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { SharedTail } from './shared-tail.ts';
 
@@ -74,7 +75,7 @@ class SubscriptionLoop {
     this.#position = options.after;
   }
 
-  /** Resolves after `close`; rejects with what `onEvents` threw, with `log-diverged`, or with a refusal. */
+  /** Resolves after `close`; rejects with what `onEvents` threw, or as the port says: a refusal is `log-unavailable`. */
   async run(): Promise<void> {
     while (!this.#closing.aborted) {
       try {
@@ -92,7 +93,7 @@ class SubscriptionLoop {
         });
       } catch (error) {
         if (this.#handlerErrors.length > 0) throw this.#handlerErrors[0];
-        if (!this.#closing.aborted) throw error;
+        if (!this.#closing.aborted) throw unavailable(error, READING);
       }
     }
   }

@@ -79,7 +79,10 @@ export interface Subscription {
   pull(): void;
   /** Ends the subscription; resolves when `onEvents` will not be called again, also if the subscription had failed. */
   close(): Promise<void>;
-  /** Resolves after `close`. Rejects with the error of `onEvents`, or with `log-diverged`. */
+  /**
+   * Resolves after `close`. Rejects with the error of `onEvents`, with `log-diverged`, or with `log-unavailable` when the
+   * log refuses to be read.
+   */
   readonly closed: Promise<void>;
 }
 

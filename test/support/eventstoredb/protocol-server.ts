@@ -213,16 +213,24 @@ function addServices(
   });
 }
 
+const UNAUTHENTICATED = { code: grpc.status.UNAUTHENTICATED, details: 'Unauthenticated' };
+
+function accessDenied(): Parameters<Fail>[0] {
+  const metadata = new grpc.Metadata();
+  metadata.set('exception', 'access-denied');
+  return { code: grpc.status.PERMISSION_DENIED, details: 'Access Denied', metadata };
+}
+
 function refusalOf(
   metadata: grpc.Metadata,
   faults: Faults,
   { credentials }: ProtocolServerOptions,
 ): Parameters<Fail>[0] | null {
+  if (faults.refuses === 'credentials') return UNAUTHENTICATED;
+  if (faults.refuses === 'right') return accessDenied();
   if (credentials !== undefined) {
     const wanted = `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`;
-    if (metadata.get('authorization')[0] !== wanted) {
-      return { code: grpc.status.UNAUTHENTICATED, details: 'Unauthenticated' };
-    }
+    if (metadata.get('authorization')[0] !== wanted) return UNAUTHENTICATED;
   }
   if (faults.leaderPort === null || metadata.get('requires-leader')[0] !== 'true') return null;
   const trailers = new grpc.Metadata();
