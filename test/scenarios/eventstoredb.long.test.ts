@@ -156,6 +156,14 @@ describe('With the event log in EventStoreDB', () => {
     await git(work, ['push', '--quiet', url, 'main']);
     const answer = await api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits');
     assert.equal((answer.body as { commits: unknown[] }).commits.length, 4);
+
+    server.faults.append = () => 'lose-answer';
+    await commitFile(work, 'file', 'without an answer\n');
+    const unanswered = await tryGit(work, ['push', url, 'main']);
+    assert.match(unanswered.stderr, /remote: the push may have been committed/);
+    server.faults.append = null;
+    await git(work, ['push', '--quiet', url, 'main']);
+    assert.equal(strata.process.exitCode, null, 'the server runs');
   });
 
   test('an address where nothing answers stops the start with the name of the setting', async (context) => {
