@@ -17,7 +17,8 @@ describe('A log that was changed in the database', () => {
   let database: pg.Client;
 
   beforeAll(async () => {
-    const shared = await sharedParts(ending);
+    // The changes are made in PostgreSQL's own table of events.
+    const shared = await sharedParts(ending, 'postgres');
     strata = await startNode(ending, shared);
     ada = await createAccount(strata, 'ada');
     for (const name of ['one', 'two', 'three']) await createRepository(strata, ada, name);
