@@ -20,7 +20,7 @@ import {
   type StreamGuard,
 } from '../../core/ports/event-store.ts';
 import { type ProposedEvent, toLogPosition } from './event-form.ts';
-import { failureOf, isRaw, NoAnswerError, refusalOf } from './failures.ts';
+import { failureOf, NoAnswerError, refusalOf } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
 import { type Session, type Sessions, answerWithin } from './sessions.ts';
 
@@ -103,7 +103,7 @@ export class AppendAttempts {
       }
       if (failureOf(error) === 'outage') append.outcomeUnknown = true;
       // The client keeps using a stream of appends that the server has ended: later appends would get no answer either.
-      if (error instanceof NoAnswerError || isRaw(error)) this.#sessions.discard(session, 'an append got no answer');
+      if (error instanceof NoAnswerError) this.#sessions.discard(session, 'an append got no answer');
       throw error;
     }
   }

@@ -60,11 +60,6 @@ export function refusalOf(error: unknown, right: string): string | null {
   return isDenied ? `EventStoreDB denies the user of STRATA_EVENTSTORE_URL the right to ${right}` : null;
 }
 
-/** Whether the error is not of the client's own classes: the client may keep such a failure for ever. */
-export function isRaw(error: unknown): boolean {
-  return !(error instanceof Error) || !isCommandError(error);
-}
-
 /** The gRPC code of a raw error, or of one that the client has no class for. */
 function codeOf(error: unknown): number {
   return error instanceof Error && isRawGrpcError(error) ? error.code : 0;

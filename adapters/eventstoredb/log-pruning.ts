@@ -9,7 +9,7 @@ import { StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-cl
 import { categoryOf, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import { type LogPruning, PRUNABLE_CATEGORIES, type PrunableStream } from '../../core/ports/log-pruning.ts';
-import { isRaw, NoAnswerError } from './failures.ts';
+import { NoAnswerError } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
 import { retryRepeatable } from './retry.ts';
 import { answerWithin, type Session, type Sessions } from './sessions.ts';
@@ -77,7 +77,7 @@ async function setTombstone(
   } catch (error) {
     // It grew, or another node was faster.
     if (error instanceof WrongExpectedVersionError || error instanceof StreamDeletedError) return false;
-    if (error instanceof NoAnswerError || isRaw(error)) sessions.discard(session, 'a tombstone got no answer');
+    if (error instanceof NoAnswerError) sessions.discard(session, 'a tombstone got no answer');
     throw error;
   }
 }
