@@ -168,7 +168,10 @@ describe('With the event log in EventStoreDB', () => {
 
   test('an address where nothing answers stops the start with the name of the setting', async (context) => {
     const env = { ...shared.env, STRATA_EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
-    await assert.rejects(startStrata(context, { env }), /STRATA_EVENTSTORE_URL names an EventStoreDB that does not/);
+    await assert.rejects(
+      startStrata(context, { env }),
+      /STRATA_EVENTSTORE_URL cannot be used: EventStoreDB cannot be reached/,
+    );
     await assert.rejects(
       startStrata(context, { env: { STRATA_EVENT_STORE: 'eventstoredb' } }),
       /STRATA_EVENTSTORE_URL is not set/,
