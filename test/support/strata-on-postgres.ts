@@ -86,5 +86,6 @@ export function startNode(
   shared: SharedParts,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Strata> {
-  return startStrata(ending, { env: { ...shared.env, ...env } });
+  // The shared parts name their EventStoreDB, or have their log in PostgreSQL.
+  return startStrata(ending, { log: 'postgres', env: { ...shared.env, ...env } });
 }
