@@ -10,7 +10,7 @@ export interface SilenceOptions {
   readonly quietMs: number;
   /** When the server last answered, by performance.now(). */
   readonly lastAnswerMs: () => number;
-  /** Asks the server whether it lives; resolves false when it did not answer in time. Never rejects. */
+  /** Asks the server whether it lives; resolves false, or rejects, when it did not answer in time. */
   readonly ask: () => Promise<boolean>;
   /** Called once at most. */
   readonly onSilent: () => void;
@@ -45,11 +45,12 @@ export function watchForSilence({ quietMs, lastAnswerMs, ask, onSilent }: Silenc
       return;
     }
     asking = true;
-    void ask().then((answered) => {
-      asking = false;
-      if (answered) look(quietMs);
-      else if (!ended) onSilent();
-    });
+    ask().then(hear, () => hear(false));
+  };
+  const hear = (answered: boolean): void => {
+    asking = false;
+    if (answered) look(quietMs);
+    else if (!ended) onSilent();
   };
 
   return {
