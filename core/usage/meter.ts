@@ -129,7 +129,7 @@ class AccountTransfer {
 
   add({ reader, repository, sentBytes, address }: TransferRead): void {
     const start = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
-    const minute = this.#pending.get(start) ?? { sums: new Map(), addresses: new Set(), named: 0 };
+    const minute = this.#pending.get(start) ?? newMinute();
     this.#pending.set(start, minute);
     const key = `${reader.kind} ${reader.id} ${repository}`;
     const { reads, sent_bytes, addresses } = minute.sums.get(key) ?? NO_READS;
@@ -215,6 +215,10 @@ class AccountTransfer {
     if (event === undefined) throw new TypeError('One event makes one envelope');
     return { stream: transferStream(account, this.#node, event.occurredAt), event, sentBytes };
   }
+}
+
+function newMinute(): Minute {
+  return { sums: new Map(), addresses: new Set(), named: 0 };
 }
 
 const NO_READS: Pick<MinuteSum, 'reads' | 'sent_bytes' | 'addresses'> = {
