@@ -54,9 +54,10 @@ function fromTokens({ by_token, ...data }: JsonObject): JsonObject {
 }
 
 /** Upcasts version 2, which reserved an object with addresses that was never written. */
-function withoutAddresses({ details: _, by_reader, ...data }: JsonObject): JsonObject {
+function withoutAddresses(data: JsonObject): JsonObject {
+  const { details: _, by_reader, ...rest } = data;
   const sums = Array.isArray(by_reader) ? by_reader : [];
-  return { ...data, by_reader: sums.filter(isJsonObject).map((sum) => ({ ...sum, address_refs: [] })) };
+  return { ...rest, by_reader: sums.filter(isJsonObject).map((sum) => ({ ...sum, address_refs: [] })) };
 }
 
 const TRANSFER_RECORDED: EventKind = { version: 3, record: false, upcasters: [fromTokens, withoutAddresses] };

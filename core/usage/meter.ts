@@ -134,7 +134,10 @@ class AccountTransfer {
     const key = `${reader.kind} ${reader.id} ${repository}`;
     const { reads, sent_bytes, addresses } = minute.sums.get(key) ?? NO_READS;
     minute.sums.set(key, {
-      ...{ reader, repository_id: repository, reads: reads + 1, sent_bytes: sent_bytes + sentBytes },
+      reader,
+      repository_id: repository,
+      reads: reads + 1,
+      sent_bytes: sent_bytes + sentBytes,
       addresses: addresses.has(address) || !nameIn(minute, address) ? addresses : new Set([...addresses, address]),
     });
   }
@@ -222,7 +225,9 @@ function newMinute(): Minute {
 }
 
 const NO_READS: Pick<MinuteSum, 'reads' | 'sent_bytes' | 'addresses'> = {
-  ...{ reads: 0, sent_bytes: 0, addresses: new Set<string>() },
+  reads: 0,
+  sent_bytes: 0,
+  addresses: new Set<string>(),
 };
 
 /** Returns whether the minute has room to name the address once more, and counts it if so. */
