@@ -1,15 +1,23 @@
 /**
  * Loaded into a server before its own modules (`node --import`): what it does every ten minutes or more rarely, such as its
- * sweeps, it does twice a second.
+ * sweeps, it does twice a second, and the first time as soon.
  *
  * Must stay true: what it does more often keeps its interval.
  */
 const RARE_MS = 10 * 60_000;
 const QUICK_MS = 500;
 
-const { setInterval: slowly } = globalThis;
+const { setInterval: interval, setTimeout: timeout } = globalThis;
 
-globalThis.setInterval = new Proxy(slowly, {
-  apply: (target, self, [run, ms, ...more]: Parameters<typeof slowly>) =>
-    Reflect.apply(target, self, [run, ms !== undefined && ms >= RARE_MS ? QUICK_MS : ms, ...more]),
+function quick(ms: number | undefined): number | undefined {
+  return ms !== undefined && ms >= RARE_MS ? QUICK_MS : ms;
+}
+
+globalThis.setInterval = new Proxy(interval, {
+  apply: (target, self, [run, ms, ...more]: Parameters<typeof interval>) =>
+    Reflect.apply(target, self, [run, quick(ms), ...more]),
+});
+globalThis.setTimeout = new Proxy(timeout, {
+  apply: (target, self, [run, ms, ...more]: Parameters<typeof timeout>) =>
+    Reflect.apply(target, self, [run, quick(ms), ...more]),
 });
