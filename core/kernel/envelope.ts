@@ -4,7 +4,7 @@
  * Must stay true: it holds no secret and no erasable personal data (docs/architecture.md, invariant 5);
  * `sourceAddressRef` is a vault reference, never an address.
  */
-import type { AccountId, Brand, EventId, Timestamp } from './ids.ts';
+import { type AccessTokenId, type AccountId, type Brand, type EventId, parseUuid, type Timestamp } from './ids.ts';
 import type { JsonObject } from './json.ts';
 
 /** `<category>-<id>`. The category holds no dash, because EventStoreDB takes the text before the first as category. */
@@ -43,6 +43,11 @@ export type ActorKind = 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
 export interface Actor {
   readonly kind: ActorKind;
   readonly id: string;
+}
+
+/** Returns the access token that the actor is; null for any other actor. */
+export function accessTokenOf({ kind, id }: Actor): AccessTokenId | null {
+  return kind === 'token' ? parseUuid<AccessTokenId>(id) : null;
 }
 
 /** The origin of a request or of a policy's action; every event that it causes carries these fields. */

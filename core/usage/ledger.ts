@@ -8,16 +8,8 @@
  */
 import { accountEventKinds } from '../account/events.ts';
 import { readEvent } from '../kernel/decider.ts';
-import { type Actor, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
-import {
-  type AccessTokenId,
-  parseUuid,
-  plusMs,
-  type RepositoryId,
-  type Timestamp,
-  timestamp,
-  uuid,
-} from '../kernel/ids.ts';
+import { accessTokenOf, categoryOf, entityIdOf, type RecordedEvent, type StreamName } from '../kernel/envelope.ts';
+import { parseUuid, plusMs, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS } from '../kernel/limits.ts';
 import type { LedgerEntry, LedgerMember } from '../ports/usage-ledger.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../repository/events.ts';
@@ -77,7 +69,7 @@ function entry(recorded: RecordedEvent, member: LedgerMember, delta: number, rep
   const { id, occurredAt, actor } = recorded;
   const index = member === 'storage_bytes' ? 1 : 0;
   const place = { at: occurredAt, eventId: id, index };
-  return { ...place, member, delta, repositoryId: repository, tokenId: tokenOf(actor), ...NO_USE };
+  return { ...place, member, delta, repositoryId: repository, tokenId: accessTokenOf(actor), ...NO_USE };
 }
 
 const NO_USE = { reads: 0, writes: 0, addressRefs: [], minute: null, isDaySum: false } satisfies Partial<LedgerRow>;
@@ -113,7 +105,7 @@ function readsIn(
   const member = 'transfer_bytes' as const;
   const entries = by_reader.map((sum, index) => {
     const repositoryId = parseUuid<RepositoryId>(sum.repository_id);
-    const tokenId = tokenOf(sum.reader);
+    const tokenId = accessTokenOf(sum.reader);
     const { sent_bytes: delta, reads, address_refs: addressRefs = [] } = sum;
     return { index: first + index, member, delta, repositoryId, tokenId, reads, addressRefs };
   });
@@ -121,10 +113,6 @@ function readsIn(
   const index = first + entries.length;
   const others = { repositoryId: null, tokenId: null, reads: 0, addressRefs: [] };
   return [...entries, { index, member, delta: rest, ...others }];
-}
-
-function tokenOf({ kind, id }: Pick<Actor, 'kind' | 'id'>): AccessTokenId | null {
-  return kind === 'token' ? parseUuid<AccessTokenId>(id) : null;
 }
 
 /** Returns the calendar month (UTC) of an instant, as `YYYY-MM`. */

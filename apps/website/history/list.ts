@@ -1,4 +1,5 @@
 /** The account's events, newest first, with their filters, beside the record. */
+import { accessTokenOf } from '../../../core/kernel/envelope.ts';
 import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { listNewestEntries, type NewestEntries } from '../../../core/use-cases/auditing/list-entries.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
@@ -13,7 +14,7 @@ import { firstWithin } from '../layout/weight.ts';
 import { filterForm, type Filters, historyAddress, readFilters } from './filters.ts';
 import { readRecord, recordPanel } from './record.ts';
 import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
-import { actorText, addressOf, tokenOf } from './who.ts';
+import { actorText, addressOf } from './who.ts';
 
 /** The rows of a page share it with the filters and the record. */
 const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 14_000;
@@ -60,7 +61,7 @@ export async function namesOf(
   entries: readonly ReadEntry[],
 ): Promise<LogNames> {
   const repositories = entries.flatMap(({ event }) => repositoryIdOf(event) ?? []);
-  const tokens = entries.flatMap(({ event }) => tokenOf(event.actor) ?? []);
+  const tokens = entries.flatMap(({ event }) => accessTokenOf(event.actor) ?? []);
   return namesInLog(context, person.account, { repositories, tokens });
 }
 

@@ -1,35 +1,20 @@
 /** Who caused an event, in words, and from where. */
-import type { Actor } from '../../../core/kernel/envelope.ts';
-import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
+import { accessTokenOf, type Actor } from '../../../core/kernel/envelope.ts';
 import { isJsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
 import type { LogNames } from '../../../core/use-cases/reading/names-in-log.ts';
 import { type Content, html } from '../layout/html.ts';
+import { ACTOR_WORDS } from '../repositories/pushed-by.ts';
 import { shownName } from '../repositories/shown-text.ts';
 
-export function actorText({ kind, id }: Actor, { tokens }: Pick<LogNames, 'tokens'>): Content {
-  switch (kind) {
-    case 'token': {
-      const token = parseUuid<AccessTokenId>(id);
-      const name = token === null ? undefined : tokens.get(token);
-      if (token === null) return 'with an access token';
-      const label =
-        name === undefined ? 'a token that is gone' : html`the token <strong><bdi>${shownName(name)}</bdi></strong>`;
-      return html`with <a href="/access-tokens/${token}/activity">${label}</a>`;
-    }
-    case 'user':
-      return 'on this site';
-    case 'trust_rule':
-      return 'by a trusted workload';
-    case 'system':
-      return 'by the service';
-    case 'admin':
-      return 'by the operator';
-  }
-}
-
-export function tokenOf({ kind, id }: Actor): AccessTokenId | null {
-  return kind === 'token' ? parseUuid<AccessTokenId>(id) : null;
+export function actorText(actor: Actor, { tokens }: Pick<LogNames, 'tokens'>): Content {
+  if (actor.kind !== 'token') return ACTOR_WORDS[actor.kind];
+  const token = accessTokenOf(actor);
+  if (token === null) return 'with an access token';
+  const name = tokens.get(token);
+  const label =
+    name === undefined ? 'a token that is gone' : html`the token <strong><bdi>${shownName(name)}</bdi></strong>`;
+  return html`with <a href="/access-tokens/${token}/activity">${label}</a>`;
 }
 
 /** Returns the address that the request came from; null if there was none, or it is erased. */
