@@ -25,3 +25,9 @@ export class EmbeddedPostgresError extends Error {
 export function systemCode(error: unknown): string | null {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : null;
 }
+
+/** For what reads a file that may not be there: null for `ENOENT`; throws any other error. */
+export function absentAsNull(error: unknown): null {
+  if (systemCode(error) === 'ENOENT') return null;
+  throw error;
+}

@@ -11,7 +11,7 @@ import path from 'node:path';
 import type { Log } from '../../core/ports/log.ts';
 import type { Binaries } from './binaries.ts';
 import { type ClusterPaths, exists, pathsIn, replaceDurably } from './cluster.ts';
-import { EmbeddedPostgresError, systemCode } from './error.ts';
+import { absentAsNull, EmbeddedPostgresError, systemCode } from './error.ts';
 import { isReachable, type UnixUser } from './unix-user.ts';
 
 /** Where Linux keeps what services store (hier(7)). */
@@ -90,7 +90,7 @@ async function makeSharedFolder(user: UnixUser, folder: string): Promise<boolean
     const { uid, mode } = await stat(folder);
     return uid === 0 && (mode & 0o022) === 0 && (await isReachable(user, folder));
   } catch (error) {
-    if (error instanceof Error && systemCode(error) !== undefined) return false;
+    if (systemCode(error) !== null) return false;
     throw error;
   }
 }
@@ -107,8 +107,8 @@ async function copyOf(binaries: Binaries, sharedFolder: string): Promise<Binarie
   const bin = path.join(target, 'bin');
   if (!(await exists(target))) {
     const draft = path.join(sharedFolder, `new-${randomUUID()}`);
-    await copyReadable(path.dirname(path.dirname(binaries.postgres)), draft);
     try {
+      await copyReadable(path.dirname(path.dirname(binaries.postgres)), draft);
       await rename(draft, target);
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
@@ -131,9 +131,4 @@ async function copyReadable(from: string, to: string): Promise<void> {
       await chmod(copy, ((await stat(source)).mode & 0o100) === 0 ? 0o644 : 0o755);
     }
   }
-}
-
-function absentAsNull(error: unknown): null {
-  if (systemCode(error) === 'ENOENT') return null;
-  throw error;
 }

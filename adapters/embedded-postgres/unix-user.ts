@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { EmbeddedPostgresError, systemCode } from './error.ts';
+import { absentAsNull, EmbeddedPostgresError } from './error.ts';
 
 export interface UnixUser {
   readonly uid: number;
@@ -86,9 +86,4 @@ function parseUsers(passwd: string | null): readonly UnixUser[] {
 
 function unusable(message: string): EmbeddedPostgresError {
   return new EmbeddedPostgresError('cluster-unusable', message);
-}
-
-function absentAsNull(error: unknown): null {
-  if (systemCode(error) === 'ENOENT') return null;
-  throw error;
 }
