@@ -164,20 +164,24 @@ function superviseProcess(
   id: number,
   requested: RunOptions,
   release: () => void,
-  connections: readonly (DataConnection | null)[],
+  [stdin, stdout]: readonly [stdin: DataConnection | null, stdout: DataConnection | null],
 ): { readonly started: Promise<number>; readonly ended: Promise<ProcessEnd>; kill(): void } {
   const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<ProcessEnd>();
   const { promise: started, resolve, reject } = Promise.withResolvers<number>();
   let killed: ProcessEnd['killed'] = 'no';
   const closeConnections = () => {
-    for (const connection of connections) connection?.socket.destroy();
+    for (const connection of [stdin, stdout]) connection?.socket.destroy();
   };
   const kill = (reason: 'cancelled' | 'timeout') => {
-    if (!helper.running.has(id)) return;
-    killed = reason;
-    send(control, { kind: 'kill', id });
+    if (helper.running.has(id)) {
+      killed = reason;
+      send(control, { kind: 'kill', id });
+    }
+    // Also of a process that has ended: what it wrote may wait for a reader who does not come.
     closeConnections();
   };
+  // The connections close on both sides apart: whoever has read all would keep a half of one open for ever.
+  stdout?.socket.once('end', () => stdout.socket.destroy());
   const cancel = () => kill('cancelled');
   const timer = setTimeout(() => kill('timeout'), requested.wallMsMax);
   requested.signal?.addEventListener('abort', cancel, { once: true });
@@ -197,6 +201,8 @@ function superviseProcess(
     },
     finish: (end) => {
       settle();
+      // Nobody reads from this end of its input, so nothing else would tell that the other end is gone.
+      stdin?.socket.destroy();
       if (end === 'lost') resolveEnded({ code: null, signal: null, killed: 'lost', stderr: '', stdout: null });
       else resolveEnded({ ...end, killed });
     },

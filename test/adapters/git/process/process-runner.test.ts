@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -14,6 +14,19 @@ import {
 import { eventually, isAlive } from '../../../support/processes.ts';
 
 const MIB = 1024 * 1024;
+
+/** Of this process. */
+function openSockets(): number {
+  const isSocket = (file: string): boolean => {
+    try {
+      return readlinkSync(`/proc/self/fd/${file}`).startsWith('socket:');
+    } catch {
+      // The listing itself had it open.
+      return false;
+    }
+  };
+  return readdirSync('/proc/self/fd').filter(isSocket).length;
+}
 
 describe('the process runner', () => {
   const folder = mkdtempSync(join(tmpdir(), 'strata-runner-'));
@@ -62,6 +75,43 @@ describe('the process runner', () => {
       outputs,
       outputs.map((_, index) => String(index)),
     );
+  });
+
+  // Each clone left a socket open until the server ended.
+  test.skipIf(process.platform !== 'linux')('leaves no connection open behind a process that has ended', async () => {
+    const ends: readonly (readonly [what: string, one: () => Promise<unknown>])[] = [
+      [
+        'whose output was read',
+        async () => {
+          const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream' });
+          cat.stdin?.end('text');
+          await Array.fromAsync(cat.stdout ?? []);
+        },
+      ],
+      [
+        'whose output nobody reads',
+        async () => {
+          const echo = await sh('echo text', { stdout: 'stream' });
+          await echo.ended;
+          echo.kill();
+        },
+      ],
+      [
+        'whose input was not read',
+        async () => {
+          const ended = await sh('exit 1', { stdin: 'stream' });
+          ended.stdin?.on('error', () => {});
+          ended.stdin?.write('text');
+          await ended.ended;
+        },
+      ],
+    ];
+    for (const [what, one] of ends) {
+      await one();
+      const before = openSockets();
+      for (let times = 0; times < 20; times += 1) await one();
+      await eventually(what, () => openSockets() <= before + 2);
+    }
   });
 
   test('keeps the output of a process that ends without reading its input', async () => {
