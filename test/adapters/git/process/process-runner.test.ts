@@ -11,7 +11,9 @@ import {
   type ProcessRunner,
   type RunOptions,
 } from '../../../../adapters/git/process/process-runner.ts';
+import { NO_PROC } from '../../../support/git-below.ts';
 import { eventually, isAlive } from '../../../support/processes.ts';
+import { skippedFor } from '../../../support/skipped.ts';
 
 const MIB = 1024 * 1024;
 
@@ -78,7 +80,7 @@ describe('the process runner', () => {
   });
 
   // Each clone left a socket open until the server ended.
-  test.skipIf(process.platform !== 'linux')('leaves no connection open behind a process that has ended', async () => {
+  test('leaves no connection open behind a process that has ended', skippedFor(NO_PROC), async () => {
     const ends: readonly (readonly [what: string, one: () => Promise<unknown>])[] = [
       [
         'whose output was read',
