@@ -70,7 +70,7 @@ export function startHelper(options: HelperOptions): Helper {
   control.catch(() => {});
   const idle = new Map<number, Socket>();
   const waiters: (() => void)[] = [];
-  const server = createServer({ allowHalfOpen: true }, (socket) => acceptConnection(helper, socket, resolve));
+  const server = createServer((socket) => acceptConnection(helper, socket, resolve));
   // The socket exists as soon as listen() returns, before the helper can connect to it.
   const listen = () => void server.listen(socketPath).unref();
   listen();

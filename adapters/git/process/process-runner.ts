@@ -180,8 +180,6 @@ function superviseProcess(
     // Also of a process that has ended: what it wrote may wait for a reader who does not come.
     closeConnections();
   };
-  // The connections close on both sides apart: whoever has read all would keep a half of one open for ever.
-  stdout?.socket.once('end', () => stdout.socket.destroy());
   const cancel = () => kill('cancelled');
   const timer = setTimeout(() => kill('timeout'), requested.wallMsMax);
   requested.signal?.addEventListener('abort', cancel, { once: true });
