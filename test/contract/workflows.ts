@@ -26,6 +26,8 @@ export interface OpenWorkflows {
   readonly clock: TestClock;
   /** Starts one more worker, which carries out the workflows. */
   start(workflows: readonly CarriedOutWorkflow[]): Promise<Worker>;
+  /** Resolves when the engine's own clock, if it has one, has moved as far as `clock`. */
+  clockFollowed(): Promise<void>;
   /** Resolves when some worker has read all events so far and waits for this time. */
   waitsUntil(at: Timestamp): Promise<void>;
   /** Resolves when some worker has read all events so far and waits for no run of these workflows. */
@@ -182,6 +184,7 @@ export function workflowsContract(engine: string, open: (context: TestContext) =
       await run.work();
       await until(() => run.attempts().length === 1);
       const dueAt = plusMs(run.clock.now(), 8_000);
+      await run.clockFollowed();
       await run.waitsUntil(dueAt);
       run.clock.set(plusMs(run.clock.now(), -3_600_000));
       await run.append('Noted', plusMs(dueAt, -8_000));

@@ -68,6 +68,7 @@ export async function openEmbedded(context: TestContext): Promise<OpenWorkflows>
     events,
     clock,
     start,
+    clockFollowed: async () => undefined,
     waitsUntil: async (at) => {
       await until(async () => {
         const first = await (await caughtUp()).earliest(name, 1);

@@ -57,7 +57,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
   const proxies = new Set<TcpProxy>();
   const pauses: Pauses = { restMs: [] };
   const ended = new AbortController();
-  const clock = await clockOf(context, server, pauses);
+  const { clock, followed } = await clockOf(context, server, pauses);
   let workflow: CarriedOutWorkflow['workflow'] | null = null;
   let markedUpTo = LOG_START;
   const watched: PolicyMarks = {
@@ -179,6 +179,7 @@ export async function openOnTemporal(context: Ending): Promise<OpenOnTemporal> {
     events,
     clock,
     start,
+    clockFollowed: followed,
     waitsUntil: (at) =>
       until(async () => {
         for (const id of await runIds()) if (await waits(id, at)) return true;
@@ -208,11 +209,21 @@ interface Pauses {
   restMs: readonly number[];
 }
 
+interface ServerClock {
+  /** Moves the server's clock, too, soon after a test moves it. */
+  readonly clock: TestClock;
+  /**
+   * Resolves when the server's clock has moved as far as the test's. It moves while no activity runs, and on its way
+   * loses the task of a run whose timer fires while a signal arrives.
+   */
+  followed(): Promise<void>;
+}
+
 /**
- * A clock that also moves the server's clock when a test moves it. The server moves at most to the end of the next
- * retry wait, so that later waits do not end with it.
+ * Returns a clock that also moves the server's clock when a test moves it. The server moves at most to the end of the
+ * next retry wait, so that later waits do not end with it.
  */
-async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses: Pauses): Promise<TestClock> {
+async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses: Pauses): Promise<ServerClock> {
   const clock = createTestClock(timestamp(new Date(await server.currentTimeMs()).toISOString()));
   let skipping = Promise.resolve();
   const skip = (ms: number): void => {
@@ -231,7 +242,7 @@ async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses:
     ended.abort();
     await skipping;
   });
-  return {
+  const moving: TestClock = {
     ...clock,
     advance: (ms) => {
       clock.advance(ms);
@@ -244,4 +255,5 @@ async function clockOf(context: Ending, server: TestWorkflowEnvironment, pauses:
     },
     awaited: () => [...clock.awaited(), ...pauses.restMs.map((restMs) => plusMs(clock.now(), Math.ceil(restMs)))],
   };
+  return { clock: moving, followed: () => skipping };
 }
