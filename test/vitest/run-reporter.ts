@@ -5,12 +5,15 @@
  * Must stay true: the last line is `N passed, N failed, N skipped`; the exit code is 0 only when at least one file ran
  * and nothing failed.
  */
-import { relative } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node';
 import { isThere, OPTIONAL_SUITES } from '../support/optional-suites.ts';
 import type { ProcessPool, ProcessRemark } from './process-pool.ts';
 
 const SLOWEST_SHOWN = 5;
+/** The test files that failed in the last run, one a line, for `.ci/run`. Empty if something else failed. */
+const FAILED_FILES = '.cache/failed-test-files';
 
 interface FileResults {
   readonly passed: number;
@@ -63,6 +66,7 @@ export function createRunReporter({ root, pool }: { readonly root: string; reado
       );
       printList('left running by test files, and ended', pool.leftovers.map(lineOf));
       printList('failed', failed);
+      noteFailed(join(root, FAILED_FILES), failed);
       if (files.length === 0) console.log('\nFiles that take minutes are run by npm run test:long.');
       const passed = sum(results, (file) => file.passed);
       const skipped = sum(results, (file) => file.skipped.length);
@@ -133,6 +137,13 @@ function printSlowest(modules: readonly TestModule[]): void {
     'slowest files',
     slowest.map(({ file, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${file}`),
   );
+}
+
+function noteFailed(path: string, failed: readonly string[]): void {
+  const files = new Set(failed.map((line) => line.slice(0, line.indexOf(': '))));
+  const known = [...files].every((file) => file.endsWith('.test.ts'));
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, known ? [...files].map((file) => `${file}\n`).join('') : '');
 }
 
 function printList(title: string, lines: readonly string[]): void {
