@@ -26,7 +26,7 @@ import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readBucketStorage, readDailyTraffic, readUsage } from './usage/queries.ts';
+import { readBucketStorage, readDailyTraffic, readDeletedStorageBytes, readUsage } from './usage/queries.ts';
 import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
@@ -124,6 +124,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
+    deletedStorageBytes: (account) => readDeletedStorageBytes(usage, account),
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };

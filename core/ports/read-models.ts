@@ -12,7 +12,7 @@ import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
 import type { UsageLedgerReader } from './usage-ledger.ts';
-import type { BucketStorageReader, DailyTrafficReader, UsageReader } from './usage.ts';
+import type { BucketStorageReader, DailyTrafficReader, DeletedStorageReader, UsageReader } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
 export interface ReadModelProgress {
@@ -34,6 +34,7 @@ export type ReadModels = ReadModelProgress &
   UsageReader &
   UsageLedgerReader &
   BucketStorageReader &
+  DeletedStorageReader &
   DailyTrafficReader;
 
 export type ReadModelErrorCode =

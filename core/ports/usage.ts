@@ -37,6 +37,11 @@ export interface BucketStorageReader {
   bucketStorage(account: AccountId): Promise<readonly BucketStorage[]>;
 }
 
+export interface DeletedStorageReader {
+  /** Returns the part of `AccountUsage.storageBytes` that deleted repositories hold, until retention or a purge. */
+  deletedStorageBytes(account: AccountId): Promise<number>;
+}
+
 export interface UsageReader {
   /** Returns the sums that the projection has now; it is usually only moments behind the log. */
   usageOf(account: AccountId): Promise<AccountUsage>;

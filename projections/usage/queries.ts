@@ -24,6 +24,18 @@ export async function readUsage(reader: LiveReader, account: AccountId, now: Tim
   return value as AccountUsage;
 }
 
+/** Apart from the sums, which every push reads. */
+const deletedQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object('bytes', coalesce(sum(s.size_bytes), 0))
+    FROM ${table('usage_storage')} AS s JOIN ${table('usage_repositories')} AS r USING (repository_id)
+    WHERE s.account_id = $1 AND s.size_bytes <> 0 AND r.deleted AND r.storage_bucket_id IS NULL`,
+};
+
+export async function readDeletedStorageBytes(reader: LiveReader, account: AccountId): Promise<number> {
+  const { value } = await reader.read(deletedQuery, [account], () => ({ account }));
+  return (value as { readonly bytes: number }).bytes;
+}
+
 /** A deleted repository is not counted, but its layers are as long as they are in the bucket. */
 const bucketsQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(stored), '[]') FROM (

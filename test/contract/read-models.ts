@@ -591,12 +591,26 @@ function usageContract(open: Open): void {
     await current(models);
     const deleted = { ...december, transferBytes: 77 };
     assert.deepEqual(await reads.usageOf(account), deleted, 'its layers are still there');
+    assert.equal(await reads.deletedStorageBytes(account), 2_000, 'as a part of the storage');
+    await append.restoreRepository(account, second, 'second', {
+      default_branch: null,
+      size_bytes: 2_000,
+      pushed_at: null,
+    });
+    await current(models);
+    assert.deepEqual(await reads.usageOf(account), deleted, 'an undeletion changes nothing');
+    assert.equal(await reads.deletedStorageBytes(account), 0);
+    await append.deleteRepository(account, second, 'second');
+    await current(models);
+    assert.equal(await reads.deletedStorageBytes(account), 2_000);
     await append.append(streamName('repository', second), account, 'LayersExpired', {
       ...{ layers: [{ id: stored.id, size_bytes: 2_000, current: true }], reason: 'purge' },
       ...{ compacted_at: null, shrink_epoch: 1 },
     });
     await current(models);
     assert.deepEqual(await reads.usageOf(account), { ...deleted, storageBytes: 1_000 });
+    assert.equal(await reads.deletedStorageBytes(account), 0, 'the purge has freed it');
+    assert.equal(await reads.deletedStorageBytes(newUuid()), 0);
     append.now = timestamp('2027-01-01T00:00:00.000Z');
     const january = { storageBytes: 1_000, ingressBytes: 0, transferBytes: 0 };
     assert.deepEqual(await reads.usageOf(account), january);
@@ -626,6 +640,7 @@ function usageContract(open: Open): void {
     await current(models);
     assert.deepEqual(await reads.usageOf(account), used);
     assert.deepEqual(await reads.bucketStorage(account), [{ ...inBucket, repositories: 0 }], 'it still lies there');
+    assert.equal(await reads.deletedStorageBytes(account), 0, 'what lies in a bucket is no part of the storage');
     await append.append(streamName('repository', own), account, 'LayersExpired', {
       ...{ layers: [{ id: stored.id, size_bytes: 1_000, current: true }], reason: 'purge' },
       ...{ compacted_at: null, shrink_epoch: 1 },

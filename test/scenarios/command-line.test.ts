@@ -168,6 +168,9 @@ describe('The command line', () => {
     await text(['repo', 'delete', 'undone', '--yes']);
     assert.equal((await json<{ name: string }>(['repo', 'undelete', id, '--name', 'back'])).name, 'back');
     await text(['repo', 'delete', 'back', '--yes']);
+    const deleted = /^storage\t.*; [\d.]+ \S*B of it deleted, until retention or purge$/m;
+    assert.match(await text(['whoami']), deleted);
+    assert.match(await text(['usage']), deleted);
     assert.match(await text(['repo', 'purge', id, '--yes']), /^Purged: [1-9]\d* bytes leave storage/);
     await fails(1, /has left storage with the event/, ['repo', 'undelete', id]);
     assert.deepEqual(await json(['repo', 'purge', id, '--yes']), { event_id: null, freed_bytes: 0 });

@@ -1,7 +1,11 @@
 /** The account's usage, the quotas of its plan, and what the figures are the sum of. */
 import type { z } from 'zod';
 import { listUsageLedger } from '../../../core/use-cases/auditing/usage-ledger.ts';
-import { accountBucketStorage, accountUsage } from '../../../core/use-cases/reading/account-usage.ts';
+import {
+  accountBucketStorage,
+  accountDeletedStorage,
+  accountUsage,
+} from '../../../core/use-cases/reading/account-usage.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../schemas/usage.ts';
@@ -15,6 +19,10 @@ export async function getUsage({ context, principal, position }: AccountCall): P
     storage_bytes: usage.storageBytes,
     transfer_bytes: usage.transferBytes,
     ingress_bytes: usage.ingressBytes,
+    deleted_storage_bytes: {
+      used: await accountDeletedStorage(context, principal.account, position),
+      quota: null,
+    },
     byo_storage_bytes: {
       used: buckets.reduce((sum, { storageBytes }) => sum + storageBytes, 0),
       quota: null,

@@ -12,6 +12,17 @@ const FIGURE = z
   })
   .meta({ id: 'UsageFigure' });
 
+/** A part of another figure. */
+const DELETED_FIGURE = z
+  .object({
+    used: z.int().nonnegative().meta({
+      description:
+        'Of `storage_bytes`: what deleted repositories hold, until the retention is over or they are purged.',
+    }),
+    quota: z.null().meta({ description: 'It counts within `storage_bytes`.' }),
+  })
+  .meta({ id: 'DeletedUsageFigure' });
+
 /** A figure as the others, with its parts. */
 const BUCKETS_FIGURE = z
   .object({
@@ -27,6 +38,7 @@ export const USAGE = z
     storage_bytes: FIGURE,
     transfer_bytes: FIGURE,
     ingress_bytes: FIGURE,
+    deleted_storage_bytes: DELETED_FIGURE,
     byo_storage_bytes: BUCKETS_FIGURE,
   })
   .meta({ id: 'Usage' });

@@ -284,6 +284,13 @@ export interface UsageFigure {
   readonly quota: number | null;
 }
 
+export interface DeletedUsageFigure {
+  /** Of `storage_bytes`: what deleted repositories hold, until the retention is over or they are purged. */
+  readonly used: number;
+  /** It counts within `storage_bytes`. */
+  readonly quota: null;
+}
+
 export interface BucketUsageFigure {
   readonly used: number;
   /** What lies in a bucket of your own counts against no quota. */
@@ -296,6 +303,7 @@ export interface Usage {
   readonly storage_bytes: UsageFigure;
   readonly transfer_bytes: UsageFigure;
   readonly ingress_bytes: UsageFigure;
+  readonly deleted_storage_bytes: DeletedUsageFigure;
   readonly byo_storage_bytes: BucketUsageFigure;
 }
 

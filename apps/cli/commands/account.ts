@@ -16,10 +16,16 @@ function figureText({ used, quota }: UsageFigure, textOf: (value: number) => str
   return `${textOf(used)} of ${textOf(quota)}${share}`;
 }
 
+/** An older server does not tell what deleted repositories hold. */
+function deletedText({ deleted_storage_bytes: deleted }: Partial<Usage>): string {
+  if (deleted === undefined || deleted.used === 0) return '';
+  return `; ${sizeText(deleted.used)} of it deleted, until retention or purge`;
+}
+
 function usageFields(usage: Usage): (readonly [string, string])[] {
   return [
     ['repositories', figureText(usage.repos, count)],
-    ['storage', figureText(usage.storage_bytes, sizeText)],
+    ['storage', `${figureText(usage.storage_bytes, sizeText)}${deletedText(usage)}`],
     ['transfer this month', figureText(usage.transfer_bytes, sizeText)],
     ['ingress this month', figureText(usage.ingress_bytes, sizeText)],
   ];

@@ -2,6 +2,7 @@
 import type { DayTraffic } from '../../../core/ports/usage.ts';
 import {
   accountBucketStorage,
+  accountDeletedStorage,
   accountTraffic,
   accountUsage,
   type NamedBucketStorage,
@@ -15,6 +16,7 @@ import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { Room } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
+import { DELETED } from '../repositories/deleted.ts';
 import { dailyChart, dailyTable } from './daily-chart.ts';
 import { monthText, showLedger, usageTabs } from './ledger.ts';
 
@@ -26,7 +28,9 @@ export const usageRoom: Room = {
       const usage = await accountUsage(context, account, visit.position);
       if ('refused' in usage) return notFound(visit);
       const buckets = await accountBucketStorage(context, account, visit.position);
-      return showUsage(visit, { usage, buckets, days: await accountTraffic(context, account, visit.position) });
+      const deletedBytes = await accountDeletedStorage(context, account, visit.position);
+      const days = await accountTraffic(context, account, visit.position);
+      return showUsage(visit, { usage, deletedBytes, buckets, days });
     });
     add('/usage/ledger', (visit) => showLedger(context, visit));
   },
@@ -34,16 +38,20 @@ export const usageRoom: Room = {
 
 interface Shown {
   readonly usage: UsageOfPlan;
+  /** Of the used storage. */
+  readonly deletedBytes: number;
   readonly buckets: readonly NamedBucketStorage[];
   readonly days: readonly DayTraffic[];
 }
 
-function showUsage(visit: PersonVisit, { usage, buckets, days }: Shown): SiteAnswer {
+function showUsage(visit: PersonVisit, { usage, deletedBytes, buckets, days }: Shown): SiteAnswer {
   const head = html`<h1 class="title">Usage</h1><p>${monthText(visit.now.slice(0, 7))} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>${usageTabs('This month')}`;
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
     usage.storageBytes,
     sizeText,
+    deletedBytes > 0 &&
+      html`<p class="soft">${sizeText(deletedBytes)} of it deleted, until retention or <a href="${DELETED}">purge</a>.</p>`,
   )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>${buckets.length > 0 && bucketTable(buckets)}
 <section class="box"><header><h2>Each day</h2>${
     days.length > 0 &&
@@ -66,10 +74,15 @@ ${rows}
 </tbody></table></div></section>`;
 }
 
-function meter(label: string, { used, quota }: UsedOfQuota, textOf: (amount: number) => string): Html {
+function meter(
+  label: string,
+  { used, quota }: UsedOfQuota,
+  textOf: (amount: number) => string,
+  note: Html | false = false,
+): Html {
   if (quota === null) {
-    return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">unlimited</span></p></section>`;
+    return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">unlimited</span></p>${note}</section>`;
   }
   const percent = used === 0 ? 0 : Math.min(100, Math.ceil((used / Math.max(1, quota)) * 100));
-  return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">of ${textOf(quota)}</span></p><meter aria-label="${label}" min="0" max="100" value="${percent}">${percent} %</meter></section>`;
+  return html`<section class="box meter"><h2>${label}</h2><p><b>${textOf(used)}</b> <span class="soft">of ${textOf(quota)}</span></p><meter aria-label="${label}" min="0" max="100" value="${percent}">${percent} %</meter>${note}</section>`;
 }

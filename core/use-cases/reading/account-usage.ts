@@ -12,6 +12,7 @@ import type {
   BucketStorageReader,
   DailyTrafficReader,
   DayTraffic,
+  DeletedStorageReader,
   UsageReader,
 } from '../../ports/usage.ts';
 import type { Context } from '../../runtime/execute.ts';
@@ -60,6 +61,16 @@ export async function accountUsage(
     transferBytes: { used: transferBytes + context.transfer.unflushedBytes(id), quota: quotas.transfer_bytes },
     ingressBytes: { used: ingressBytes, quota: quotas.ingress_bytes },
   };
+}
+
+/** Returns the part of the used storage that deleted repositories hold, until retention or a purge. */
+export async function accountDeletedStorage(
+  context: { readonly readModels: ReadModelProgress & DeletedStorageReader },
+  id: AccountId,
+  seen: LogPosition,
+): Promise<number> {
+  await context.readModels.caughtUp(seen);
+  return context.readModels.deletedStorageBytes(id);
 }
 
 /** What lies in a bucket of the account, which no quota counts. */

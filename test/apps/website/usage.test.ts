@@ -107,6 +107,31 @@ describe('The page of usage', () => {
     assert.deepEqual(own, { used: 0, quota: null, buckets: [{ storage_bucket_id: bucket, used: 0 }] });
   });
 
+  test('says how much of the storage is deleted, here and over REST, and not where nothing is', async () => {
+    const dan = await fixture.api.account('dan', 'FREE');
+    const [browser, token] = [await fixture.signedIn(dan), await fixture.api.token(dan)];
+    const repository = await fixture.api.repository(dan, 'engine');
+    const tip = fixture.api.objects.commit({ tree: fixture.api.objects.tree({}), seconds: 1 });
+    await fixture.api.push(repository, { 'refs/heads/main': tip }, 3_072);
+    const usage = async () => (await fixture.api.request('GET', '/v1/account/usage', token)).json();
+    const storage = { used: 3_072, quota: 0 };
+    assert.doesNotMatch((await browser.get('/usage')).html, /of it deleted/);
+    const { storage_bytes: before, deleted_storage_bytes: none } = await usage();
+    assert.deepEqual([before, none], [storage, { used: 0, quota: null }]);
+    assert.equal((await fixture.api.request('DELETE', '/v1/repos/dan/engine', token)).statusCode, 204);
+    const { storage_bytes: after, deleted_storage_bytes: deleted } = await usage();
+    assert.deepEqual([after, deleted], [storage, { used: 3_072, quota: null }]);
+    assert.match(
+      (await browser.get('/usage')).html,
+      /<p class="soft">3 KiB of it deleted, until retention or <a href="\/settings\/deleted-repositories">purge<\/a>/,
+    );
+    const purge = `/v1/repositories/${repository.id}/purge`;
+    assert.equal((await fixture.api.request('POST', purge, token)).statusCode, 202);
+    const { storage_bytes: purged, deleted_storage_bytes: gone } = await usage();
+    assert.deepEqual([purged.used, gone.used], [0, 0]);
+    assert.doesNotMatch((await browser.get('/usage')).html, /of it deleted/);
+  });
+
   test('leads to the ledger of the month, whose entries add up to its totals, whatever the page', async () => {
     const fay = await fixture.api.account('fay', 'PRO');
     for (let n = 0; n < 55; n += 1) await fixture.api.repository(fay, `project-${n}`);

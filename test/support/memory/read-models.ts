@@ -188,6 +188,16 @@ export function createMemoryReadModels(options: {
     };
   }
 
+  async function deletedStorageBytes(account: AccountId): Promise<number> {
+    const all = await fold();
+    const state = all.accounts.get(account)?.state;
+    const listed = (id: RepositoryId) => state !== undefined && 'repositories' in state && state.repositories.has(id);
+    const deleted = [...all.made].filter(
+      ([id, made]) => made.account === account && made.bucket === null && !listed(id),
+    );
+    return sum(deleted.map(([id]) => storedBytes(all, id)));
+  }
+
   async function dailyTraffic(account: AccountId): Promise<readonly DayTraffic[]> {
     const all = await fold();
     const month = clock.now().slice(0, 7);
@@ -321,6 +331,7 @@ export function createMemoryReadModels(options: {
     webhookDelivery: deliveries.webhookDelivery,
     usageOf,
     bucketStorage,
+    deletedStorageBytes,
     dailyTraffic,
   };
 }
