@@ -21,7 +21,7 @@ import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
 import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
-import { answerKeyStart, createObjectReader, type ReaderContext } from './object-reader.ts';
+import { answerKeyStart, createObjectReader, repositoryOfAnswer, type ReaderContext } from './object-reader.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
@@ -209,7 +209,7 @@ function cacheControl(
       answers.drop(answerKeyStart(repository));
       wholePacks.drop(repository);
     },
-    cached: () => cache.repositories(),
+    cached: () => [...new Set([...cache.repositories(), ...answers.keys().map(repositoryOfAnswer)])],
     doubt: () => cache.doubt(),
   };
 }

@@ -5,7 +5,7 @@
  * closed and the last of its processes has ended, whichever is later.
  */
 import { parentsFault } from '../../core/git/object-bounds.ts';
-import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
+import { type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
@@ -44,6 +44,10 @@ export interface ReaderContext {
 /** Returns what the keys of all answers of a repository begin with. */
 export function answerKeyStart(repository: RepositoryId): string {
   return `${repository} `;
+}
+
+export function repositoryOfAnswer(key: string): RepositoryId {
+  return uuid<RepositoryId>(key.slice(0, key.indexOf(' ')));
 }
 
 /** Takes over the lease: the reader releases it. */

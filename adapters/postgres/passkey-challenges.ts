@@ -41,5 +41,8 @@ export function createPostgresPasskeyChallenges(pool: pg.Pool): PasskeyChallenge
     async take({ account, purpose, challenge }, now) {
       return (await query(pool, TAKE, [account, purpose, challenge, now])).rowCount === 1;
     },
+    async forgetAccount(account) {
+      await query(pool, 'DELETE FROM passkey_challenges WHERE account_id = $1', [account]);
+    },
   };
 }

@@ -90,6 +90,9 @@ export function createPostgresSessionStore(pool: pg.Pool): SessionStore {
       const text = 'DELETE FROM web_sessions WHERE account_id = $1 AND handle <> $2 RETURNING handle';
       return (await query<Pick<Row, 'handle'>>(pool, text, [account, handle])).rows.map((row) => row.handle);
     },
+    async forgetAccount(account) {
+      await query(pool, 'DELETE FROM web_sessions WHERE account_id = $1', [account]);
+    },
     async removeExpired(now, limit) {
       return (await query(pool, REMOVE_EXPIRED, [now, limit])).rowCount ?? 0;
     },

@@ -119,9 +119,15 @@ account
       const value = { id, username, repositories, address_released: addressReleased };
       const again = state.status === 'erased' ? ' was erased before, and now wholly' : ' is erased';
       const kept = addressReleased ? '' : '\nIts address could not be read and stays taken';
-      return { value, text: `${username}${again}; repositories closed: ${repositories}${kept}` };
+      return {
+        value,
+        text: `${username}${again}; repositories closed: ${repositories}${kept}\nWhat remains: ${REMAINS}`,
+      };
     }),
   );
+
+const REMAINS =
+  'backups and the write-ahead log of the database hold copies until they expire (docs/operating.md, After an erasure)';
 
 /** Describes what `account erase` would do. */
 function erasureText(username: string, repositories: number): string {
@@ -130,7 +136,9 @@ function erasureText(username: string, repositories: number): string {
     `- its repositories (${repositories}) are closed, and leave platform storage, those deleted before too`,
     '- its access tokens end at once',
     '- its email address, password and source addresses can never be read again; the address can sign up again',
-    '- its events stay in the log, and its username stays taken',
+    '- its browser sessions, the bodies of its deliveries and what nodes cached of its repositories go at once',
+    '- its events stay in the log, and its username stays taken; what lies in its own buckets stays',
+    `- ${REMAINS}`,
     'Nothing was done. Add --yes to do it.',
   ].join('\n');
 }

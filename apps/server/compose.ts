@@ -17,9 +17,7 @@ import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-se
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
-import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
-import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
@@ -214,8 +212,8 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
 
 /** Drops what this node has cached of repositories whose layers went. */
 function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }: Opened): void {
-  const { events } = foundation.context;
-  const drops = createCacheDrops({ events, objects, onFault: (cause) => onFault('cache-drops', cause) });
+  const { events, entities } = foundation.context;
+  const drops = createCacheDrops({ events, entities, objects, onFault: (cause) => onFault('cache-drops', cause) });
   parts.add(() => drops.close());
   const background = createBackground(onFault);
   parts.add(() => background.settled());
@@ -325,15 +323,14 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
 
 async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
   const { settings, log, metrics, parts } = composing;
-  const { context, pool } = opened.foundation;
+  const { context } = opened.foundation;
   const renderer = createRenderer();
   parts.add(() => renderer.close());
   return createWebsite({
     ...handlerContext(composing, opened, shared),
     renderer,
     firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
-    sessions: createPostgresSessionStore(pool),
-    ...secondFactors(settings.webUrl, pool),
+    ...secondFactors(settings.webUrl),
     signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
@@ -345,12 +342,11 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
 }
 
 /** Apps and devices list what they hold for several services, so each is named by its host too. */
-function secondFactors(webUrl: string, pool: Foundation['pool']) {
+function secondFactors(webUrl: string) {
   const name = `Strata (${new URL(webUrl).hostname})`;
   return {
     oneTimeCodes: createOneTimeCodes({ issuer: name }),
     passkeys: createWebauthnPasskeys({ webUrl, name }),
-    challenges: createPostgresPasskeyChallenges(pool),
   };
 }
 

@@ -29,10 +29,12 @@ import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
 import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
+import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -41,8 +43,10 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
+import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
+import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import type { Vault } from '../../core/ports/vault.ts';
@@ -67,6 +71,8 @@ export interface Foundation {
     readonly manifests: PostgresManifestWrites;
     readonly refusedExchanges: RefusedExchanges;
     readonly deliveries: DeliveryStore;
+    readonly sessions: SessionStore;
+    readonly challenges: PasskeyChallenges;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -162,6 +168,8 @@ export async function composeFoundation(
       manifests: createPostgresManifestWrites(pool),
       refusedExchanges: createPostgresRefusedExchanges(pool),
       deliveries: createPostgresDeliveryStore(pool),
+      sessions: createPostgresSessionStore(pool),
+      challenges: createPostgresPasskeyChallenges(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

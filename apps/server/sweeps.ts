@@ -8,10 +8,10 @@
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
-import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { BucketsInUse } from '../../core/ports/repository-lists.ts';
+import { eraseLeftovers } from '../../core/use-cases/accounts/erase-leftovers.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
@@ -32,6 +32,8 @@ const RETENTION_INTERVAL_MS = 10 * 60_000;
 const PRUNING_INTERVAL_MS = 6 * 60 * 60_000;
 /** A sweep of the vault reads only the events appended since the last one. */
 const VAULT_INTERVAL_MS = 10 * 60_000;
+/** Soon after the start: this sweep finishes erasures that the process before this one left unfinished. */
+const VAULT_FIRST_MS = 1_000;
 const ERASURES_INTERVAL_MS = 10 * 60_000;
 const RATE_LIMITS_INTERVAL_MS = 60_000;
 const SESSIONS_INTERVAL_MS = 10 * 60_000;
@@ -63,6 +65,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
       VAULT_INTERVAL_MS,
       (signal) => sweepVault(vaultSweep, signal),
       (cause) => onFault('vault-sweep', cause),
+      VAULT_FIRST_MS,
     ),
   );
   const secrets = { ...context, marks };
@@ -83,12 +86,19 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
   );
   parts.add(
     every(
+      ERASURES_INTERVAL_MS,
+      (signal) => eraseLeftovers(dueAccounts, signal),
+      (cause) => onFault('erasure-leftovers', cause),
+    ),
+  );
+  parts.add(
+    every(
       RATE_LIMITS_INTERVAL_MS,
       (signal) => removeExpiredCounts(pool, signal),
       (cause) => onFault('rate-limit-expiry', cause),
     ),
   );
-  const sessions = createPostgresSessionStore(pool);
+  const { sessions } = context;
   parts.add(
     every(
       SESSIONS_INTERVAL_MS,

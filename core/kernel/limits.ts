@@ -308,6 +308,11 @@ export const PASSWORD_WAIT_MS = 15_000;
 export const PASSWORD_TURNS_SPAN_MS = 15 * 60_000;
 /** The turns that a whole /24 of IPv4 or /48 of IPv6 has for one of a single network in it. */
 export const WIDE_NETWORK_TURNS = 8;
+/**
+ * An erasure is gone through again after this time, which is longer than a push may take to append: what requests under
+ * way stored after it is removed then.
+ */
+export const ERASURE_REPEATED_AFTER_MS = 2 * 60 * 60_000;
 /** How long a closed account can be reopened. After it, the account is erased. */
 export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
 /** The time that the poll which won a device login has to create the token; after it, any node may create it. */

@@ -43,6 +43,8 @@ export const FAILPOINTS = [
   'log-import-verified',
   'account-erased',
   'erasure-key-destroyed',
+  'erasure-recorded',
+  'erasure-rows-removed',
   'erasure-layer-removed',
   'webhook-payload-stored',
   'webhook-delivery-requested',

@@ -18,6 +18,8 @@ export interface PasskeyChallenges {
   put(challenge: PasskeyChallenge, times: { readonly now: Timestamp; readonly expiresAt: Timestamp }): Promise<void>;
   /** Removes the challenge. Resolves true if it was there for this purpose and has not expired. */
   take(challenge: PasskeyChallenge, now: Timestamp): Promise<boolean>;
+  /** Removes every challenge of an erased account. */
+  forgetAccount(account: AccountId): Promise<void>;
 }
 
 /** The challenges could not be reached. */

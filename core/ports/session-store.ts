@@ -48,6 +48,8 @@ export interface SessionStore {
   revoke(account: AccountId, handle: string): Promise<boolean>;
   /** Removes all sessions of the account but the one with this handle. Returns the handles of those it removed. */
   revokeOthers(account: AccountId, handle: string): Promise<readonly string[]>;
+  /** Removes every session of an erased account. */
+  forgetAccount(account: AccountId): Promise<void>;
   /** Removes at most `limit` expired sessions. Returns how many it removed. */
   removeExpired(now: Timestamp, limit: number): Promise<number>;
 }

@@ -38,6 +38,16 @@ export function passkeyChallengesContract(name: string, open: (context: Ending) 
       assert.equal(await challenges.take(one, NOW), true);
     });
 
+    test('are forgotten with an erased account, and those of others are not', async (context) => {
+      const challenges = await open(context);
+      const [own, other] = [sign('own'), sign('other')];
+      await challenges.put(own, TIMES);
+      await challenges.put(other, TIMES);
+      await challenges.forgetAccount(own.account);
+      assert.equal(await challenges.take(own, NOW), false);
+      assert.equal(await challenges.take(other, NOW), true);
+    });
+
     test('are taken until their time is over', async (context) => {
       const challenges = await open(context);
       const [early, late] = [sign('early'), sign('late')];

@@ -130,6 +130,14 @@ export function sessionStoreContract(name: string, open: (context: Ending) => Pr
       });
     }
 
+    test("removes every session of an erased account, and nobody else's", async () => {
+      const own = [await add(), await add({ status: 'pending' })];
+      const other = await add({ account: uuid<AccountId>(randomUUID()) });
+      await store.forgetAccount(account);
+      for (const { idHash } of own) assert.equal(await store.find(idHash, NOW), null);
+      assert.deepEqual(await store.find(other.idHash, NOW), other);
+    });
+
     test('removes expired sessions, at most as many as asked', async () => {
       const valid = await add();
       for (let count = 0; count < 3; count += 1) await add({ expiresAt: NOW });

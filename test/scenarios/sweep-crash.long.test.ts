@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
 import { pino } from 'pino';
 import { describe, test, type TestContext } from 'vitest';
 import { composeFoundation } from '../../apps/server/foundation.ts';
@@ -120,6 +121,9 @@ const EXPIRY_POINTS = ['expiry-appended', 'expired-layer-removed'] satisfies Fai
 const ERASURE_POINTS = [
   'account-erased',
   'erasure-key-destroyed',
+  'erasure-recorded',
+  'erasure-rows-removed',
+  'repository-closed',
   'purge-appended',
   'erasure-layer-removed',
 ] satisfies FailpointName[];
@@ -193,21 +197,50 @@ describe('A server killed', { timeout: 6 * SPAN_MS }, () => {
       const bob = await createAccount(service.strata, 'bob');
       const { last } = await pushMany(context, service, bob, 'kept', 1);
       const { id } = await pushMany(context, service, ada, 'diary', 3);
+      const cached = async (): Promise<readonly string[]> =>
+        (await filesBelow(path.join(service.strata.dataDir, 'cache'))).filter((file) => file.includes(id));
+      assert.notDeepEqual(await cached(), []);
+      await signIn(service, ada.id);
+      await signIn(service, bob.id);
       await close(service, uuid<AccountId>(ada.id));
       await service.ahead(ACCOUNT_CLOSED_SPAN_MS + DAY_MS);
       await hasDied(service.strata);
       const strata = await service.strata.restart(LIVES);
       const erased = async (): Promise<boolean> =>
         (await storedIn(service, id)).length === 0 &&
+        (await cached()).length === 0 &&
+        (await signedIn(service, ada.id)) === 0 &&
         (await filesBelow(shared.layersDir)).includes(`erasures/${ada.id}`);
       await until('the account is erased', erased);
       assert.equal((await api(strata, ada.token, 'GET', '/v1/repositories')).status, 401);
       assert.equal(await countOf(service, 'AccountErased'), 1);
+      assert.equal(await signedIn(service, bob.id), 1);
       await assertCloned(context, strata, bob, 'kept', last);
       await assertVerified(strata);
     });
   }
 });
+
+async function query({ shared }: Service, text: string, values: readonly string[]): Promise<number> {
+  const client = new Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
+  await client.connect();
+  try {
+    return (await client.query(text, [...values])).rowCount ?? 0;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Gives the account the session of a browser. */
+async function signIn(service: Service, account: string): Promise<void> {
+  const text = `
+    INSERT INTO web_sessions (id_hash, handle, account_id, epoch, status, kept, created_at, seen_at, expires_at)
+    VALUES ($1, gen_random_uuid(), $2, 0, 'signed-in', '{}', $3, $3, '2999-01-01T00:00:00.000Z')`;
+  await query(service, text, [account, account, '2026-01-01T00:00:00.000Z']);
+}
+
+const signedIn = (service: Service, account: string): Promise<number> =>
+  query(service, 'SELECT 1 FROM web_sessions WHERE account_id = $1', [account]);
 
 /** Closes an account as its person does on the website. */
 async function close({ strata }: Service, account: AccountId): Promise<void> {

@@ -1,8 +1,10 @@
 /** One node over an event log: the cache of entities and everything else that use cases need. */
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { createMemoryPasskeyChallenges } from './memory/passkey-challenges.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
+import { createMemorySessionStore } from './memory/session-store.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
 import { digest } from '../../adapters/node/digest.ts';
@@ -16,9 +18,11 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { Background } from '../../core/ports/background.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
+import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -42,6 +46,8 @@ export interface TestNode extends Context {
   readonly rateLimits: RateLimits;
   readonly refusedExchanges: RefusedExchanges;
   readonly deliveries: DeliveryStore;
+  readonly sessions: SessionStore;
+  readonly challenges: PasskeyChallenges;
   readonly platformStore: LayerStore;
   readonly background: Background & { settled(): Promise<void> };
   readonly failpoint: Failpoint;
@@ -87,6 +93,8 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     rateLimits: options.rateLimits ?? createMemoryRateLimits(clock),
     refusedExchanges: createMemoryRefusedExchanges(),
     deliveries: createMemoryDeliveryStore(),
+    sessions: createMemorySessionStore(),
+    challenges: createMemoryPasskeyChallenges(),
     platformStore: createMemoryLayerStore(),
     background: createBackground((_what, cause) => {
       throw cause;

@@ -28,6 +28,8 @@ export interface AnswerCache {
   ): AsyncGenerator<Uint8Array>;
   /** Keeps no answer of the keys that begin with this text; who follows one reads it to its end. */
   drop(keyStart: string): void;
+  /** Returns the keys of all answers, growing ones included. */
+  keys(): readonly string[];
   /** Keeps none of the whole answers; resolves when their files are gone. */
   makeRoom(): Promise<void>;
 }
@@ -108,6 +110,10 @@ class KeptAnswers implements AnswerCache {
       answer.wanted = false;
       this.#forgetGrowing(answer);
     }
+  }
+
+  keys(): readonly string[] {
+    return [...this.#whole.keys(), ...this.#growing.keys()];
   }
 
   async makeRoom(): Promise<void> {

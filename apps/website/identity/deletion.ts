@@ -55,6 +55,7 @@ function showDelete(visit: PersonVisit, fields: Fields, { errors, status, header
   const content = html`<h1>Delete your account</h1>
 <p>At once, every browser is signed out, and access tokens, Git and webhooks stop. Your repositories are seen by nobody.</p>
 <p>For ${DAYS} days you can sign in and undo this. After that everything is erased for ever, and nobody else can take the name ${username}.</p>
+<p class="soft">What stays: the record of what happened, with the names of user, tokens, repositories and refs, and what lies in your own buckets. The operator's backups and the database's write-ahead log hold copies until they expire.</p>
 ${postForm(
   { csrf: visit.csrf(), errors },
   html`${textField({

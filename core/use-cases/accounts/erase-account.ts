@@ -5,34 +5,38 @@
  * finished by the same command or by the sweep of the vault, which reads every event. The username remains claimed,
  * because the log names the account by it; the email address is released. The data key is destroyed after the event,
  * and after the address was read, so that the data of an account that still exists is never unreadable. The erasure is
- * recorded outside the database too, after the event: a database that is restored from a backup is erased again.
+ * recorded outside the database too, after the event: a database that is restored from a backup is erased again. What a
+ * request under way stores after these steps is removed by erase-leftovers.ts, which does them once more.
  */
 import type { AccountCommand } from '../../account/commands.ts';
 import { decideAccount } from '../../account/decide.ts';
-import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';
 import type { ErasedAccount } from '../../account/state.ts';
 import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
-import { readEvent } from '../../kernel/decider.ts';
-import { type Cause, streamName } from '../../kernel/envelope.ts';
-import { type AccountId, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import type { Cause } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
+import type { PasskeyChallenges } from '../../ports/passkey-challenges.ts';
 import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
+import type { SessionStore } from '../../ports/session-store.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { settleClaim } from './claims.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { recordErasure } from './erasure-records.ts';
 import { letLayersGo } from './let-layers-go.ts';
 import { closeRepository } from './repositories.ts';
+import { repositoriesEver } from './repositories-ever.ts';
 
 export interface ErasureContext extends Context {
   readonly vault: Vault;
   readonly refusedExchanges: Pick<RefusedExchanges, 'remove'>;
   readonly deliveries: Pick<DeliveryStore, 'forgetAccount'>;
+  readonly sessions: Pick<SessionStore, 'forgetAccount'>;
+  readonly challenges: Pick<PasskeyChallenges, 'forgetAccount'>;
   readonly platformStore: Pick<LayerStore, 'put' | 'list' | 'delete'>;
   readonly failpoint: Failpoint;
 }
@@ -88,8 +92,12 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   await context.vault.eraseAccount(account);
   await context.failpoint('erasure-key-destroyed');
   await recordErasure(context.platformStore, account);
+  await context.failpoint('erasure-recorded');
+  await context.sessions.forgetAccount(account);
+  await context.challenges.forgetAccount(account);
   await context.deliveries.forgetAccount(account);
   await context.refusedExchanges.remove(account, null);
+  await context.failpoint('erasure-rows-removed');
   let repositories = 0;
   for (const id of state.repositories.keys()) {
     const closed = await closeRepository(context, { account, cause }, id);
@@ -105,7 +113,8 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
  * is its owner's, and the place of the bucket was just forgotten.
  */
 async function removeLayers(context: ErasureContext, cause: Cause, account: AccountId): Promise<void> {
-  for await (const id of repositoriesOnPlatform(context, account)) {
+  for await (const { id, storageBucketId } of repositoriesEver(context.events, account)) {
+    if (storageBucketId !== null) continue;
     const gone = await letLayersGo(context, { account, cause }, { id, all: true, reason: 'erasure' });
     if ('refused' in gone) throw new TypeError(`Letting layers go was refused: ${gone.refused.code}`);
     // Unlike the layers of a purge they leave at once; what was stored and not committed, and manifests, too.
@@ -113,22 +122,6 @@ async function removeLayers(context: ErasureContext, cause: Cause, account: Acco
       await context.platformStore.delete(key);
       await context.failpoint('erasure-layer-removed');
     }
-  }
-}
-
-const PAGE_EVENTS_MAX = 100;
-
-async function* repositoriesOnPlatform({ events }: Context, account: AccountId): AsyncGenerator<RepositoryId> {
-  const stream = streamName(accounts.category, account);
-  for (let from = 0; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) {
-      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
-      if (event.type !== 'RepositoryCreated' || event.data.storage_bucket_id !== null) continue;
-      yield uuid<RepositoryId>(event.data.repository_id);
-    }
-    if (page.length < PAGE_EVENTS_MAX) return;
-    from += page.length;
   }
 }
 

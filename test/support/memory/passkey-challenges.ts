@@ -19,5 +19,8 @@ export function createMemoryPasskeyChallenges(): PasskeyChallenges {
       kept.delete(keyOf(challenge));
       return found !== undefined && found.expiresAt > now;
     },
+    async forgetAccount(wanted) {
+      for (const [key, { account }] of kept) if (account === wanted) kept.delete(key);
+    },
   };
 }

@@ -46,6 +46,9 @@ export function createMemorySessionStore(): SessionStore {
       drop(others);
       return others.map(({ handle }) => handle);
     },
+    async forgetAccount(wanted) {
+      drop(of(({ account }) => account === wanted));
+    },
     async removeExpired(now, limit) {
       return drop(of(({ expiresAt }) => expiresAt <= now).slice(0, limit));
     },

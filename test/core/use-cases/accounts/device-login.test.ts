@@ -5,7 +5,9 @@ import { authenticate } from '../../../support/accounts.ts';
 import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
 import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { createMemoryPasskeyChallenges } from '../../../support/memory/passkey-challenges.ts';
 import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
+import { createMemorySessionStore } from '../../../support/memory/session-store.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
@@ -347,6 +349,8 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
       refusedExchanges: createMemoryRefusedExchanges(),
       deliveries: createMemoryDeliveryStore(),
       platformStore: createMemoryLayerStore(),
+      sessions: createMemorySessionStore(),
+      challenges: createMemoryPasskeyChallenges(),
     };
     await eraseAccount(erasing, CAUSE, ada);
     assert.deepEqual(await poll(one), { refused: { code: 'device-session-expired' } });

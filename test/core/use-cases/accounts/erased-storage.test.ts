@@ -3,7 +3,17 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { LOG_START, streamName } from '../../../../core/kernel/envelope.ts';
-import type { AccountId, EventId } from '../../../../core/kernel/ids.ts';
+import {
+  type AccountId,
+  type EventId,
+  plusMs,
+  type Timestamp,
+  timestamp,
+  type WebhookDeliveryId,
+} from '../../../../core/kernel/ids.ts';
+import { ERASURE_REPEATED_AFTER_MS } from '../../../../core/kernel/limits.ts';
+import type { StoredSession } from '../../../../core/ports/session-store.ts';
+import { eraseLeftovers } from '../../../../core/use-cases/accounts/erase-leftovers.ts';
 import { layerKey, type LayerStore } from '../../../../core/ports/layer-store.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
@@ -12,7 +22,7 @@ import { closeRepository } from '../../../../core/use-cases/accounts/repositorie
 import { accepted, authenticate, newAccount, newToken } from '../../../support/accounts.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { keepLog } from '../../../support/log.ts';
-import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
@@ -21,6 +31,21 @@ import { once } from '../../../support/object-database.ts';
 
 async function keysIn(store: LayerStore): Promise<readonly string[]> {
   return (await Array.fromAsync(store.list(''))).map(({ key }) => key);
+}
+
+function sessionOf(account: AccountId, now: Timestamp): StoredSession {
+  const times = { createdAt: now, seenAt: now, expiresAt: plusMs(now, 24 * 60 * 60_000) };
+  const place = { addressRef: null, agentRef: null };
+  return {
+    idHash: 'a'.repeat(64),
+    handle: 'one',
+    account,
+    epoch: 0,
+    status: 'signed-in',
+    kept: {},
+    ...times,
+    ...place,
+  };
 }
 
 describe('The storage of an erased account', () => {
@@ -69,6 +94,43 @@ describe('The storage of an erased account', () => {
     accepted(await eraseAccount(erasing, CAUSE, account));
     assert.deepEqual(await expiries(), ['erasure']);
     assert.deepEqual(await keysIn(platformStore), [`erasures/${account}`]);
+  });
+
+  // A push, a delivery and a sign-in that began before the erasure store what they bring after it.
+  test('loses later what requests under way stored after the erasure', async (context) => {
+    const { account, id, platformStore, erasing } = await withPush(context);
+    const { clock, ids, deliveries, sessions } = erasing;
+    const marks = createMemoryPolicyMarks();
+    accepted(await eraseAccount(erasing, CAUSE, account));
+    const late = layerKey(`repositories/${id}/layers/${ids.next()}.tar`);
+    await platformStore.put(late, once(new Uint8Array(5)), 5);
+    const body = new Uint8Array(1);
+    const attempt = { delivery: ids.next<WebhookDeliveryId>(), series: 1, attempt: 1 };
+    await deliveries.putAnswer({ ...attempt, account, body, storedAt: clock.now() });
+    await sessions.add(sessionOf(account, clock.now()));
+    const policy = { ...erasing, marks };
+    await eraseLeftovers(policy, { aborted: false });
+    assert.deepEqual((await keysIn(platformStore)).length, 2, 'too early: its request may not be over');
+    clock.advance(ERASURE_REPEATED_AFTER_MS - 1);
+    await eraseLeftovers(policy, { aborted: false });
+    assert.equal((await keysIn(platformStore)).length, 2);
+    clock.advance(1);
+    await eraseLeftovers(policy, { aborted: false });
+    assert.deepEqual(await keysIn(platformStore), [`erasures/${account}`]);
+    assert.ok(await deliveries.isEmpty());
+    assert.deepEqual(await sessions.list(account, timestamp('2000-01-01T00:00:00.000Z')), []);
+  });
+
+  test('loses its sessions and challenges at once', async (context) => {
+    const { account, erasing } = await withPush(context);
+    const { clock, sessions, challenges } = erasing;
+    const now = clock.now();
+    await sessions.add(sessionOf(account, now));
+    const challenge = { account, purpose: 'sign-in', challenge: 'x' };
+    await challenges.put(challenge, { now, expiresAt: plusMs(now, 1_000) });
+    accepted(await eraseAccount(erasing, CAUSE, account));
+    assert.deepEqual(await sessions.list(account, now), []);
+    assert.equal(await challenges.take(challenge, now), false);
   });
 
   test('loses the bodies of deliveries', async (context) => {

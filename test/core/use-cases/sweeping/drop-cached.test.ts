@@ -1,8 +1,11 @@
 /** A node's cache forgets repositories whose layers went, as the event arrives and for what was missed. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { decideAccount } from '../../../../core/account/decide.ts';
+import { accounts } from '../../../../core/account/evolve.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
+import { execute } from '../../../../core/runtime/execute.ts';
 import { closeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { letLayersGo } from '../../../../core/use-cases/accounts/let-layers-go.ts';
 import { createCacheDrops } from '../../../../core/use-cases/sweeping/drop-cached.ts';
@@ -32,6 +35,7 @@ async function cached() {
   const faults: unknown[] = [];
   const drops = createCacheDrops({
     events: log,
+    entities: node.entities,
     objects: {
       cached: () => [...held],
       drop: async (id) => {
@@ -50,7 +54,12 @@ async function cached() {
     assert.equal(head, await log.head());
     await drops.catchUp(RUNNING);
   };
+  const erase = () =>
+    execute(node, accounts, account, { account, cause: CAUSE }, (state) =>
+      decideAccount(state, { type: 'EraseAccount' }),
+    );
   return {
+    erase,
     log,
     one,
     two,
@@ -79,6 +88,45 @@ describe('What a node has cached of a repository', () => {
     await purge(two);
     await drops.catchUp(RUNNING);
     assert.deepEqual([...held], [one]);
+    await drops.close();
+  });
+
+  // Layers in a bucket of the account stay its owner's, so no event lets them go.
+  test('is dropped at the erasure of its account, whatever becomes of its layers', async () => {
+    const { held, drops, erase, followed } = await cached();
+    await drops.catchUp(RUNNING);
+    await erase();
+    await followed();
+    assert.deepEqual([...held], []);
+    await drops.close();
+  });
+
+  test('is dropped at the start if the account was erased while the node was down', async () => {
+    const { held, drops, erase } = await cached();
+    await erase();
+    await drops.catchUp(RUNNING);
+    assert.deepEqual([...held], []);
+    await drops.close();
+  });
+
+  // A fetch that began before the erasure read the refs and caches the objects after it: they would stay for ever.
+  test('is dropped again if a request that was under way cached it once more', async () => {
+    const { one, two, held, drops, purge, erase, followed } = await cached();
+    await drops.catchUp(RUNNING);
+    await purge(one);
+    await followed();
+    held.add(one);
+    await drops.catchUp(RUNNING);
+    assert.deepEqual([...held], [two]);
+    await erase();
+    await followed();
+    held.add(two);
+    await drops.catchUp(RUNNING);
+    assert.deepEqual([...held], []);
+    await drops.catchUp(RUNNING);
+    held.add(one);
+    await drops.catchUp(RUNNING);
+    assert.deepEqual([...held], [one], 'it is not dropped for ever');
     await drops.close();
   });
 
