@@ -1,0 +1,237 @@
+/**
+ * `npm run soak`: a server on which honest and hostile clients of 50 accounts work for some minutes, and whether what it
+ * takes of the machine is flat at the end.
+ *
+ * Must stay true: everything runs on the loopback interface and is bounded in time. Whatever happens, the soak ends the
+ * server that it started, by id, and removes its folder. It exits with 1 if the server ended or had an internal error, if
+ * an honest client failed, if a figure grows that should be flat, or if anything is left over when all clients have gone.
+ */
+import { randomInt } from 'node:crypto';
+import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { createAuthority } from '../support/certificates.ts';
+import { leftovers } from '../support/leftovers.ts';
+import { answering, startReceiver } from '../support/receiver.ts';
+import { createDice, type Dice } from '../support/seeded.ts';
+import { createWebhook } from '../support/webhook-receiver.ts';
+import { isTelling, judge, renderFigures, type Sample, SAMPLES_MIN } from './flatness.ts';
+import { type Act, HONEST_ACTS } from './honest.ts';
+import { HOSTILE_ACTS } from './hostile.ts';
+import { readOptions, type SoakOptions, USAGE, UsageError } from './options.ts';
+import { createQueue, type Person, type Scene, setScene } from './scene.ts';
+import { descriptorsOf, measure, type Measured, processesOf } from './sampling.ts';
+import { type SoakServer, startServer } from './server.ts';
+
+/** For two processors. */
+const HONEST_WORKERS = 3;
+const HOSTILE_WORKERS = 2;
+const SAMPLED_EVERY_MS = 10_000;
+/** In a short run there are at least so many samples. */
+const SAMPLES_LEAST = 12;
+const QUIET_SPAN_MS = 60_000;
+/** Beyond what was open before the clients came; files of packs that stay open are among them. */
+const DESCRIPTORS_LEFT_MAX = 48;
+const WEBHOOKS = 10;
+const FAILURES_SHOWN = 20;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** What clients did. */
+class Tally {
+  readonly #done = new Map<string, number>();
+  readonly failures: string[] = [];
+  failed = 0;
+  operations = 0;
+
+  ended(name: string): void {
+    this.operations += 1;
+    this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
+  }
+
+  fail(name: string, person: Person, error: unknown): void {
+    this.failed += 1;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (this.failures.length < FAILURES_SHOWN) this.failures.push(`${name} of ${person.account.username}: ${reason}`);
+  }
+
+  text(): string {
+    return [...this.#done].map(([name, times]) => `${name} ${times}`).join(', ');
+  }
+}
+
+interface Crew {
+  readonly name: string;
+  readonly people: readonly Person[];
+  readonly acts: ReadonlyMap<string, { readonly weight: number; readonly act: Act }>;
+  readonly workers: number;
+  /** Whether what fails counts. */
+  readonly isJudged: boolean;
+}
+
+/** Lets a crew work until the time is over. */
+async function work(scene: Scene, crew: Crew, tally: Tally, seed: number, endsAt: number): Promise<void> {
+  const queue = createQueue(crew.people, createDice(seed));
+  const names = [...crew.acts].flatMap(([name, { weight }]) => Array.from({ length: weight }, () => name));
+  const worker = async (dice: Dice): Promise<void> => {
+    while (Date.now() < endsAt && scene.server.ended() === null) {
+      const name = dice.pick(names);
+      const person = queue.take();
+      try {
+        await crew.acts.get(name)?.act(scene, person, dice);
+      } catch (error) {
+        if (crew.isJudged) tally.fail(name, person, error);
+      } finally {
+        queue.giveBack(person);
+        tally.ended(name);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: crew.workers }, (_, n) => worker(createDice(seed + n + 1))));
+}
+
+async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: () => unknown) => void) {
+  const authority = createAuthority();
+  const authorityFile = path.join(folder, 'authority.pem');
+  await writeFile(authorityFile, authority.cert);
+  const receiver = await startReceiver(
+    { onTestFinished: end },
+    authority.issue(['127.0.0.1', 'localhost']),
+    answering('HTTP/1.1 204 No Content\r\n\r\n'),
+  );
+  const server = await startServer(folder, {
+    STRATA_ALLOW_PRIVATE_TARGETS: 'true',
+    NODE_EXTRA_CA_CERTS: authorityFile,
+  });
+  let stopped: Promise<string | null> | null = null;
+  const stop = (): Promise<string | null> => (stopped ??= server.stop());
+  end(stop);
+  const database = new Pool({ connectionString: server.database, max: 1 });
+  database.on('error', () => undefined);
+  let closed: Promise<void> | null = null;
+  const closeDatabase = (): Promise<void> => (closed ??= database.end());
+  end(closeDatabase);
+
+  say(`Making 50 accounts (seed ${seed})`);
+  const scene = await setScene(server, folder);
+  for (const person of scene.honest.slice(0, WEBHOOKS)) {
+    await createWebhook(server, person.account, `https://127.0.0.1:${receiver.port}/hook`);
+  }
+  const idle = { processes: processesOf(server.pid).length, descriptors: descriptorsOf(server.pid) };
+
+  say(`Clients work for ${minutes} minutes`);
+  const spanMs = minutes * 60_000;
+  const begun = Date.now();
+  const [honest, hostile] = [new Tally(), new Tally()];
+  const crews = [
+    { name: 'honest', people: scene.honest, acts: HONEST_ACTS, workers: HONEST_WORKERS, isJudged: true },
+    { name: 'hostile', people: scene.hostile, acts: HOSTILE_ACTS, workers: HOSTILE_WORKERS, isJudged: false },
+  ];
+  const working = Promise.all(
+    crews.map((crew, n) => work(scene, crew, n === 0 ? honest : hostile, seed + n * 1_000, begun + spanMs)),
+  );
+  working.catch(() => undefined);
+  const samples: Sample[] = [];
+  let last: Measured | null = null;
+  const everyMs = Math.min(SAMPLED_EVERY_MS, spanMs / SAMPLES_LEAST);
+  for (let n = 0; Date.now() < begun + spanMs && server.ended() === null; n += 1) {
+    await sleep(Math.max(0, begun + n * everyMs - Date.now()));
+    last = await measure(server, database);
+    samples.push({ operations: honest.operations + hostile.operations, values: last.values });
+  }
+  await working;
+
+  say('Clients have gone; waiting until nothing is under way');
+  const left = await untilQuiet(server, idle);
+  await closeDatabase();
+  const own = processesOf(server.pid).filter((pid) => pid !== server.pid);
+  const died = server.ended();
+  const badEnd = await stop();
+  const alive = own.filter((pid) => isAlive(pid));
+  const faults = server.faults();
+  const judged = (last?.figures ?? []).map((figure) => judge(figure, samples));
+
+  say(`\nSeed ${seed}, ${minutes} minutes, ${samples.length} samples; ${os.availableParallelism()} processors.`);
+  say(`Honest clients: ${honest.text()}.`);
+  say(`Hostile clients: ${hostile.text()}. Webhooks received: ${receiver.requests.length}.\n`);
+  const telling = judged.filter(isTelling);
+  say(renderFigures(telling));
+  say(`${judged.length - telling.length} other figures of tables did not change.\n`);
+  const growing = judged.filter(({ verdict }) => verdict === 'GROWS').map(({ name }) => `${name} grows`);
+  return [
+    ...(died === null ? [] : [`the server ended by itself: ${died}`]),
+    ...(badEnd === null ? [] : [`the server did not stop in order: ${badEnd}`]),
+    ...(faults.count === 0 ? [] : [`${faults.count} internal errors:\n${faults.lines.join('\n')}`]),
+    ...(honest.failed === 0 ? [] : [`${honest.failed} acts of honest clients failed:\n${honest.failures.join('\n')}`]),
+    ...(samples.length < SAMPLES_MIN ? ['there are too few samples'] : growing),
+    ...(receiver.requests.length === 0 ? ['no webhook arrived'] : []),
+    ...left,
+    ...(alive.length === 0 ? [] : [`processes outlive the server: ${alive.join(', ')}`]),
+  ];
+}
+
+/** Waits until the server holds no more than it did before its clients came. Resolves with what is left over. */
+async function untilQuiet(
+  server: SoakServer,
+  idle: { readonly processes: number; readonly descriptors: number },
+): Promise<readonly string[]> {
+  for (const deadline = Date.now() + QUIET_SPAN_MS; ; await sleep(500)) {
+    const left: string[] = [];
+    if (server.ended() !== null) return left;
+    const files = await leftovers(server);
+    if (files.length > 0) left.push(`files are left over: ${files.slice(0, 10).join(', ')}`);
+    const processes = processesOf(server.pid).length;
+    if (processes > idle.processes) left.push(`${processes} processes are left, of ${idle.processes} before`);
+    const descriptors = descriptorsOf(server.pid);
+    if (descriptors > idle.descriptors + DESCRIPTORS_LEFT_MAX) {
+      left.push(`${descriptors} file descriptors are left, of ${idle.descriptors} before`);
+    }
+    if (left.length === 0 || Date.now() > deadline) return left;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function main(): Promise<number> {
+  let options: SoakOptions;
+  try {
+    options = readOptions(process.argv.slice(2), () => randomInt(2 ** 32));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`${error.message}\n\n${USAGE}`);
+    return 2;
+  }
+  const folder = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-soak-'));
+  // When root runs the soak, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
+  await chmod(folder, 0o711);
+  const steps: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true, maxRetries: 5 })];
+  let cleaned: Promise<void> | null = null;
+  const cleanUp = (): Promise<void> => {
+    cleaned ??= (async () => {
+      for (const step of steps.toReversed()) await step();
+    })();
+    return cleaned;
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
+  }
+  try {
+    const problems = await soak(options, folder, (step) => void steps.push(step));
+    for (const problem of problems) say(`FAILED: ${problem}`);
+    if (problems.length === 0) say('Everything that should be flat is flat, and nothing is left over.');
+    return problems.length === 0 ? 0 : 1;
+  } finally {
+    await cleanUp();
+  }
+}
+
+process.exitCode = await main();

@@ -1,0 +1,25 @@
+/**
+ * Loaded into the server of a soak before its own code (`node --import`): writes how much of its heap is in use after a
+ * collection, which is what a leak adds to.
+ *
+ * Must stay true: only the server's main thread measures. Node passes the option on to the processes and threads that the
+ * server starts.
+ */
+import { writeFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { isMainThread } from 'node:worker_threads';
+
+const WRITTEN_EVERY_MS = 5_000;
+
+const file = process.env['SOAK_HEAP_FILE'];
+if (file !== undefined && isMainThread && process.argv[1]?.endsWith('apps/server/main.ts') === true) {
+  setFlagsFromString('--expose-gc');
+  const collect: unknown = runInNewContext('gc');
+  const write = (): void => {
+    if (typeof collect === 'function') collect();
+    writeFileSync(file, String(process.memoryUsage().heapUsed));
+  };
+  write();
+  setInterval(write, WRITTEN_EVERY_MS).unref();
+}
