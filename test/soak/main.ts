@@ -155,7 +155,8 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
 
   say(`\nSeed ${seed}, ${minutes} minutes, ${samples.length} samples; ${os.availableParallelism()} processors.`);
   say(`Honest clients: ${honest.text()}.`);
-  say(`Hostile clients: ${hostile.text()}. Webhooks received: ${receiver.requests.length}.\n`);
+  say(`Hostile clients: ${hostile.text()}. Webhooks received: ${receiver.requests.length}.`);
+  say(`Times that the server or PostgreSQL had to wait too long for the machine: ${faults.waits}.\n`);
   const telling = judged.filter(isTelling);
   say(renderFigures(telling));
   say(`${judged.length - telling.length} other figures of tables did not change.\n`);
@@ -163,7 +164,7 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
   return [
     ...(died === null ? [] : [`the server ended by itself: ${died}`]),
     ...(badEnd === null ? [] : [`the server did not stop in order: ${badEnd}`]),
-    ...(faults.count === 0 ? [] : [`${faults.count} internal errors:\n${faults.lines.join('\n')}`]),
+    ...(faults.count === 0 ? [] : [`${faults.count} faults:\n${faults.lines.join('\n')}`]),
     ...(honest.failed === 0 ? [] : [`${honest.failed} acts of honest clients failed:\n${honest.failures.join('\n')}`]),
     ...(samples.length < SAMPLES_MIN ? ['there are too few samples'] : growing),
     ...(receiver.requests.length === 0 ? ['no webhook arrived'] : []),

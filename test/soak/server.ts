@@ -29,9 +29,10 @@ export interface SoakServer {
   readonly database: string;
   /**
    * Lines of its log that tell of a fault; at most 20, and how many there were. A request that its client has cut is none,
-   * whatever status its line has.
+   * whatever status its line has. `waits` counts faults that a busy machine makes: PostgreSQL had no time for the server,
+   * or the server none for its connections, and it went on.
    */
-  faults(): { readonly count: number; readonly lines: readonly string[] };
+  faults(): { readonly count: number; readonly lines: readonly string[]; readonly waits: number };
   /** The heap in use after a collection. */
   heapBytes(): number;
   /** Why it ended; null while it runs. */
@@ -106,12 +107,15 @@ function settingsOf(dataDir: string, port: number): Record<string, string> {
   };
 }
 
+const WAITED = /timeout exceeded when trying to connect|error 57P05|"code":"read-model-behind"/;
+
 /** Reads a log line by line, and keeps what tells of a fault. */
 function keepFaults() {
   let rest = '';
   let tail = '';
   let ready = false;
   let count = 0;
+  let waits = 0;
   const lines: string[] = [];
   return {
     add: (chunk: Buffer): void => {
@@ -122,12 +126,16 @@ function keepFaults() {
       for (const line of text.slice(0, end).split('\n')) {
         ready ||= line.includes('Strata is ready');
         if (!/"level":"(error|fatal)"|[Uu]nhandled/.test(line)) continue;
+        if (WAITED.test(line)) {
+          waits += 1;
+          continue;
+        }
         count += 1;
         if (lines.length < FAULTS_KEPT) lines.push(line.slice(0, 1_000));
       }
     },
     isReady: () => ready,
     tail: () => tail,
-    faults: () => ({ count, lines }),
+    faults: () => ({ count, lines, waits }),
   };
 }
