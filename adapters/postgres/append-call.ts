@@ -15,8 +15,10 @@ import {
   EventStoreError,
   type ExpectedRevision,
 } from '../../core/ports/event-store.ts';
+import type { Lease } from '../../core/ports/read-leases.ts';
 import { type ClockDifference, type ClockVerdict, type ClockWatch, DATABASE_MS } from './clock-difference.ts';
 import { toNewRow } from './event-rows.ts';
+import { leasesOf } from './read-leases.ts';
 
 /** An append that passed `checkAppend`. */
 export interface PreparedAppend {
@@ -24,12 +26,23 @@ export interface PreparedAppend {
   readonly dataTexts: readonly string[];
 }
 
-type Outcomes = readonly (AppendResult | EventStoreError)[];
+/** How this process takes part in read leases: its name in their table. Null: each append waits until all have ended. */
+export type Appender = string | null;
 
-/** Returns one outcome for each append, in order. An `EventStoreError` in the list concerns that append only. */
-export async function callAppendEvents(client: pg.ClientBase, appends: readonly PreparedAppend[]): Promise<Outcomes> {
-  const { rows } = await client.query<{ results: string }>(`SELECT append_events(${literalOf(appends)}) AS results`);
-  return parseOutcomes(appends, rows[0]?.results);
+export interface Outcomes {
+  /** One for each append, in order. An `EventStoreError` concerns that append only. */
+  readonly outcomes: readonly (AppendResult | EventStoreError)[];
+  /** The leases as they stood under the lock of the appends. */
+  readonly leases: readonly Lease[];
+}
+
+export async function callAppendEvents(
+  client: pg.ClientBase,
+  appender: Appender,
+  appends: readonly PreparedAppend[],
+): Promise<Outcomes> {
+  const { rows } = await client.query<{ results: string }>(`SELECT ${callOf(appender, appends)} AS results`);
+  return parseOutcomes(appender, appends, rows[0]?.results);
 }
 
 /** Nothing was appended, since the clocks differ, or since the message was under way for too long to tell. */
@@ -42,34 +55,42 @@ export interface ClockRefusal {
 export async function callAppendEventsInTime(
   client: pg.ClientBase,
   watch: ClockWatch,
+  appender: Appender,
   appends: readonly PreparedAppend[],
 ): Promise<Outcomes | ClockRefusal> {
-  const literal = literalOf(appends);
+  const call = callOf(appender, appends);
   const reading = watch.read();
   const { rows } = await client.query<{ results: string | null; database_ms: number }>(
     `SELECT database_ms, CASE WHEN abs(database_ms - ${reading.sentAtMs}) <= ${CLOCK_DIFFERENCE_MS_MAX}
-       THEN append_events(${literal}) END AS results
+       THEN ${call} END AS results
      FROM (SELECT ${DATABASE_MS} AS database_ms) AS clock`,
   );
   const [row] = rows;
   if (row === undefined) throw new TypeError('append_events returned no row');
   const { verdict, difference } = reading.answered(row.database_ms);
-  if (row.results !== null) return parseOutcomes(appends, row.results);
+  if (row.results !== null) return parseOutcomes(appender, appends, row.results);
   return { clock: verdict === 'differs' ? 'differs' : 'unsure', difference };
 }
 
-function literalOf(appends: readonly PreparedAppend[]): string {
-  const batch = JSON.stringify(appends.map(toBatchEntry));
-  // pool.ts sets standard_conforming_strings, so only the quote is special in a literal. JSON.stringify escapes NUL.
-  return `'${batch.replaceAll("'", "''")}'`;
+function callOf(appender: Appender, appends: readonly PreparedAppend[]): string {
+  const batch = literalOf(JSON.stringify(appends.map(toBatchEntry)));
+  return appender === null ? `append_events(${batch})` : `append_events_leased(${batch}, ${literalOf(appender)})`;
 }
 
-function parseOutcomes(appends: readonly PreparedAppend[], text: string | undefined): Outcomes {
-  const results: unknown = JSON.parse(text ?? '[]');
+/** pool.ts sets standard_conforming_strings, so only the quote is special in a literal. JSON.stringify escapes NUL. */
+function literalOf(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function parseOutcomes(appender: Appender, appends: readonly PreparedAppend[], text: string | undefined): Outcomes {
+  const parsed: unknown = JSON.parse(text ?? '[]');
+  const parts: readonly unknown[] = appender !== null && Array.isArray(parsed) ? parsed : [parsed, []];
+  const [results, leases] = parts;
   if (!Array.isArray(results) || results.length !== appends.length) {
     throw new TypeError('append_events returned the wrong number of results');
   }
-  return appends.map(({ request }, index) => parseOutcome(request, results[index]));
+  const outcomes = appends.map(({ request }, index) => parseOutcome(request, results[index]));
+  return { outcomes, leases: leasesOf(leases) };
 }
 
 function toBatchEntry({ request, dataTexts }: PreparedAppend) {

@@ -9,7 +9,8 @@ import type pg from 'pg';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
-import { callAppendEvents, type PreparedAppend } from './append-call.ts';
+import type { Lease } from '../../core/ports/read-leases.ts';
+import { type Appender, callAppendEvents, type Outcomes, type PreparedAppend } from './append-call.ts';
 import { retryRepeatable } from './retry.ts';
 
 const BATCH_APPENDS_MAX = 256;
@@ -19,25 +20,26 @@ export interface OrderedAppendOptions {
   readonly pool: pg.Pool;
   /** How long a batch is retried while PostgreSQL is unreachable. */
   readonly retrySpanMs: number;
-  /** Called with the position of a batch's last append. */
-  readonly onAppended: (position: LogPosition) => void;
+  readonly appender: Appender;
+  /** Called with the position of a batch's last append, and with the read leases at its commit. */
+  readonly onAppended: (position: LogPosition, leases: readonly Lease[]) => void;
 }
 
 /** Returns one result for each append, up to the end of the batch with the first conflict. Throws `EventStoreError`. */
 export async function appendBatches(
-  { pool, retrySpanMs, onAppended }: OrderedAppendOptions,
+  { pool, retrySpanMs, appender, onAppended }: OrderedAppendOptions,
   requests: readonly AppendRequest[],
 ): Promise<readonly AppendResult[]> {
   const results: AppendResult[] = [];
   for (const batch of splitIntoBatches(requests)) {
-    const outcomes = await retryRepeatable(retrySpanMs, () => send(pool, batch));
+    const { outcomes, leases } = await retryRepeatable(retrySpanMs, () => send(pool, appender, batch));
     let reached = LOG_START;
     for (const outcome of outcomes) {
       if (outcome instanceof EventStoreError) throw outcome;
       results.push(outcome);
       if (outcome.outcome === 'appended') reached = outcome.position;
     }
-    if (reached > LOG_START) onAppended(reached);
+    if (reached > LOG_START) onAppended(reached, leases);
     if (outcomes.some((outcome) => 'outcome' in outcome && outcome.outcome === 'conflict')) break;
   }
   return results;
@@ -60,13 +62,10 @@ function splitIntoBatches(requests: readonly AppendRequest[]): readonly (readonl
   return batches;
 }
 
-async function send(
-  pool: pg.Pool,
-  batch: readonly PreparedAppend[],
-): Promise<readonly (AppendResult | EventStoreError)[]> {
+async function send(pool: pg.Pool, appender: Appender, batch: readonly PreparedAppend[]): Promise<Outcomes> {
   const client = await pool.connect();
   try {
-    const outcomes = await callAppendEvents(client, batch);
+    const outcomes = await callAppendEvents(client, appender, batch);
     client.release();
     return outcomes;
   } catch (error) {

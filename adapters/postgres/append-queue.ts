@@ -11,9 +11,11 @@ import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
-import { callAppendEventsInTime, type ClockRefusal, type PreparedAppend } from './append-call.ts';
+import type { Lease } from '../../core/ports/read-leases.ts';
+import { type Appender, callAppendEventsInTime, type ClockRefusal, type PreparedAppend } from './append-call.ts';
 import { type ClockWatch, secondsAhead } from './clock-difference.ts';
 import { failureOf } from './failures.ts';
+import type { AppendedEvents, OwnTail } from './own-tail.ts';
 
 const BATCH_APPENDS_MAX = 256;
 const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
@@ -29,8 +31,14 @@ export interface AppendQueueOptions {
   readonly watch: ClockWatch;
   /** How long an append is retried before it throws. */
   readonly retrySpanMs: number;
-  /** Called with a batch's last position, so that this node's subscriptions need not wait for a notification. */
-  readonly onAppended: (position: LogPosition) => void;
+  readonly appender: Appender;
+  /**
+   * Called with a batch's last position before its appends are answered, so that this node's subscriptions need not
+   * wait for a notification, and with the read leases at its commit.
+   */
+  readonly onAppended: (position: LogPosition, leases: readonly Lease[]) => void;
+  /** Takes the events that a batch appended, before `onAppended`. */
+  readonly own: Pick<OwnTail, 'add'>;
 }
 
 export interface AppendQueue {
@@ -120,16 +128,19 @@ class BatchedAppends implements AppendQueue {
     let client: pg.PoolClient | null = null;
     try {
       client = await this.#options.pool.connect();
-      const outcomes = await callAppendEventsInTime(client, this.#options.watch, batch);
+      const { watch, appender } = this.#options;
+      const answer = await callAppendEventsInTime(client, watch, appender, batch);
       client.release();
-      if ('clock' in outcomes) return this.#refuse(batch, outcomes);
-      for (const [index, entry] of batch.entries()) {
-        entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log returned no outcome'));
-      }
+      if ('clock' in answer) return this.#refuse(batch, answer);
+      const { outcomes, leases } = answer;
       const reached = outcomes.reduce((last, outcome) => {
         return 'position' in outcome && outcome.position > last ? outcome.position : last;
       }, LOG_START);
-      if (reached > LOG_START) this.#options.onAppended(reached);
+      this.#options.own.add(batch.flatMap((entry, index) => appendedEvents(entry, outcomes[index]) ?? []));
+      if (reached > LOG_START) this.#options.onAppended(reached, leases);
+      for (const [index, entry] of batch.entries()) {
+        entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log returned no outcome'));
+      }
       return null;
     } catch (error) {
       const failure = failureOf(error);
@@ -179,6 +190,25 @@ class BatchedAppends implements AppendQueue {
       entry.settle(appendError(entry, failure));
     }
   }
+}
+
+/** The events as the log holds them; null if it did not append them. */
+function appendedEvents(
+  { request, sizeBytes }: QueuedAppend,
+  outcome: AppendResult | EventStoreError | undefined,
+): AppendedEvents | null {
+  if (outcome === undefined || !('position' in outcome)) return null;
+  const { stream, events } = request;
+  const before = events.length - 1;
+  const recorded = events.map((event, index) => ({
+    ...event,
+    stream,
+    revision: outcome.revision - before + index,
+    position: (outcome.position - BigInt(before - index)) as LogPosition,
+    appendIndex: index,
+    appendCount: events.length,
+  }));
+  return { events: recorded, sizeBytes };
 }
 
 function appendError(entry: QueuedAppend, cause: unknown): EventStoreError {

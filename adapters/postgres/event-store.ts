@@ -6,12 +6,14 @@
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Lease } from '../../core/ports/read-leases.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { appendBatches } from './append-in-order.ts';
 import { createAppendQueue } from './append-queue.ts';
 import { createClockWatch } from './clock-difference.ts';
 import { type Listener, listen } from './listener.ts';
 import { createLogReader, readHead } from './log-reader.ts';
+import { createOwnTail } from './own-tail.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
@@ -36,6 +38,13 @@ export interface PostgresEventStoreOptions {
   readonly readRetrySpanMs?: number;
   /** This node's clock, in milliseconds since 1970. */
   readonly nowMs?: () => number;
+  /** How this process takes part in read leases. Without it each append waits until all of them have ended. */
+  readonly leases?: {
+    /** Its name in their table. */
+    readonly node: string;
+    /** Called before appends up to the position are answered, with the leases at their commit. */
+    readonly onAppended: (position: LogPosition, leases: readonly Lease[]) => void;
+  };
 }
 
 export interface PostgresEventStore extends EventStore {
@@ -56,7 +65,8 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
   const watch = createClockWatch({ nowMs: options.nowMs ?? Date.now, log });
   const reader = createLogReader(readPool);
-  const readWindow = shareTail(reader.readWindow);
+  const own = createOwnTail();
+  const readWindow = shareTail(reader.readWindow, own);
   const polls = createTicks(POLL_INTERVAL_MS);
   const subscriptions = new Set<PostgresSubscription>();
   const pullAll = (head: LogPosition | null) => {
@@ -65,13 +75,16 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       else subscription.pullTo(head);
     }
   };
-  const queue = createAppendQueue({
+  const appending = {
     pool: appendPool,
-    log,
-    watch,
     retrySpanMs: appendRetrySpanMs,
-    onAppended: pullAll,
-  });
+    appender: options.leases?.node ?? null,
+    onAppended: (position: LogPosition, held: readonly Lease[]) => {
+      options.leases?.onAppended(position, held);
+      pullAll(position);
+    },
+  };
+  const queue = createAppendQueue({ ...appending, log, watch, own });
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
@@ -85,8 +98,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
 
   return {
     append: (request) => queue.append(request),
-    appendInOrder: (requests) =>
-      appendBatches({ pool: appendPool, retrySpanMs: appendRetrySpanMs, onAppended: pullAll }, requests),
+    appendInOrder: (requests) => appendBatches(appending, requests),
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
     readPositions: (positions) => retryRepeatable(readRetrySpanMs, () => reader.readPositions(positions)),

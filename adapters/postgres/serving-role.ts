@@ -31,6 +31,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   passkey_challenges: CHANGE,
   policy_marks: CHANGE,
   rate_limits: CHANGE,
+  read_leases: CHANGE,
   refused_exchanges: CHANGE,
   signing_keys: CHANGE,
   snapshots: CHANGE,
@@ -45,6 +46,8 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
 };
 const FUNCTIONS = [
   'append_events(json)',
+  'append_events_leased(json, text)',
+  'take_read_lease(text, integer)',
   'prune_stream(text, integer, text)',
   'add_device_login_request(json, integer, text)',
 ];

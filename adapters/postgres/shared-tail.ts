@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { categoryOf, LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { EventId } from '../../core/kernel/ids.ts';
 import type { Anchor, LogReader, Window } from './log-reader.ts';
+import type { OwnTail } from './own-tail.ts';
 
 export type ReadWindow = LogReader['readWindow'];
 
@@ -16,7 +17,7 @@ export type ReadWindow = LogReader['readWindow'];
  * Wraps `readWindow`. An append or a poll wakes all subscriptions of the node at the same time, so reads from the same event are
  * collected until the current turn of the event loop ends, and one query then serves them all.
  */
-export function shareTail(readWindow: ReadWindow): ReadWindow {
+export function shareTail(readWindow: ReadWindow, own: Pick<OwnTail, 'behind'>): ReadWindow {
   /** The reads that wait for the end of the turn, by the id of their anchor. */
   const pendingReads = new Map<EventId | null, Promise<Window>>();
   /** The furthest end of the log that a read has found. */
@@ -35,6 +36,11 @@ export function shareTail(readWindow: ReadWindow): ReadWindow {
   }
 
   return async (from, categories) => {
+    const known = own.behind(from, categories);
+    if (known !== null) {
+      if (tail === null || known.end.position > tail) tail = known.end.position;
+      return known;
+    }
     const atTail = tail !== null && from.position >= tail;
     const isKnown = from.id !== null || from.position === LOG_START;
     const shared = atTail && isKnown ? await readShared(from) : null;

@@ -78,7 +78,13 @@ export async function identify(
  * Resolves when this node has applied the log up to the head it had at the call. Throws `NodeBehind` when that takes
  * longer than READ_WAIT_MS.
  */
-export async function upToDate({ entities }: { readonly entities: Pick<Entities, 'barrier'> }): Promise<LogPosition> {
+export async function upToDate({
+  entities,
+}: {
+  readonly entities: Pick<Entities, 'barrier' | 'known'>;
+}): Promise<LogPosition> {
+  const known = entities.known();
+  if (known !== null) return known;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new NodeBehind('This node did not reach the log head in time')), READ_WAIT_MS);

@@ -110,6 +110,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       entities: context.entities,
       deliveries: readModels,
       timers: [timers, context.deviceRequests, context.compactions, context.manifests],
+      leases: foundation.leases,
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({

@@ -25,11 +25,10 @@ import {
   type PostgresLayerCompactions,
 } from '../../adapters/postgres/layer-compactions.ts';
 import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
-import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
-import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
+import { endAllLeases } from '../../adapters/postgres/read-leases.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
@@ -39,7 +38,6 @@ import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
@@ -53,10 +51,12 @@ import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import { lockDataDirectory } from './data-directory.ts';
+import { openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
 import type { PartHealth } from './readiness.ts';
-import { type Settings, SettingsError } from './settings.ts';
+import type { Settings } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -85,6 +85,7 @@ export interface Foundation {
   readonly pruning: LogPruning;
   /** The health of this node's clock, beside that of the log; null for a log that does not tell its own time. */
   readonly clock: Pick<PartHealth, 'isDegraded'> | null;
+  readonly leases: Pick<ReadLeases, 'figures'>;
   close(): Promise<void>;
 }
 
@@ -138,11 +139,20 @@ export async function composeFoundation(
     if (claim === null) await refuseUnfinishedImport(pool);
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
-    const { events, pruning, clock } = await openEventLog(settings, connectionString, pool, log);
-    parts.add(() => events.close());
-    await checkEventLog(settings, events);
+    // Nobody else has read leases of an embedded database: a server that was killed may have left one.
+    if (settings.databaseUrl === null && !options.besideServer) await endAllLeases(pool);
+    // A command beside a server answers nothing from memory, but its appends wait for the servers that do.
+    const holds = !options.besideServer && claim === null && settings.readLeaseMs > 0;
+    const { events, leases, pruning, clock } = await openSettledLog(settings, {
+      connectionString,
+      pool,
+      log,
+      holds,
+      parts,
+    });
     const entities = createEntities({
       events,
+      leases,
       snapshots: createPostgresSnapshots(pool),
       complete: (event) => withUpdatesInPlace({ events, digest }, event),
       cacheSizeBytesMax: options.entitiesSizeBytesMax,
@@ -174,7 +184,7 @@ export async function composeFoundation(
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    return { context, pool, connectionString, claim, pruning, clock, close: () => parts.close() };
+    return { context, pool, connectionString, claim, pruning, clock, leases, close: () => parts.close() };
   } catch (error) {
     await parts.close();
     throw error;
@@ -185,42 +195,6 @@ export async function composeFoundation(
 async function warnOfMight(pool: Pool, log: Logger): Promise<void> {
   const advice = await tooMighty(pool);
   if (advice !== null) log.warn({}, advice);
-}
-
-type EventLog = EventStore & { close(): Promise<void> };
-
-/** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
-async function openEventLog(
-  { eventStoreDb }: Settings,
-  connectionString: string,
-  pool: Pool,
-  log: Logger,
-): Promise<{ readonly events: EventLog } & Pick<Foundation, 'pruning' | 'clock'>> {
-  if (eventStoreDb === null) {
-    const events = createPostgresEventStore({ connectionString, log });
-    return { events, pruning: createPostgresLogPruning(pool), clock: { isDegraded: () => events.clockDiffers() } };
-  }
-  const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
-  const events = createEventStoreDbEventStore({ ...eventStoreDb, log });
-  return { events, pruning: events.pruning, clock: null };
-}
-
-/** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */
-async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
-  if (eventStoreDb === null) return;
-  try {
-    await events.head();
-  } catch (cause) {
-    // The adapter says whether the server cannot be reached, or which right or password it refuses; the client's own
-    // error follows.
-    const reason = cause instanceof Error ? cause.message : 'it failed';
-    throw new SettingsError(`STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`, { cause });
-  }
-}
-
-function innermostMessage(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause === undefined ? error.message : innermostMessage(error.cause);
 }
 
 interface OpenedDatabase {

@@ -4,6 +4,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { OverdueTimers } from '../../core/ports/workflows.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
+import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugesOptions {
@@ -13,17 +14,27 @@ export interface GaugesOptions {
   readonly deliveries: Pick<DueDeliveries, 'backlog'>;
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
+  readonly leases: Pick<ReadLeases, 'figures'>;
   /** Resolves to the number of parked streams. */
   readonly parkedStreams: () => Promise<number>;
 }
 
 export function registerGauges(options: GaugesOptions): void {
-  const { metrics, clock, entities, deliveries, timers, parkedStreams } = options;
+  const { metrics, clock, entities, deliveries, timers, leases, parkedStreams } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
   const overdue = () => Promise.all(timers.map((some) => some.overdue(clock.now())));
   metrics.gauge('strata_entities', 'Entities in memory', () => entities.residents().count);
   metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => entities.residents().sizeBytes);
+  metrics.gauge('strata_read_lease_held', 'Whether this node answers from memory without asking the log, 0 or 1', () =>
+    leases.figures().held ? 1 : 0,
+  );
+  metrics.gauge(
+    'strata_read_lease_waits',
+    'Times that an event waited for other nodes to hear of it, since the start',
+    () => leases.figures().waits,
+  );
+  metrics.gauge('strata_read_lease_waited_seconds', 'For how long in all', () => leases.figures().waitedMs / 1_000);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
     return (await deliveries.backlog()).pending;

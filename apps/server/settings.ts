@@ -8,7 +8,12 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
-import { RETENTION_DAYS_DEFAULT, RETENTION_MS_MIN } from '../../core/kernel/limits.ts';
+import {
+  READ_LEASE_SPAN_MS,
+  READ_LEASE_SPAN_MS_MAX,
+  RETENTION_DAYS_DEFAULT,
+  RETENTION_MS_MIN,
+} from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -53,6 +58,8 @@ export interface Settings {
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
   readonly roles: readonly Role[];
+  /** How long the process may answer from memory without asking the log; 0: never. */
+  readonly readLeaseMs: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
@@ -128,6 +135,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
       RETENTION_MS_MIN,
       integer('STRATA_RETENTION_DAYS', RETENTION_DAYS_DEFAULT, 0, 3_650) * DAY_MS,
     ),
+    readLeaseMs: integer('STRATA_READ_LEASE_MS', READ_LEASE_SPAN_MS, 0, READ_LEASE_SPAN_MS_MAX),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);

@@ -14,6 +14,9 @@ export const APPEND_SIZE_BYTES_MAX = MIB;
 export const APPEND_PLACE_BYTES = 64;
 /** A node whose clock differs from its database's by more than this appends nothing. */
 export const CLOCK_DIFFERENCE_MS_MAX = 60_000;
+/** How long a process answers from memory without asking the log, if it cannot renew its lease meanwhile. */
+export const READ_LEASE_SPAN_MS = 1_000;
+export const READ_LEASE_SPAN_MS_MAX = 10_000;
 /** Adapters keep stream names in an index. Entity ids are UUIDs, names of at most 39 characters, or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
 /** A line of an exported log: the largest event, with its digest, revision and escaped stream name. */

@@ -25,10 +25,13 @@ import { type EventStore, EventStoreError } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
 import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
 import { LogFollower } from './log-follower.ts';
+import type { ReadLeases } from './read-leases.ts';
 import { type Complete, readEntity, saveSnapshot, snapshotOf } from './read-entity.ts';
 
 export interface EntitiesOptions {
   readonly events: EventStore;
+  /** Without them each barrier reads the log's head. */
+  readonly leases?: ReadLeases;
   readonly snapshots: Snapshots;
   readonly complete: Complete;
   readonly cacheSizeBytesMax: number;
@@ -47,8 +50,13 @@ export interface EntitiesOptions {
 }
 
 export interface Entities {
-  /** Resolves when this node has applied the log up to a head read after the call. Concurrent calls share one read. */
+  /**
+   * Resolves when this node has applied the log up to a head read after the call, or answers from memory under a read
+   * lease. Concurrent calls share one read.
+   */
   barrier(): Promise<LogPosition>;
+  /** What `barrier` would resolve to, if this node knows it without waiting; else null. */
+  known(): LogPosition | null;
   /** Returns the entity as this node knows it. Call `barrier` first if the read must be linearizable. */
   get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
   /** Reads the entity from the log, not from memory alone. For use after a conflict. */
@@ -127,6 +135,7 @@ class EntityCache implements Entities {
     this.#options = options;
     this.#follower = new LogFollower({
       events: options.events,
+      ...(options.leases === undefined ? {} : { leases: options.leases }),
       apply: (events) => this.#apply(events),
       forget: () => this.#forget(),
       onFault: options.onFault,
@@ -144,6 +153,10 @@ class EntityCache implements Entities {
 
   barrier(): Promise<LogPosition> {
     return this.#follower.barrier();
+  }
+
+  known(): LogPosition | null {
+    return this.#follower.known();
   }
 
   appliedPosition(): LogPosition {

@@ -5,14 +5,18 @@
  * - when `barrier()` has resolved, every event up to the log's head at some moment after the call is applied;
  * - whenever the position skips events, or the log may have lost events that were applied, `forget` is called in the
  *   same step that moves the position;
+ * - under a read lease no head is read: what this process has heard of is as new as the head (read-leases.ts);
  * - after a subscription fails, a new one starts at the head. While the log is down, this waits for the next barrier,
  *   so an outage causes no busy loop.
  */
 import { LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';
 import { type EventStore, EventStoreError, type Subscription } from '../ports/event-store.ts';
+import type { ReadLeases } from './read-leases.ts';
 
 export interface LogFollowerOptions {
   readonly events: Pick<EventStore, 'head' | 'subscribe'>;
+  /** Without them each barrier reads the head. */
+  readonly leases?: ReadLeases;
   /** Called with events in log order. A rejection ends the subscription. */
   readonly apply: (events: readonly RecordedEvent[]) => Promise<void>;
   /** Called when the receiver must discard everything applied so far. */
@@ -52,9 +56,26 @@ export class LogFollower {
     return this.#applied;
   }
 
-  /** Resolves when the log was applied up to a head read after the call. Concurrent calls share one read. */
+  /** What `barrier` would resolve to, if it is known without waiting; else null. */
+  known(): LogPosition | null {
+    const { leases } = this.#options;
+    if (leases === undefined || this.#subscription === null || this.#closed || !leases.isHeld()) return null;
+    const heard = leases.heard();
+    // What is applied has left the log, so it is settled.
+    return this.#applied >= heard ? this.#applied : null;
+  }
+
+  /**
+   * Resolves when the log was applied up to a head read after the call, or up to what a lease answers for. Concurrent
+   * calls share one read.
+   */
   async barrier(): Promise<LogPosition> {
     if (this.#closed) throw closedError();
+    const { leases } = this.#options;
+    if (leases !== undefined && this.#subscription !== null) {
+      if (leases.isHeld()) return this.#caughtUp(leases.heard());
+      leases.want();
+    }
     const head = new Promise<LogPosition>((resolve, reject) => this.#headWaiters.push({ resolve, reject }));
     if (!this.#headReading) this.#readHeads().catch((cause: unknown) => this.#rejectHeadWaiters(cause));
     return this.#caughtUp(await head);
@@ -97,6 +118,7 @@ export class LogFollower {
   #stopFollowing(head: LogPosition): void {
     const { onFault } = this.#options;
     onFault('log-went-back', new Error(`The log's head is ${head}, this node had applied ${this.#applied}`));
+    this.#options.leases?.forget(head);
     this.#detach()
       ?.close()
       .catch((cause: unknown) => onFault('subscription', cause));

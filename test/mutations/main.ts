@@ -14,8 +14,9 @@ import { ROOT } from '../architecture/source-tree.ts';
 import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import type { Mutation } from './mutation.ts';
+import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 
-const MUTATIONS: readonly Mutation[] = [...ENTERING_MUTATIONS, ...EVENTSTOREDB_MUTATIONS];
+const MUTATIONS: readonly Mutation[] = [...ENTERING_MUTATIONS, ...EVENTSTOREDB_MUTATIONS, ...READ_LEASE_MUTATIONS];
 const COPIED = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'package.json', '.gitignore'];
 /** A test that runs longer than this without its guard counts as failed. */
 const SPAN_MS = 90_000;

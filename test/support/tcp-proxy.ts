@@ -17,12 +17,15 @@ export interface TcpProxy {
   onAnswer: (data: Buffer, link: Link) => Buffer | null;
   /** Cuts all connections; clients can connect again at once. */
   cutAll(): void;
+  /** Passes nothing on, either way, on the connections that are open now; the returned function goes on where it was. */
+  freeze(): () => void;
   /** Cuts all connections and refuses new ones. */
   close(): Promise<void>;
 }
 
 export async function startTcpProxy(target: NetConnectOpts): Promise<TcpProxy> {
   const links = new Set<Link>();
+  const sockets = new Set<Socket>();
   const server = createServer((client) => {
     const upstream = createConnection(target);
     const link: Link = {
@@ -34,6 +37,10 @@ export async function startTcpProxy(target: NetConnectOpts): Promise<TcpProxy> {
       send: (data) => upstream.write(data),
     };
     links.add(link);
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.once('close', () => sockets.delete(socket));
+    }
     forward(client, upstream, link, (data) => proxy.onQuery(data, link));
     forward(upstream, client, link, (data) => proxy.onAnswer(data, link));
   });
@@ -49,6 +56,13 @@ export async function startTcpProxy(target: NetConnectOpts): Promise<TcpProxy> {
     onQuery: (data) => data,
     onAnswer: (data) => data,
     cutAll,
+    freeze: () => {
+      const frozen = [...sockets];
+      for (const socket of frozen) socket.pause();
+      return () => {
+        for (const socket of frozen) socket.resume();
+      };
+    },
     close: async () => {
       if (!server.listening) return;
       const closed = once(server, 'close');

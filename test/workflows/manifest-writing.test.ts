@@ -213,7 +213,11 @@ describe('A process', () => {
     const release: (() => void)[] = [];
     const held = {
       ...{ get: entities.get.bind(entities), reload: entities.reload.bind(entities) },
-      ...{ observe: entities.observe.bind(entities), appliedPosition: () => entities.appliedPosition() },
+      ...{
+        known: () => null,
+        observe: entities.observe.bind(entities),
+        appliedPosition: () => entities.appliedPosition(),
+      },
       ...{ residents: () => entities.residents(), start: () => entities.start(), close: () => entities.close() },
       barrier: async () => {
         underWay += 1;

@@ -21,7 +21,7 @@ function recordingLog() {
     return { events, end, lastRecord: lastRecordOf(all), reachedEnd: true, diverged: false };
   };
   const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
-  return { reads, append, readWindow: shareTail(readWindow) };
+  return { reads, append, readWindow: shareTail(readWindow, { behind: () => null }) };
 }
 
 const START: Anchor = { position: LOG_START, id: null };

@@ -26,6 +26,7 @@ describe('A compaction in the bucket of a user', () => {
           if (isHeld) await held;
           return node.entities.barrier();
         },
+        known: () => null,
         get: (decider, id) => node.entities.get(decider, id),
         reload: (decider, id) => node.entities.reload(decider, id),
         observe: (...seen) => node.entities.observe(...seen),

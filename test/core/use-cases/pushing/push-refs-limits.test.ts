@@ -185,6 +185,7 @@ describe('Layers that are removed while a push is checked', () => {
     const { entities } = pushing.node;
     const shrunk: Entities = {
       barrier: () => entities.barrier(),
+      known: () => entities.known(),
       get: (decider, id) => entities.get(decider, id),
       reload: async (decider, id) => {
         const entity = await entities.reload(decider, id);

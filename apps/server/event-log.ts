@@ -1,0 +1,104 @@
+/**
+ * Opens the event log that the settings name, with the read leases that all of its processes share.
+ *
+ * Must stay true: nobody in this process has the log but through `createSettledLog`.
+ */
+import type { Logger } from 'pino';
+import { uuids } from '../../adapters/node/ids.ts';
+import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
+import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
+import type { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresLeaseTable } from '../../adapters/postgres/read-leases.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
+import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/runtime/read-leases.ts';
+import { createSettledLog } from '../../core/runtime/settled-log.ts';
+import type { Foundation } from './foundation.ts';
+import { type Settings, SettingsError } from './settings.ts';
+
+type Pool = ReturnType<typeof createPool>;
+
+type EventLog = EventStore & { close(): Promise<void> };
+
+const leaseClock: LeaseClock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  after: (ms, call) => {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+interface SettledLogParts extends Omit<LogParts, 'node' | 'leases'> {
+  /** Whether this process may hold a read lease. */
+  readonly holds: boolean;
+  readonly parts: { add(close: () => Promise<unknown>): void };
+}
+
+/** Opens the log for everybody in this process. */
+export async function openSettledLog(
+  settings: Settings,
+  { connectionString, pool, log, holds, parts }: SettledLogParts,
+): Promise<{ readonly events: EventStore; readonly leases: ReadLeases } & Pick<Foundation, 'pruning' | 'clock'>> {
+  const node: string = uuids.next();
+  const table = createPostgresLeaseTable({ connectionString, node, log });
+  parts.add(() => table.close());
+  const leases = createReadLeases({
+    node,
+    table,
+    head: () => opened.events.head(),
+    holds,
+    spanMs: settings.readLeaseMs,
+    clock: leaseClock,
+    onFault: (err) => log.warn({ err }, 'Read leases wait for PostgreSQL'),
+  });
+  const opened = await openEventLog(settings, { connectionString, pool, log, node, leases });
+  parts.add(() => opened.events.close());
+  parts.add(() => leases.close());
+  await checkEventLog(settings, opened.events);
+  return { events: createSettledLog(opened.events, leases), leases, pruning: opened.pruning, clock: opened.clock };
+}
+
+interface LogParts {
+  readonly connectionString: string;
+  readonly pool: Pool;
+  readonly log: Logger;
+  /** This process's name in the table of read leases. */
+  readonly node: string;
+  readonly leases: ReadLeases;
+}
+
+/** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
+async function openEventLog(
+  { eventStoreDb }: Settings,
+  { connectionString, pool, log, node, leases }: LogParts,
+): Promise<{ readonly events: EventLog } & Pick<Foundation, 'pruning' | 'clock'>> {
+  if (eventStoreDb === null) {
+    const events = createPostgresEventStore({
+      connectionString,
+      log,
+      leases: { node, onAppended: (position, held) => leases.hearOwn(position, held) },
+    });
+    return { events, pruning: createPostgresLogPruning(pool), clock: { isDegraded: () => events.clockDiffers() } };
+  }
+  const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
+  const events = createEventStoreDbEventStore({ ...eventStoreDb, log });
+  return { events, pruning: events.pruning, clock: null };
+}
+
+/** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */
+async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
+  if (eventStoreDb === null) return;
+  try {
+    await events.head();
+  } catch (cause) {
+    // The adapter says whether the server cannot be reached, or which right or password it refuses; the client's own
+    // error follows.
+    const reason = cause instanceof Error ? cause.message : 'it failed';
+    throw new SettingsError(`STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`, { cause });
+  }
+}
+
+function innermostMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message : innermostMessage(error.cause);
+}

@@ -1,0 +1,138 @@
+/**
+ * Three servers that answer from memory under leases of 50 ms, each with a way of its own to PostgreSQL, while they are
+ * killed, stopped, cut off from the database, and their clocks are set: what clients write and read over Git and REST
+ * must form a history that could have happened on a single copy.
+ */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cleanUp, type Ending } from '../support/cleanup.ts';
+import { noteFigure } from '../support/figures.ts';
+import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';
+import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { readRegister, setRegister } from '../support/register.ts';
+import { createDice, type Dice } from '../support/seeded.ts';
+import { type Account, createAccount, createRepository, type Strata } from '../support/strata.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+
+const NODES = 3;
+const SPAN_MS = Number(process.env['STRATA_READ_LEASES_SECONDS'] ?? 40) * 1_000;
+/** Each has registers of its own, so that a history stays short enough to be checked. */
+const REGISTERS = 4;
+const CLIENTS_PER_REGISTER = 3;
+const FAULT_PAUSE_MS_MAX = 600;
+const CLOCK = pathToFileURL(path.join(import.meta.dirname, '../support/machine-clock.ts')).href;
+
+interface Node {
+  strata: Strata;
+  readonly proxy: PostgresProxy;
+}
+
+async function start(ending: Ending, shared: SharedParts): Promise<Node> {
+  const proxy = await startPostgresProxy(shared.env['STRATA_DATABASE_URL'] ?? '');
+  cleanUp(ending, () => proxy.close());
+  const env = {
+    STRATA_DATABASE_URL: proxy.connectionString,
+    STRATA_READ_LEASE_MS: '50',
+    NODE_OPTIONS: `--import=${CLOCK}`,
+  };
+  return { strata: await startNode(ending, shared, env), proxy };
+}
+
+const FAULTS: Readonly<Record<string, (node: Node, dice: Dice) => Promise<void>>> = {
+  killed: async (node) => {
+    node.strata = await node.strata.restart();
+  },
+  stopped: async ({ strata }, dice) => {
+    strata.process.kill('SIGSTOP');
+    await sleep(20 + dice.below(400));
+    strata.process.kill('SIGCONT');
+  },
+  'cut off': async ({ proxy }, dice) => {
+    const goOn = proxy.freeze();
+    await sleep(20 + dice.below(400));
+    goOn();
+  },
+  'set to another time': async ({ strata }) => {
+    strata.process.kill('SIGUSR2');
+    await sleep(100);
+    strata.process.kill('SIGUSR2');
+  },
+};
+
+test('three nodes with leases of 50 ms, under every fault, answer as a single copy would', async (context) => {
+  const shared = await sharedParts(context);
+  const nodes = await Promise.all(Array.from({ length: NODES }, () => start(context, shared)));
+  const [first] = nodes;
+  assert.ok(first !== undefined);
+  const ada = await createAccount(first.strata, 'ada');
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  await context.annotate(`seed ${seed}`);
+  const endMs = performance.now() + SPAN_MS;
+  const over = (): boolean => performance.now() > endMs;
+
+  const counts = new Map<string, number>();
+  const disturbing = (async () => {
+    const dice = createDice(seed);
+    while (!over()) {
+      await sleep(dice.below(FAULT_PAUSE_MS_MAX));
+      const [name, fault] = dice.pick(Object.entries(FAULTS));
+      await fault(dice.pick(nodes), dice);
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  })();
+  const recorders = await Promise.all(
+    Array.from({ length: REGISTERS }, async (_, register) => {
+      const name = `register-${register}`;
+      await createRepository(first.strata, ada, name);
+      const recorder = createRecorder();
+      const clients = Array.from({ length: CLIENTS_PER_REGISTER }, (_client, client) =>
+        runClient({ client, name, nodes, ada, recorder, over, dice: createDice(seed + 100 * register + client + 1) }),
+      );
+      return { recorder, clients };
+    }),
+  );
+  await Promise.all([disturbing, ...recorders.flatMap(({ clients }) => clients)]);
+
+  const histories = recorders.map(({ recorder }) => recorder.history);
+  const reads = histories.flat().filter(({ kind }) => kind === 'read').length;
+  const faults = [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
+  noteFigure(context, `read leases: ${reads} reads, ${histories.flat().length - reads} writes; ${faults}`);
+  assert.ok(reads >= 100, 'too little happened');
+  for (const history of histories) {
+    const verdict = checkRegister(history, null);
+    if (verdict.linearizable) continue;
+    const { order, stuckAt } = verdict;
+    assert.fail(`after ${JSON.stringify(order.slice(-10), null, 1)} none can follow: ${JSON.stringify(stuckAt)}`);
+  }
+});
+
+interface Client {
+  readonly client: number;
+  readonly name: string;
+  readonly nodes: readonly Node[];
+  readonly ada: Account;
+  readonly recorder: Recorder;
+  readonly dice: Dice;
+  readonly over: () => boolean;
+}
+
+async function runClient({ client, name, nodes, ada, recorder, dice, over }: Client): Promise<void> {
+  let seen: Value = null;
+  for (let number = 0; !over(); number += 1) {
+    const target = { strata: dice.pick(nodes).strata, account: ada, name };
+    const answered = recorder.call(client);
+    const message = `client ${client} number ${number}`;
+    const answer: Answer | null = dice.chance(0.7)
+      ? await readRegister(target, dice.chance(0.5) ? 'git' : 'rest')
+      : await setRegister(target, seen, message);
+    // Searching all orders of many operations takes long, so that a client rests between two.
+    await sleep(dice.below(60));
+    if (answer === null) continue;
+    answered(answer);
+    if (answer.kind === 'read') seen = answer.value;
+    else if (answer.outcome === 'done') seen = answer.to;
+  }
+}
