@@ -1,11 +1,12 @@
 /**
- * Decides which addresses are public. No other file does.
+ * Decides which addresses are public, and which names can be of the public DNS. No other file does.
  *
  * Must stay true: an address is public only if ipaddr.js calls it unicast and no range below holds it; text that is not
  * strictly an address is not public. An IPv4 address inside an IPv6 one, mapped or by NAT64, is judged as IPv4.
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { asciiLowerCase } from '../../core/kernel/text.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -44,8 +45,19 @@ const FORBIDDEN_IPV6 = [
   // 6to4: holds an IPv4 address, which was reached by relays that nobody runs any more (RFC 7526).
   '2002::/16',
   '2620:4f:8000::/48',
+  // The 6bone, given back in 2006 (RFC 3701): who routes it today is nobody on the Internet.
+  '3ffe::/16',
   '3fff::/20',
 ].map((range) => ipaddr.IPv6.parseCIDR(range));
+
+/**
+ * Whether the interface identifier is that of ISATAP (RFC 5214, section 6.1), in any network: `0:5efe` or `200:5efe`, with
+ * the bits for universal and group either way, before an IPv4 address to which a router of that network would tunnel.
+ */
+function isIsatap(address: ipaddr.IPv6): boolean {
+  const [, , , , identifier = 0, next] = address.parts;
+  return (identifier & 0xfcff) === 0 && next === 0x5efe;
+}
 
 /** NAT64 (RFC 6052): where a network has only IPv6, every IPv4 receiver has such an address. */
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
@@ -81,5 +93,18 @@ function isPublic(address: Address): boolean {
   }
   if (address.match(NAT64)) return isPublic(new ipaddr.IPv4(address.toByteArray().slice(12)));
   const isGlobal = address.range() === 'unicast' && address.match(GLOBAL_IPV6);
-  return isGlobal && !FORBIDDEN_IPV6.some((range) => address.match(range));
+  return isGlobal && !isIsatap(address) && !FORBIDDEN_IPV6.some((range) => address.match(range));
+}
+
+/** Names of a machine or a network's own: `.internal` (ICANN, 2024), multicast DNS (RFC 6762), and what hosts files say. */
+const PRIVATE_SUFFIXES = ['internal', 'local', 'localdomain', 'localhost'];
+
+/**
+ * Whether a host name can be one of the public DNS. A name of one label (`metadata`) means what the search list or the
+ * hosts file of this machine makes of it. An empty label (`.`, `a..b`) is no name.
+ */
+export function isPublicName(host: string): boolean {
+  const labels = asciiLowerCase(host).replace(/\.$/, '').split('.');
+  const last = labels.at(-1) ?? '';
+  return labels.length > 1 && !labels.includes('') && !PRIVATE_SUFFIXES.includes(last);
 }

@@ -1,18 +1,19 @@
 /**
  * Decides whether a URL may be a target now, and at which addresses it is reached.
  *
- * Must stay true: every address of a name is checked, and one forbidden address refuses the name.
+ * Must stay true: every address of a name is checked, and one forbidden address refuses the name. A name of this
+ * machine or its network is refused by itself, whatever a name server answers.
  */
 import { networkInterfaces } from 'node:os';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import { canonicalAddress, isPublicAddress } from './addresses.ts';
+import { canonicalAddress, isPublicAddress, isPublicName } from './addresses.ts';
 import { createNameLookup, type Lookup, type NameLookup } from './name-lookup.ts';
 import { createOwnHosts, parseTarget, type Target } from './target.ts';
 
 export interface TargetCheckOptions {
   /** The URLs at which clients reach this service. */
   readonly ownUrls: readonly string[];
-  /** Lifts the rules about addresses; HTTPS and the other rules still apply. */
+  /** Lifts the rules about addresses and names; HTTPS and the other rules still apply. */
   readonly privateAllowed: boolean;
   /** Whether a target may be plain http too. */
   readonly httpAllowed?: boolean;
@@ -43,6 +44,7 @@ export function createTargetCheck(options: TargetCheckOptions): TargetCheck {
     const target = parseTarget(url, httpAllowed);
     if ('fault' in target) return target;
     if (isOwnHost(target)) return { fault: 'own-host' };
+    if (!privateAllowed && !target.isAddress && !isPublicName(target.host)) return { fault: 'address-not-public' };
     const found = target.isAddress ? { addresses: [target.host] } : await lookup(target.host, signal);
     if ('unresolved' in found) return found;
     const fault = privateAllowed ? null : addressFault(found.addresses, ownAddresses());

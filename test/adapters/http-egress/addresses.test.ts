@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { describe, test } from 'vitest';
 import fc from 'fast-check';
-import { canonicalAddress, isPublicAddress } from '../../../adapters/http-egress/addresses.ts';
+import { canonicalAddress, isPublicAddress, isPublicName } from '../../../adapters/http-egress/addresses.ts';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 
 /** Written from IANA's registries, independent of the adapter's table; `net.BlockList` matches the prefixes. */
@@ -38,6 +38,7 @@ for (const [network, prefix] of [
   ['2001:db8::', 32],
   ['2002::', 16],
   ['2620:4f:8000::', 48],
+  ['3ffe::', 16],
   ['3fff::', 20],
 ] as const) {
   forbidden6.addSubnet(network, prefix, 'ipv6');
@@ -57,7 +58,22 @@ const edgeIpv4 = fc
 const group = fc.integer({ min: 0, max: 0xffff });
 const firstGroup = fc.oneof(
   group,
-  fc.constantFrom(0, 0x64, 0x100, 0x2000, 0x2001, 0x2002, 0x2620, 0x3fff, 0x4000, 0xfc00, 0xfd00, 0xfe80, 0xff02),
+  fc.constantFrom(
+    0,
+    0x64,
+    0x100,
+    0x2000,
+    0x2001,
+    0x2002,
+    0x2620,
+    0x3ffe,
+    0x3fff,
+    0x4000,
+    0xfc00,
+    0xfd00,
+    0xfe80,
+    0xff02,
+  ),
 );
 const anyIpv6 = fc
   .tuple(firstGroup, fc.oneof(group, fc.constantFrom(0, 0xdb8, 0x4f)), fc.array(group, { minLength: 6, maxLength: 6 }))
@@ -152,6 +168,11 @@ describe('An address', () => {
           assert.equal(isPublicAddress(`fe80::5efe:${form}`), false, 'ISATAP on a link');
         }
         assert.equal(isPublicAddress(`2002:${hexTail(address)}::1`), false, '6to4');
+        for (const identifier of ['0', '100', '200', '300']) {
+          const isatap = `2606:4700:4700:1:${identifier}:5efe:${hexTail(address)}`;
+          assert.equal(isPublicAddress(isatap), false, isatap);
+          assert.equal(isPublicAddress(isatap.replace('5efe', '5eff')), true, 'no ISATAP');
+        }
       }),
       { numRuns: 2_000 },
     );
@@ -213,6 +234,12 @@ describe('An address', () => {
     assert.equal(isPublicAddress('2606:4700:4700::1111'), true);
   });
 
+  test("of the 6bone is not public, its neighbours' are", () => {
+    assert.equal(isPublicAddress('3ffe::1'), false);
+    assert.equal(isPublicAddress('3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff'), false);
+    assert.equal(isPublicAddress('3ffd:ffff::1'), true);
+  });
+
   test('has one canonical text, whatever its notation', () => {
     fc.assert(
       fc.property(anyIpv4, (address) => {
@@ -231,5 +258,53 @@ describe('An address', () => {
     );
     assert.equal(canonicalAddress('fe80::1%lo'), canonicalAddress('fe80::1'));
     assert.equal(canonicalAddress('example.org'), null);
+  });
+});
+
+/** The attack: the resolver, the hosts file or the search list of this machine knows names that no stranger's does. */
+describe('A host name', () => {
+  const names = [
+    '.',
+    '..',
+    'metadata',
+    'metadata.',
+    'localhost',
+    'LocalHost',
+    'db.localhost',
+    'localhost.localdomain',
+    'localhost.localdomain.',
+    'localhost.local',
+    'printer.local',
+    'metadata.google.internal',
+    'Metadata.Google.INTERNAL.',
+    'internal',
+    'ip-10-0-0-1.ec2.internal',
+    'example.org..',
+    'a..org',
+    '.example.org',
+  ];
+
+  test('of this machine or its network is not public, and neither is one with an empty label', () => {
+    for (const name of names) assert.equal(isPublicName(name), false, name);
+    for (const name of ['example.org', 'example.org.', 'internal.example.org', 'local.example.org', 'x.internals']) {
+      assert.equal(isPublicName(name), true, name);
+    }
+  });
+
+  test('that is not public is refused before it is looked up, unless private targets are allowed', async () => {
+    const looked: string[] = [];
+    const lookup = async (name: string): Promise<{ readonly addresses: readonly string[] }> => {
+      looked.push(name);
+      return { addresses: ['8.8.8.8'] };
+    };
+    const options = { ownUrls: [], ownAddresses: () => [], lookup };
+    const strict = createHttpEgress({ ...options, privateAllowed: false });
+    const lenient = createHttpEgress({ ...options, privateAllowed: true });
+    for (const name of names) {
+      assert.equal(await strict.check(`https://${name}/`), 'address-not-public', name);
+      assert.equal(await lenient.check(`https://${name}/`), null, name);
+    }
+    assert.equal(looked.length, names.length);
+    assert.equal(await strict.check('https://example.org./'), null);
   });
 });
