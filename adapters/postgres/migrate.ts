@@ -26,6 +26,7 @@ import * as manifestWrites from './migrations/016-manifest-writes.ts';
 import * as logKeys from './migrations/017-log-keys.ts';
 import * as prune from './migrations/019-prune.ts';
 import * as roles from './migrations/020-roles.ts';
+import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bounds.ts';
 import * as readLeases from './migrations/025-read-leases.ts';
 import { createPool } from './pool.ts';
 
@@ -41,7 +42,8 @@ export interface MigrationSet {
 /**
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
- * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, read leases.
+ * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers, new
+ * master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -65,6 +67,7 @@ export const logMigrations: MigrationSet = {
     '017-log-keys': logKeys,
     '019-prune': prune,
     '020-roles': roles,
+    '024-webhook-and-device-bounds': webhookAndDeviceBounds,
     '025-read-leases': readLeases,
   },
 };

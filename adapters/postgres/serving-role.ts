@@ -25,6 +25,8 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   log_migrations_lock: READ,
   // Auditors need every key that has ever signed.
   log_keys: ADD,
+  device_login_changes: CHANGE,
+  device_login_networks: CHANGE,
   device_login_requests: CHANGE,
   layer_compactions: CHANGE,
   manifest_writes: CHANGE,
@@ -42,7 +44,9 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   vault_records: CHANGE,
   web_sessions: CHANGE,
   webhook_answers: CHANGE,
+  webhook_budgets: CHANGE,
   webhook_payloads: CHANGE,
+  webhook_waiting_pushes: CHANGE,
 };
 const FUNCTIONS = [
   'append_events(json)',
@@ -50,6 +54,8 @@ const FUNCTIONS = [
   'take_read_lease(text, integer)',
   'prune_stream(text, integer, text)',
   'add_device_login_request(json, integer, text)',
+  'count_device_login_changes()',
+  'take_webhook_budget(uuid, text[], integer, integer)',
 ];
 
 /** Servers that start at once would change the same rows of the catalogue. */
