@@ -9,7 +9,7 @@ import { commitLength } from '../core/git/history/commit-length.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Digest } from '../core/ports/digest.ts';
-import type { DueDeliveries } from '../core/ports/due-deliveries.ts';
+import type { DueDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
 import {
@@ -30,6 +30,7 @@ import { readBucketStorage, readDailyTraffic, readDeletedStorageBytes, readUsage
 import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
+  readPendingOfAccount,
   readDueDeliveries,
   readDueWebhooks,
   readWebhookDeliveries,
@@ -60,7 +61,7 @@ export interface ReadModelsOptions {
 const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
 const BRANCH_BYTES = 500;
 
-export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries {
+export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries & PendingDeliveries {
   const { database, models, runner, clock, digest } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
   const lists = [models.repositories, models.accessTokens, models.activity, models.webhookDeliveries];
@@ -119,6 +120,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     deliveriesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.webhookDeliveries.name]),
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
+    pendingOfAccount: (account, limit) => readPendingOfAccount(deliveries, account, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),

@@ -3,6 +3,7 @@
  *
  * Must stay true: no message repeats text of the receiver or of a library.
  */
+import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import type { AttemptRow } from '../../core/ports/webhook-delivery-lists.ts';
@@ -40,4 +41,10 @@ export function attemptError({ error, detail }: Pick<AttemptRow, 'error' | 'deta
   const known: { readonly [error: string]: string } = MESSAGES;
   const message = (Object.hasOwn(known, error) ? known[error] : undefined) ?? error;
   return detail === null ? message : `${message} (${detail})`;
+}
+
+/** Says why a delivery has no attempt yet in this series, and when it gets one; null if nothing holds it up. */
+export function deferralText({ status, deferredUntil }: WebhookDeliveryRow): string | null {
+  if (status !== 'PENDING' || deferredUntil === null) return null;
+  return `The account's deliveries of the hour (deliveries_per_hour of its plan) are used up: this one waits until ${deferredUntil}`;
 }

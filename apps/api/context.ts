@@ -3,6 +3,7 @@ import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import type { Pause } from '../../core/ports/clock.ts';
@@ -39,6 +40,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly bucketChecks: BucketChecks;
   readonly archives: ArchiveLane;
   readonly deliveries: DeliveryStore;
+  readonly budgets: WebhookBudgets;
   readonly exportSlots: ExportContext['exportSlots'];
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;

@@ -30,6 +30,7 @@ import {
   TRUST_RULE_PATTERN_LENGTH_MAX,
   TRUST_RULE_WILDCARDS_MAX,
   TRUST_RULES_MAX,
+  WEBHOOK_BUDGET_HOURS_MAX,
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
@@ -192,6 +193,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'webhook-redelivery-limit-reached': {
     status: 422,
     message: () => `A delivery is made again at most ${WEBHOOK_SERIES_MAX - 1} times`,
+  },
+  'webhook-deliveries-wait': {
+    status: 422,
+    message: () =>
+      `The account's deliveries of the next ${WEBHOOK_BUDGET_HOURS_MAX} hours are used up (see Usage, deliveries_per_hour)`,
   },
   'webhook-limit-reached': { status: 422, message: () => `An account has at most ${WEBHOOKS_MAX} webhooks` },
   'webhook-events-empty': { status: 422, field: 'events', message: () => 'A webhook listens for at least one event' },

@@ -36,6 +36,7 @@ import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
+import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
@@ -48,6 +49,7 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import type { Vault } from '../../core/ports/vault.ts';
+import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
@@ -73,6 +75,7 @@ export interface Foundation {
     readonly deliveries: DeliveryStore;
     readonly sessions: SessionStore;
     readonly challenges: PasskeyChallenges;
+    readonly budgets: WebhookBudgets;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly failpoint: Failpoint;
@@ -180,6 +183,7 @@ export async function composeFoundation(
       deliveries: createPostgresDeliveryStore(pool),
       sessions: createPostgresSessionStore(pool),
       challenges: createPostgresPasskeyChallenges(pool),
+      budgets: createPostgresWebhookBudgets(pool),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),

@@ -7,13 +7,13 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
-import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import {
   READ_LEASE_SPAN_MS,
   READ_LEASE_SPAN_MS_MAX,
   RETENTION_DAYS_DEFAULT,
   RETENTION_MS_MIN,
 } from '../../core/kernel/limits.ts';
+import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -198,8 +198,16 @@ const PLAN = z.strictObject({
   transfer_bytes: QUOTA,
   ingress_bytes: QUOTA,
   byo_storage: z.boolean(),
+  /** Absent in files of older versions: that of the plan as it is shipped. */
+  deliveries_per_hour: z.number().int().positive().nullable().optional(),
 });
 const PLANS = z.strictObject({ FREE: PLAN, PRO: PLAN, PLATFORM: PLAN }).partial();
+
+function quotasOf(stated: z.output<typeof PLAN> | undefined, shipped: PlanQuotas): PlanQuotas {
+  if (stated === undefined) return shipped;
+  const { deliveries_per_hour = shipped.deliveries_per_hour, ...quotas } = stated;
+  return { ...quotas, deliveries_per_hour };
+}
 
 function plansOf(file: Buffer | null, fault: (name: string, value: string, expected: string) => void): Plans {
   if (file === null) return DEFAULT_PLANS;
@@ -219,8 +227,8 @@ function plansOf(file: Buffer | null, fault: (name: string, value: string, expec
   }
   const { FREE, PRO, PLATFORM } = plans.data;
   return {
-    FREE: FREE ?? DEFAULT_PLANS.FREE,
-    PRO: PRO ?? DEFAULT_PLANS.PRO,
-    PLATFORM: PLATFORM ?? DEFAULT_PLANS.PLATFORM,
+    FREE: quotasOf(FREE, DEFAULT_PLANS.FREE),
+    PRO: quotasOf(PRO, DEFAULT_PLANS.PRO),
+    PLATFORM: quotasOf(PLATFORM, DEFAULT_PLANS.PLATFORM),
   };
 }

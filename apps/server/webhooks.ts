@@ -9,13 +9,20 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresWaitingPushes } from '../../adapters/postgres/waiting-pushes.ts';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
-import { BUCKET_BACKGROUND_REST_MS, BUCKET_BACKGROUND_WAIT_MS } from '../../core/kernel/limits.ts';
+import {
+  BUCKET_BACKGROUND_REST_MS,
+  BUCKET_BACKGROUND_WAIT_MS,
+  WEBHOOK_PENDING_DELIVERIES_MAX,
+  WEBHOOK_PENDING_DELIVERIES_RESUMED,
+} from '../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
+import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
 import { type FollowPushesContext, NOTIFICATIONS_POLICY } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
@@ -35,7 +42,7 @@ export interface WebhooksOptions {
   readonly foundation: Foundation;
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly outgoing: OutgoingRequests;
-  readonly due: DueDeliveries;
+  readonly due: DueDeliveries & PendingDeliveries;
   readonly webUrl: string;
   /** The version of this program, for the user agent. */
   readonly version: string;
@@ -57,7 +64,10 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
   const lead = createPostgresLead({ pool, pause, log });
   parts.add(lead.whenever('webhook-deliveries', sendingOf(options, health)));
   const retention = { ...context, due, retentionMs };
-  const removeOld = (signal: AbortSignal): Promise<void> => removeOldDeliveries(retention, signal);
+  const removeOld = async (signal: AbortSignal): Promise<void> => {
+    await removeOldDeliveries(retention, signal);
+    await context.budgets.removeBefore(hourOf(context.clock.now()));
+  };
   parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
   return { health, stop: () => parts.close() };
 }
@@ -85,7 +95,7 @@ function sendingOf(options: WebhooksOptions, health: WebhookHealth): (signal: Ab
 }
 
 function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPushesContext {
-  const { foundation, objects, webUrl, retentionMs, log, onFault } = options;
+  const { foundation, objects, due, webUrl, retentionMs, log, onFault } = options;
   const { context, pool } = foundation;
   const complete = (event: RecordedEvent) => withUpdatesInPlace(context, event);
   const past = composePastEntities(foundation, onFault);
@@ -96,6 +106,9 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     complete,
     webUrl,
     retentionMs,
+    due,
+    waiting: createPostgresWaitingPushes(pool),
+    pendingBounds: { pendingMax: WEBHOOK_PENDING_DELIVERIES_MAX, resumed: WEBHOOK_PENDING_DELIVERIES_RESUMED },
     marks: health.watched(createPostgresPolicyMarks(pool)),
     pause,
     inTime: forBucket,

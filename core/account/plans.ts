@@ -10,22 +10,33 @@ export interface PlanQuotas {
   readonly ingress_bytes: number | null;
   /** Whether accounts on this plan may bind repositories to storage buckets of their own. */
   readonly byo_storage: boolean;
+  /** Webhook deliveries of an account that may begin within an hour; further ones wait for a later hour. */
+  readonly deliveries_per_hour: number | null;
 }
 
 export type Plans = { readonly [P in Plan]: PlanQuotas };
 
 const GIB = 1024 ** 3;
+/** Without quotas; deliveries are paced all the same, because every receiver's owner shares their sender. */
 const UNLIMITED: PlanQuotas = {
   repos: null,
   storage_bytes: null,
   transfer_bytes: null,
   ingress_bytes: null,
   byo_storage: true,
+  deliveries_per_hour: 50_000,
 };
 
 /** The quotas that apply unless the operator sets others. */
 export const DEFAULT_PLANS: Plans = {
-  FREE: { repos: 50, storage_bytes: 5 * GIB, transfer_bytes: 50 * GIB, ingress_bytes: 50 * GIB, byo_storage: false },
+  FREE: {
+    repos: 50,
+    storage_bytes: 5 * GIB,
+    transfer_bytes: 50 * GIB,
+    ingress_bytes: 50 * GIB,
+    byo_storage: false,
+    deliveries_per_hour: 5_000,
+  },
   PRO: UNLIMITED,
   PLATFORM: UNLIMITED,
 };

@@ -364,6 +364,19 @@ export const WEBHOOK_PUSH_REFS_MAX = 1_000;
 export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
 export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
 export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
+/**
+ * Deliveries of one account that have not ended. With so many its pushes are expanded no further, until the second number
+ * of them is left.
+ */
+export const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
+export const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
+/** How many hours ahead deliveries beyond the budget of an hour may wait: bodies are kept for longer (see below). */
+export const WEBHOOK_BUDGET_HOURS_MAX = 24;
+/** Deliveries that wait for an hour fall due in groups of so many, spread over it evenly. */
+export const WEBHOOK_BUDGET_GROUP = 100;
+/** How often an account whose pushes wait for room is looked at: at first, and at last while there is none. */
+export const WEBHOOK_ROOM_LOOK_FIRST_MS = 5_000;
+export const WEBHOOK_ROOM_LOOK_LAST_MS = 60_000;
 /** Deliveries of one webhook in memory; the others wait in the read model. */
 export const WEBHOOK_WINDOW_DELIVERIES_MAX = 100;
 /** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */

@@ -117,6 +117,7 @@ export type Refusal =
   | { readonly code: 'webhook-not-found' }
   | { readonly code: 'webhook-delivery-not-found' }
   | { readonly code: 'webhook-redelivery-limit-reached' }
+  | { readonly code: 'webhook-deliveries-wait' }
   | { readonly code: 'webhook-limit-reached' }
   | { readonly code: 'webhook-events-empty' }
   | { readonly code: 'webhook-url-refused'; readonly fault: TargetFault }

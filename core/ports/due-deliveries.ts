@@ -32,3 +32,8 @@ export interface DueDeliveries {
   /** Returns how many deliveries have not ended, and when the oldest of them was created. */
   backlog(): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }>;
 }
+
+export interface PendingDeliveries extends Pick<DueDeliveries, 'deliveriesCaughtUp'> {
+  /** Returns how many deliveries of the account have not ended; `limit` at most. */
+  pendingOfAccount(account: AccountId, limit: number): Promise<number>;
+}

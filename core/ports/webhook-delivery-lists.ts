@@ -22,6 +22,8 @@ export interface WebhookDeliveryRow {
   readonly createdAt: Timestamp;
   /** Null after the delivery has ended. */
   readonly nextAttemptAt: Timestamp | null;
+  /** Until when the account's budget makes the first attempt of this series wait; null if it does not. */
+  readonly deferredUntil: Timestamp | null;
   /** The attempts of all series, oldest first. */
   readonly attemptLog: readonly AttemptRow[];
 }

@@ -11,6 +11,8 @@ export type WebhookDeliveryCommand =
       readonly event: WebhookEventKind;
       readonly repositoryId: RepositoryId | null;
       readonly payloadSha256: string;
+      /** Null: at once. Otherwise the account's budget is used up until then. */
+      readonly notBefore: Timestamp | null;
     }
   /** Makes no event if no attempt is due. The state after the command holds `claimId` only if this claim won. */
   | { readonly type: 'ClaimAttempt'; readonly claimId: Uuid; readonly now: Timestamp }
@@ -25,4 +27,4 @@ export type WebhookDeliveryCommand =
       readonly durationMs: number;
       readonly result: AttemptResult;
     }
-  | { readonly type: 'Redeliver' };
+  | { readonly type: 'Redeliver'; readonly notBefore: Timestamp | null };

@@ -32,7 +32,10 @@ export function decideWebhookDelivery(
     case 'Redeliver':
       if (state.status === 'pending') return accept<WebhookDeliveryEvent>();
       if (state.series >= WEBHOOK_SERIES_MAX) return refuse({ code: 'webhook-redelivery-limit-reached' });
-      return accept<WebhookDeliveryEvent>({ type: 'WebhookRedelivered', data: { series: state.series + 1 } });
+      return accept<WebhookDeliveryEvent>({
+        type: 'WebhookRedelivered',
+        data: { series: state.series + 1, not_before: command.notBefore },
+      });
   }
 }
 
@@ -43,6 +46,7 @@ function requested(command: Extract<WebhookDeliveryCommand, { type: 'RequestDeli
     event: command.event,
     repository_id: command.repositoryId,
     payload_sha256: command.payloadSha256,
+    not_before: command.notBefore,
   };
   return { type: 'WebhookDeliveryRequested', data };
 }

@@ -5,7 +5,7 @@
  * answered, never the bytes, the URL or any text of the receiver.
  */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
-import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
+import { type DomainEvent, type EventKind, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 
 /** `refused`: nothing was sent, and no further attempt is made. */
 export type AttemptOutcome = 'succeeded' | 'failed' | 'refused';
@@ -21,6 +21,8 @@ export type WebhookDeliveryRequested = DomainEvent<
     readonly repository_id: string | null;
     /** SHA-256 of the payload's bytes, hex. */
     readonly payload_sha256: string;
+    /** RFC 3339. No attempt is made before it: the account's budget of this hour was used up. Null: at once. */
+    readonly not_before: string | null;
   }
 >;
 /** The process that holds this claim makes the attempt. After `until` the attempt is due again. */
@@ -47,7 +49,7 @@ export type WebhookDeliveryAttempted = DomainEvent<
     readonly answer_sha256: string | null;
   }
 >;
-/** The wait after a failed attempt is over, or the claim of this attempt has lapsed. A process may claim it now. */
+/** The wait before this attempt is over, or its claim has lapsed: after a failure, or for the account's budget. A process may claim it now. */
 export type WebhookDeliveryAttemptFellDue = DomainEvent<
   'WebhookDeliveryAttemptFellDue',
   { readonly series: number; readonly attempt: number }
@@ -55,7 +57,14 @@ export type WebhookDeliveryAttemptFellDue = DomainEvent<
 export type WebhookDeliverySucceeded = DomainEvent<'WebhookDeliverySucceeded', { readonly series: number }>;
 export type WebhookDeliveryFailed = DomainEvent<'WebhookDeliveryFailed', { readonly series: number }>;
 /** Starts a new series, with as many attempts as the first. */
-export type WebhookRedelivered = DomainEvent<'WebhookRedelivered', { readonly series: number }>;
+export type WebhookRedelivered = DomainEvent<
+  'WebhookRedelivered',
+  {
+    readonly series: number;
+    /** As in the request. */
+    readonly not_before: string | null;
+  }
+>;
 
 export type WebhookDeliveryEvent =
   | WebhookDeliveryRequested
@@ -66,12 +75,19 @@ export type WebhookDeliveryEvent =
   | WebhookDeliveryFailed
   | WebhookRedelivered;
 
+/** In version 1 every first attempt of a series was due at once. */
+const WITH_BUDGET: EventKind = {
+  version: 2,
+  record: false,
+  upcasters: [(data) => ({ ...data, not_before: null })],
+};
+
 export const webhookDeliveryEventKinds: EventKinds<WebhookDeliveryEvent> = {
-  WebhookDeliveryRequested: OPERATIONAL_V1,
+  WebhookDeliveryRequested: WITH_BUDGET,
   WebhookDeliveryAttemptClaimed: OPERATIONAL_V1,
   WebhookDeliveryAttempted: OPERATIONAL_V1,
   WebhookDeliveryAttemptFellDue: OPERATIONAL_V1,
   WebhookDeliverySucceeded: OPERATIONAL_V1,
   WebhookDeliveryFailed: OPERATIONAL_V1,
-  WebhookRedelivered: OPERATIONAL_V1,
+  WebhookRedelivered: WITH_BUDGET,
 };

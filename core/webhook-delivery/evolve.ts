@@ -20,7 +20,7 @@ function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEve
         payloadSha256,
       };
       const eventId = uuid<DeliveryFacts['eventId']>(event_id);
-      return { status: 'pending', ...about, eventId, series: 1, attempts: 0, nextAttemptAt: at, next: DUE };
+      return { status: 'pending', ...about, eventId, series: 1, attempts: 0, ...firstAttempt(event.data, at) };
     }
     case 'WebhookDeliveryAttemptClaimed': {
       const { claim_id, until } = event.data;
@@ -44,9 +44,18 @@ function evolveWebhookDelivery(state: WebhookDelivery, event: WebhookDeliveryEve
         throw new TypeError(`WebhookRedelivered of a delivery that is ${state.status}`);
       }
       const { series } = event.data;
-      return { ...state, status: 'pending', series, attempts: 0, nextAttemptAt: at, next: DUE };
+      return { ...state, status: 'pending', series, attempts: 0, ...firstAttempt(event.data, at) };
     }
   }
+}
+
+/** When the first attempt of a series may be made. */
+function firstAttempt(
+  { not_before }: { readonly not_before: string | null },
+  at: Timestamp,
+): Pick<PendingDelivery, 'nextAttemptAt' | 'next'> {
+  if (not_before === null) return { nextAttemptAt: at, next: DUE };
+  return { nextAttemptAt: timestamp(not_before), next: { status: 'waiting' } };
 }
 
 function pending(state: WebhookDelivery): PendingDelivery {

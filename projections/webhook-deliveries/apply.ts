@@ -12,7 +12,7 @@ import { webhookDeliveryTables } from './table.ts';
 
 export const webhookDeliveriesProjection: Projection = {
   name: 'webhook_deliveries',
-  version: 2,
+  version: 3,
   categories: ['webhookDelivery'],
   tables: webhookDeliveryTables,
   onPoison: 'park',
@@ -50,7 +50,7 @@ function parseRow(row: object): StoredDelivery {
 }
 
 const COLUMNS = `id uuid, account_id uuid, webhook_id uuid, event_id uuid, event text, repository_id uuid, status text,
-  series integer, created_at text, next_attempt_at text, due_since text, is_first boolean, attempt_log json,
+  series integer, created_at text, next_attempt_at text, due_since text, deferred_until text, is_first boolean, attempt_log json,
   position bigint`;
 
 function toWrite(table: TableOf, rows: ReadonlyMap<string, StoredDelivery>): Write {
@@ -60,7 +60,8 @@ function toWrite(table: TableOf, rows: ReadonlyMap<string, StoredDelivery>): Wri
         items: [...rows.values()],
         text: `INSERT INTO ${table('webhook_deliveries')} SELECT * FROM json_to_recordset($1) AS r(${COLUMNS})
           ON CONFLICT (id) DO UPDATE SET status = excluded.status, series = excluded.series,
-            next_attempt_at = excluded.next_attempt_at, due_since = excluded.due_since, is_first = excluded.is_first,
+            next_attempt_at = excluded.next_attempt_at, due_since = excluded.due_since,
+            deferred_until = excluded.deferred_until, is_first = excluded.is_first,
             attempt_log = excluded.attempt_log`,
       },
     ],

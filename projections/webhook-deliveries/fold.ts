@@ -18,6 +18,7 @@ export interface StoredDelivery {
   readonly created_at: string;
   readonly next_attempt_at: string | null;
   readonly due_since: string | null;
+  readonly deferred_until: string | null;
   readonly is_first: boolean;
   readonly attempt_log: readonly AttemptRow[];
   readonly position: string;
@@ -28,7 +29,7 @@ export function foldDelivery(row: StoredDelivery | null, recorded: RecordedEvent
   const event = readEvent<WebhookDeliveryEvent>(webhookDeliveryEventKinds, recorded);
   const { occurredAt } = recorded;
   if (event.type === 'WebhookDeliveryRequested') {
-    const { payload_sha256: _digest, ...facts } = event.data;
+    const { payload_sha256: _digest, not_before, ...facts } = event.data;
     return {
       id: entityIdOf(recorded.stream),
       account_id: recorded.accountId,
@@ -36,8 +37,7 @@ export function foldDelivery(row: StoredDelivery | null, recorded: RecordedEvent
       status: 'PENDING',
       series: 1,
       created_at: occurredAt,
-      next_attempt_at: occurredAt,
-      due_since: occurredAt,
+      ...firstAttempt(not_before, occurredAt),
       is_first: true,
       attempt_log: [],
       position: String(recorded.position),
@@ -55,14 +55,23 @@ export function foldDelivery(row: StoredDelivery | null, recorded: RecordedEvent
       return { ...row, attempt_log, next_attempt_at: retryAt(event.data), due_since: null, is_first: false };
     }
     case 'WebhookDeliveryAttemptFellDue':
-      return { ...row, due_since: occurredAt };
+      return { ...row, due_since: occurredAt, deferred_until: null };
     case 'WebhookDeliverySucceeded':
       return { ...row, status: 'SUCCESS', next_attempt_at: null, due_since: null };
     case 'WebhookDeliveryFailed':
       return { ...row, status: 'FAILED', next_attempt_at: null, due_since: null };
     case 'WebhookRedelivered': {
-      const { series } = event.data;
-      return { ...row, series, status: 'PENDING', next_attempt_at: occurredAt, due_since: occurredAt };
+      const { series, not_before } = event.data;
+      return { ...row, series, status: 'PENDING', ...firstAttempt(not_before, occurredAt) };
     }
   }
+}
+
+/** A delivery beyond the account's budget is not due before its time, when an event says so. */
+function firstAttempt(notBefore: string | null, occurredAt: string) {
+  return {
+    next_attempt_at: notBefore ?? occurredAt,
+    due_since: notBefore === null ? occurredAt : null,
+    deferred_until: notBefore,
+  };
 }

@@ -5,7 +5,7 @@ import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 const DELIVERY_COLUMNS = `id, event_id AS "eventId", event, status, created_at AS "createdAt",
-  next_attempt_at AS "nextAttemptAt", attempt_log AS "attemptLog"`;
+  next_attempt_at AS "nextAttemptAt", deferred_until AS "deferredUntil", attempt_log AS "attemptLog"`;
 
 const deliveriesQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(delivery), '[]') FROM (
@@ -86,4 +86,13 @@ export async function readDeliveryBacklog(
 ): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }> {
   const { value } = await reader.read(backlogQuery, [], () => NO_CONCERNS);
   return value as { readonly pending: number; readonly oldestAt: Timestamp | null };
+}
+
+const pendingQuery: ReadQuery = {
+  answer: (table) => `SELECT count(*) FROM (SELECT FROM ${table('webhook_deliveries')}
+    WHERE account_id = $1 AND status = 'PENDING' LIMIT $2) AS pending`,
+};
+
+export async function readPendingOfAccount(reader: LiveReader, account: AccountId, limit: number): Promise<number> {
+  return (await reader.read(pendingQuery, [account, limit], () => NO_CONCERNS)).value as number;
 }

@@ -165,11 +165,13 @@ describe('The golden events', () => {
     );
   });
 
-  test('of a delivery fold into one that failed, and one whose claim has lapsed', () => {
-    assert.deepEqual(
-      folded(webhookDeliveries, 'WebhookDeliveryAttemptFellDue').map((state) => state.status),
-      ['failed'],
-    );
+  test('of a delivery fold into one that is made again in a later hour, and one whose claim has lapsed', () => {
+    const [again] = folded(webhookDeliveries, 'WebhookDeliveryAttemptFellDue');
+    assert.deepEqual(again?.status === 'pending' && [again.series, again.nextAttemptAt, again.next], [
+      3,
+      '2026-11-21T12:00:00.000Z',
+      { status: 'waiting' },
+    ]);
     const ends = ['WebhookDeliveryAttempted', 'WebhookDeliverySucceeded', 'WebhookDeliveryFailed'] as const;
     const [due] = folded(webhookDeliveries, ...ends, 'WebhookRedelivered');
     assert.deepEqual(due?.status === 'pending' && [due.attempts, due.next], [0, { status: 'due' }]);

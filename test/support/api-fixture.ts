@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
@@ -223,6 +224,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     exportSlots: createExportSlots(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
+    budgets: createMemoryWebhookBudgets(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
     refusedExchanges: createMemoryRefusedExchanges(),

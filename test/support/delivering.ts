@@ -112,10 +112,11 @@ export async function delivering(
       account: AccountId,
       webhookId: WebhookId,
       repositoryId: RepositoryId | null = null,
+      notBefore: Timestamp | null = null,
     ): Promise<WebhookDeliveryId> => {
       const eventId = node.ids.next<EventId>();
       const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body: `{"id":"${eventId}"}` }]);
-      const wanted = { webhookId, eventId, event: 'push', repositoryId, payloadSha256 } as const;
+      const wanted = { webhookId, eventId, event: 'push', repositoryId, payloadSha256, notBefore } as const;
       const { deliveryId } = accepted(await requestDelivery(context, { account, cause: CAUSE }, wanted));
       return deliveryId;
     },

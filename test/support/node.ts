@@ -7,6 +7,7 @@ import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
+import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createBackground } from '../../apps/server/background.ts';
@@ -24,6 +25,7 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
+import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -48,6 +50,7 @@ export interface TestNode extends Context {
   readonly deliveries: DeliveryStore;
   readonly sessions: SessionStore;
   readonly challenges: PasskeyChallenges;
+  readonly budgets: WebhookBudgets;
   readonly platformStore: LayerStore;
   readonly background: Background & { settled(): Promise<void> };
   readonly failpoint: Failpoint;
@@ -95,6 +98,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     deliveries: createMemoryDeliveryStore(),
     sessions: createMemorySessionStore(),
     challenges: createMemoryPasskeyChallenges(),
+    budgets: createMemoryWebhookBudgets(),
     platformStore: createMemoryLayerStore(),
     background: createBackground((_what, cause) => {
       throw cause;

@@ -1,9 +1,10 @@
 /**
- * The waits of a delivery as a workflow: after a failed attempt, and for a claim whose process may have died.
+ * The waits of a delivery as a workflow: for the account's budget, after a failed attempt, and for a claim whose process
+ * may have died.
  *
  * Must stay true: it decides times and nothing else. The dispatcher itself takes from the log what is due at once,
- * after the request or a redelivery, and the read model lists that until it is claimed. So a first attempt needs no
- * engine.
+ * after the request or a redelivery, and the read model lists that until it is claimed. So a first attempt within the
+ * budget needs no engine.
  */
 import { readEvent } from '../../core/kernel/decider.ts';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
@@ -27,6 +28,7 @@ export const webhookDelivery: Workflow<WebhookDeliveryStep> = {
         return event.data.outcome === 'failed' ? dueAt(retryAt(event.data)) : null;
       case 'WebhookDeliveryRequested':
       case 'WebhookRedelivered':
+        return event.data.not_before === null ? null : dueAt(timestamp(event.data.not_before));
       case 'WebhookDeliveryAttemptFellDue':
       case 'WebhookDeliverySucceeded':
       case 'WebhookDeliveryFailed':

@@ -23,11 +23,12 @@ export async function onDeliveryEvents(
       case 'WebhookDeliveryRequested': {
         const webhook = uuid<WebhookId>(event.data.webhook_id);
         const { accountId: account, position } = recorded;
-        if (account !== null) dispatcher.due({ id: idOf(recorded), webhook, account, position }, 'first');
+        const isDue = event.data.not_before === null;
+        if (isDue && account !== null) dispatcher.due({ id: idOf(recorded), webhook, account, position }, 'first');
         break;
       }
       case 'WebhookRedelivered': {
-        const entry = await deliveryEntry(entities, recorded);
+        const entry = event.data.not_before === null ? await deliveryEntry(entities, recorded) : null;
         if (entry !== null) dispatcher.due(entry, 'later');
         break;
       }

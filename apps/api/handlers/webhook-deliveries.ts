@@ -4,7 +4,7 @@ import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { type RequestedDelivery, pingWebhook, redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
-import { attemptError } from '../attempt-errors.ts';
+import { attemptError, deferralText } from '../attempt-errors.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import { viewerOf, webhookOrigin } from './webhooks.ts';
@@ -75,7 +75,7 @@ function deliveryObject(row: WebhookDeliveryRow, answer: Uint8Array | null): Del
     status: row.status,
     http_status: last?.httpStatus ?? null,
     attempts: row.attemptLog.length,
-    error: last === undefined ? null : attemptError(last),
+    error: deferralText(row) ?? (last === undefined ? null : attemptError(last)),
     response_body: answer === null ? null : new TextDecoder().decode(answer),
     created_at: row.createdAt,
     last_attempt_at: last?.at ?? null,

@@ -5,12 +5,15 @@ import { attemptError } from '../../api/attempt-errors.ts';
 import { html, type Html, NOTHING } from '../layout/html.ts';
 
 /** The attempts of the last series; each redelivery begins one. */
-export function attemptLine({ status, attemptLog }: WebhookDeliveryRow): Html {
+export function attemptLine({ status, attemptLog, deferredUntil }: WebhookDeliveryRow): Html {
   const series = attemptLog.at(-1)?.series ?? 1;
   const made = attemptLog.filter((attempt) => attempt.series === series);
   const coming = status === 'PENDING' ? WEBHOOK_RETRY_WAITS_MS.slice(Math.max(0, made.length - 1)) : [];
   if (made.length === 0 && coming.length === 0) return NOTHING;
-  const first = status === 'PENDING' && made.length === 0 && html`<li>at once</li>`;
+  const first =
+    status === 'PENDING' &&
+    made.length === 0 &&
+    html`<li>${deferredUntil === null ? 'at once' : 'in a later hour'}</li>`;
   return html`<ol class="attempts">${made.map(madeItem)}${first}${coming.map(
     (waitMs) => html`<li>after ${waitMs / 1_000} s</li>`,
   )}</ol>`;

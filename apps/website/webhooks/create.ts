@@ -37,7 +37,7 @@ export function createRoutes(site: Site): void {
 }
 
 function showForm(visit: PersonVisit, entered: EnteredWebhook, { errors, status, headers }: RefusedForm): SiteAnswer {
-  const content = html`<h1>New webhook</h1><p class="soft">It gets the events of every repository of your account.</p>${postForm(
+  const content = html`<h1>New webhook</h1><p class="soft">It gets the events of ALL repositories of your account, also of those that you create later. A webhook for some of them only is created with an access token of scope SELECTED_REPO.</p>${postForm(
     { action: CREATE, csrf: visit.csrf(), errors },
     html`${webhookFields(entered, errors)}<div class="row"><button class="button main">Create webhook</button><a class="button quiet" href="/webhooks">Cancel</a></div>`,
   )}`;

@@ -9,7 +9,7 @@ import { startOfText } from '../../../core/kernel/text.ts';
 import type { AttemptRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { readWebhookDelivery } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
-import { attemptError } from '../../api/attempt-errors.ts';
+import { attemptError, deferralText } from '../../api/attempt-errors.ts';
 import { refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, showContent, type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -85,7 +85,7 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
   const content = html`<div class="row"><a class="button" href="${pathOf(webhook.id)}">All deliveries</a>${
     status !== 'PENDING' && payload !== null && again
   }</div>
-<section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
+<section class="box"><header><h2>Attempts</h2><span class="end soft">${attemptText(delivery)}</span></header><div class="inside stack">${deferral(delivery)}${attemptLine(delivery)}${attemptLog(visit, delivery.attemptLog)}</div></section>
 <section class="box"><header><h2>Request</h2>${
     payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
   }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd><code>${event}</code></dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
@@ -97,6 +97,11 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
     'No response is kept.',
   )}</div></section>`;
   return showPage(page(visit, { title: `Delivery ${id}`, head }, content));
+}
+
+function deferral(delivery: Read['delivery']): Content {
+  const text = deferralText(delivery);
+  return text !== null && html`<p><b>${text}</b></p>`;
 }
 
 function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {

@@ -2,29 +2,42 @@
  * Follows the log from where it stopped the last time, and requests the webhook deliveries of every push.
  *
  * Must stay true: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
- * one account are processed in the order of the log, and those of other accounts need not wait for them. The memory
- * that it takes is bounded.
+ * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
+ * waits for room (stalled-accounts.ts). The memory that it takes is bounded.
  */
 import { isBeyondBounds } from '../../ports/object-database.ts';
 import { untilAborted } from '../../kernel/aborted.ts';
 import { backoff } from '../../kernel/backoff.ts';
-import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
-import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import { categoryOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
+import { type AccountId, plusMs } from '../../kernel/ids.ts';
+import {
+  PENDING_DELIVERY_KEPT_MS,
+  WEBHOOK_PUSHES_AT_ONCE_MAX,
+  WEBHOOK_ROOM_LOOK_FIRST_MS,
+} from '../../kernel/limits.ts';
 import type { Pause } from '../../ports/clock.ts';
+import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
+import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
 import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import type { ReadMark, RecordPlace } from '../../ports/read-mark.ts';
 import { isOutage } from '../../runtime/is-outage.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
-import { type NotifyContext, notifyOfPush, type Turn } from './notify-webhooks.ts';
+import { type NotifyContext, notifyOfPush, type NotifyOptions, type Turn } from './notify-webhooks.ts';
+import { FollowProgress } from './follow-progress.ts';
+import { createPendingRoom, type PendingBounds, type PendingRoom } from './pending-room.ts';
+import { type Expanded, StalledAccounts } from './stalled-accounts.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
   readonly vault: Pick<Vault, 'holds'>;
+  readonly waiting: WaitingPushes;
+  readonly due: PendingDeliveries;
+  /** How many deliveries of an account may be pending. */
+  readonly pendingBounds: PendingBounds;
   /** Puts back the parts of an event that are on another stream. */
   readonly complete: Complete;
   /**
@@ -51,14 +64,27 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   const { events, marks } = context;
   const start = await startOf(context);
   let record = start.record;
-  const progress = new Progress({
+  const progress = new FollowProgress({
     save: (mark) => marks.save(NOTIFICATIONS_POLICY, mark),
     pause: () => context.pause(SAVE_INTERVAL_MS, signal),
     onFault: context.onFault,
     signal,
   });
   const turn = createConcurrencyLimit(TURNS_AT_ONCE);
+  const room = createPendingRoom(context.due, context.pendingBounds);
+  const expand = (event: RecordedEvent, refsDone: number): Promise<Expanded | 'aborted'> =>
+    expandUntilDone(context, event, { turn, room, refsDone, signal });
+  const stalled = new StalledAccounts({ ...context, room, expand });
+  await stalled.load();
   const queues = new Map<AccountId, Promise<void>>();
+
+  /** The work of one account is done in order. It must not reject. */
+  function enqueue(account: AccountId, work: () => Promise<void>): void {
+    const queue = (queues.get(account) ?? Promise.resolve()).then(work).then(() => {
+      if (queues.get(account) === queue) queues.delete(account);
+    });
+    queues.set(account, queue);
+  }
 
   function processInOrder(event: RecordedEvent, mark: ReadMark | null): void {
     const { accountId } = event;
@@ -67,14 +93,17 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
       done();
       return;
     }
-    const queue = (queues.get(accountId) ?? Promise.resolve())
-      .then(() => processUntilDone(context, event, turn, signal))
-      .then((isDone) => {
-        if (isDone) done();
-        if (queues.get(accountId) === queue) queues.delete(accountId);
-      });
-    queues.set(accountId, queue);
+    enqueue(accountId, async () => {
+      if (await processUntilDone(context, event, { stalled, expand, signal })) done();
+    });
   }
+
+  const resuming = whileNotAborted(context, signal, () => {
+    for (const account of stalled.dueToResume()) {
+      // A queue that is busy is looked at again.
+      if (!queues.has(account)) enqueue(account, () => stalled.resume(account).catch(context.onFault));
+    }
+  }).catch(context.onFault);
 
   const subscription = events.subscribe({
     after: start.position,
@@ -94,7 +123,7 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   try {
     await untilAborted(signal, subscription.closed);
   } finally {
-    await Promise.allSettled([subscription.close()]);
+    await Promise.allSettled([subscription.close(), resuming]);
     await Promise.all(queues.values());
     await progress.saved();
   }
@@ -104,20 +133,82 @@ function isRelevant({ stream, type }: RecordedEvent): boolean {
   return categoryOf(stream) === 'repository' ? type === 'RefsUpdated' : type === 'AccountErased';
 }
 
-/** Tries until the event is done. Resolves false only if the signal is aborted before that. */
+/** Looks for accounts with room at intervals; costs nothing while no account is stalled. */
+async function whileNotAborted(
+  { pause }: Pick<FollowPushesContext, 'pause'>,
+  signal: AbortSignal,
+  look: () => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    await pause(WEBHOOK_ROOM_LOOK_FIRST_MS, signal);
+    if (!signal.aborted) look();
+  }
+}
+
+interface Processing {
+  readonly stalled: StalledAccounts;
+  readonly expand: (event: RecordedEvent, refsDone: number) => Promise<Expanded | 'aborted'>;
+  readonly signal: AbortSignal;
+}
+
+/** Expands the event, or stores that it waits. Resolves false only if the signal is aborted before that. */
 async function processUntilDone(
   context: FollowPushesContext,
   event: RecordedEvent,
-  turn: Turn,
-  signal: AbortSignal,
+  { stalled, expand, signal }: Processing,
 ): Promise<boolean> {
+  const account = event.accountId;
+  if (account === null) return true;
+  if (event.type === 'AccountErased') {
+    const forgotten = await untilDone(context, signal, async () => {
+      await context.deliveries.forgetAccount(account);
+      await stalled.forget(account);
+    });
+    return forgotten;
+  }
+  const expanded = stalled.has(account) ? { refsDone: 0 } : await expand(event, 0);
+  if (expanded === 'aborted') return false;
+  return expanded === null || untilDone(context, signal, () => stalled.put(account, event, expanded.refsDone));
+}
+
+/** Repeats the work until it succeeds. Resolves false if the signal is aborted before that. */
+async function untilDone(
+  { onFault, pause }: Pick<FollowPushesContext, 'onFault' | 'pause'>,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<boolean> {
+  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
+  while (!signal.aborted) {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      onFault(error);
+    }
+    await pause(pauses.next(), signal);
+  }
+  return false;
+}
+
+interface Expanding {
+  readonly turn: Turn;
+  readonly room: PendingRoom;
+  readonly refsDone: number;
+  readonly signal: AbortSignal;
+}
+
+/** Tries until the push is expanded, or its account has no room. */
+async function expandUntilDone(
+  context: FollowPushesContext,
+  event: RecordedEvent,
+  { turn, room, refsDone, signal }: Expanding,
+): Promise<Expanded | 'aborted'> {
   let tries = 0;
   let withoutObjects = false;
   const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
   while (!signal.aborted) {
     try {
-      await followUp(context, event, turn, withoutObjects);
-      return true;
+      return await followUp(context, event, turn, { withoutObjects, room, refsDone });
     } catch (error) {
       context.onFault(error);
       if (!isOutage(error)) tries += 1;
@@ -133,27 +224,23 @@ async function processUntilDone(
           { err: error, stream, revision },
           'Webhooks could not be notified of an event: it is skipped',
         );
-        return true;
+        return null;
       }
     }
     await context.pause(pauses.next(), signal);
   }
-  return false;
+  return 'aborted';
 }
 
 async function followUp(
   context: FollowPushesContext,
   event: RecordedEvent,
   turn: Turn,
-  withoutObjects: boolean,
-): Promise<void> {
-  if (event.type === 'AccountErased') {
-    await context.deliveries.forgetAccount(uuid<AccountId>(entityIdOf(event.stream)));
-    return;
-  }
+  options: NotifyOptions,
+): Promise<Expanded> {
   const keptMs = Math.max(context.retentionMs, PENDING_DELIVERY_KEPT_MS);
-  if (event.occurredAt < plusMs(context.clock.now(), -keptMs)) return;
-  await notifyOfPush(context, await context.complete(event), turn, { withoutObjects });
+  if (event.occurredAt < plusMs(context.clock.now(), -keptMs)) return null;
+  return notifyOfPush(context, await context.complete(event), turn, options);
 }
 
 interface Start {
@@ -186,90 +273,4 @@ async function firstStartOf({ events, vault, deliveries }: FollowPushesContext):
   const head = await events.head();
   const fromHead = !(await vault.holds('webhook-secret')) && (await deliveries.isEmpty());
   return { position: fromHead ? head : LOG_START, record: null };
-}
-
-interface Begun {
-  /** Null if a restart must not begin right after this event. */
-  readonly mark: ReadMark | null;
-  done: boolean;
-}
-
-interface ProgressOptions {
-  readonly save: (mark: ReadMark) => Promise<void>;
-  /** Waits between two saves. */
-  readonly pause: () => Promise<void>;
-  readonly onFault: (cause: unknown) => void;
-  /** After it is aborted, a failed save is not retried. */
-  readonly signal: AbortSignal;
-}
-
-/** Tracks the events that are under way, in order, and saves the mark up to which all events are done. */
-class Progress {
-  readonly #options: ProgressOptions;
-  #begun: Begun[] = [];
-  #reached: ReadMark | null = null;
-  #saving: Promise<void> | null = null;
-  #wake: (() => void)[] = [];
-
-  constructor(options: ProgressOptions) {
-    this.#options = options;
-  }
-
-  /** Adds an event. The caller calls the returned function when the event is done. */
-  begin(mark: ReadMark | null): () => void {
-    const begun: Begun = { mark, done: false };
-    this.#begun.push(begun);
-    return () => {
-      begun.done = true;
-      this.#advance();
-    };
-  }
-
-  /** Resolves when another event may begin. */
-  async room(signal: AbortSignal): Promise<void> {
-    while (this.#begun.length >= WEBHOOK_PUSHES_AT_ONCE_MAX && !signal.aborted) {
-      await new Promise<void>((resolve) => {
-        const wake = (): void => {
-          signal.removeEventListener('abort', wake);
-          resolve();
-        };
-        this.#wake.push(wake);
-        signal.addEventListener('abort', wake, { once: true });
-      });
-    }
-  }
-
-  async saved(): Promise<void> {
-    while (this.#saving !== null) await this.#saving;
-  }
-
-  #advance(): void {
-    const undone = this.#begun.findIndex(({ done }) => !done);
-    const count = undone === -1 ? this.#begun.length : undone;
-    if (count === 0) return;
-    const done = this.#begun.slice(0, count);
-    this.#begun = this.#begun.slice(count);
-    for (const wake of this.#wake.splice(0)) wake();
-    const reached = done.findLast(({ mark }) => mark !== null)?.mark ?? null;
-    if (reached === null) return;
-    this.#reached = reached;
-    this.#saving ??= this.#saveAll();
-  }
-
-  async #saveAll(): Promise<void> {
-    const { save, pause, onFault, signal } = this.#options;
-    while (this.#reached !== null) {
-      const mark = this.#reached;
-      this.#reached = null;
-      try {
-        await save(mark);
-      } catch (error) {
-        onFault(error);
-        // A later mark includes this one. If none is saved, a restart processes the events again, which is idempotent.
-        if (!signal.aborted) this.#reached ??= mark;
-      }
-      await pause();
-    }
-    this.#saving = null;
-  }
 }

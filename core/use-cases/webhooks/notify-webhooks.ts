@@ -35,10 +35,13 @@ import type { Entity } from '../../runtime/entity.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
-import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
+import { type BudgetContext, takeBudget } from './delivery-budget.ts';
+import type { PendingRoom } from './pending-room.ts';
+import type { Expanded } from './stalled-accounts.ts';
+import { type DeliveryContext, type NotificationBody, requestDelivery, storePayloads } from './webhook-deliveries.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
-export interface NotifyContext extends DeliveryContext {
+export interface NotifyContext extends DeliveryContext, BudgetContext {
   readonly past: PastEntities;
   readonly objects: Pick<ObjectDatabase, 'open'>;
   /** Resolves with the work's value, or with null after `BUCKET_BACKGROUND_WAIT_MS`. */
@@ -67,30 +70,41 @@ interface PushFacts {
   readonly cause: Cause;
 }
 
+export interface NotifyOptions {
+  /** The payloads lack the facts of the repository's objects, which cannot be read. */
+  readonly withoutObjects: boolean;
+  /** How many refs have their deliveries, from an earlier call that ran out of room. */
+  readonly refsDone: number;
+  readonly room: Pick<PendingRoom, 'hasRoom' | 'requested'>;
+}
+
 /**
- * Requests the deliveries of a `RefsUpdated` whose updates are in place. With `withoutObjects`, the payloads lack the
- * facts of the repository's objects, which cannot be read.
+ * Requests the deliveries of a `RefsUpdated` whose updates are in place. Ends early, and returns how far it came, when the
+ * account has no room for more, or no hour left for them.
  */
 export async function notifyOfPush(
   context: NotifyContext,
   event: RecordedEvent,
   turn: Turn,
-  options: { readonly withoutObjects: boolean },
-): Promise<void> {
+  options: NotifyOptions,
+): Promise<Expanded> {
   const push = await turn(() => prepare(context, event));
-  if (push === null) return;
+  if (push === null) return null;
   const { updates } = refsUpdated(event);
   const notified = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
-  if (notified.length === 0) return;
+  if (notified.length <= options.refsDone) return null;
   const bytesMax = payloadShare(notified);
   const reader = options.withoutObjects ? null : await openInTurn(context, push, turn);
   try {
     const commits =
       reader === null ? null : await turn(() => newCommitsOf(reader, push.entity.state, notified, updates));
-    for (let at = 0; at < notified.length; at += SLICE_REFS_MAX) {
+    const sources = { reader, commits, bytesMax };
+    for (let at = options.refsDone; at < notified.length; at += SLICE_REFS_MAX) {
       const slice = notified.slice(at, at + SLICE_REFS_MAX);
-      await turn(() => requestDeliveries(context, push, slice, { reader, commits, bytesMax }));
+      const done = await turn(() => requestDeliveries(context, push, slice, sources, options.room));
+      if (done < slice.length) return { refsDone: at + done };
     }
+    return null;
   } finally {
     reader?.close();
   }
@@ -188,15 +202,19 @@ interface PayloadSources {
   readonly bytesMax: number;
 }
 
-/** Stores the payloads of some refs, then requests their deliveries, event by event. */
+/**
+ * Stores the payloads of some refs, then requests their deliveries, event by event. Returns how many of the refs have all
+ * of theirs: fewer if the account has no room.
+ */
 async function requestDeliveries(
   context: NotifyContext,
   { webhooks, repository, event, cause }: PushFacts,
   updates: readonly StoredRefUpdate[],
   { reader, commits, bytesMax }: PayloadSources,
-): Promise<void> {
-  const bodies: { readonly event: RefEvent; readonly eventId: RefEvent['eventId']; readonly body: string }[] = [];
-  for (const update of updates) {
+  room: NotifyOptions['room'],
+): Promise<number> {
+  const bodies: (NotificationBody & { readonly event: RefEvent; readonly ref: number })[] = [];
+  for (const [ref, update] of updates.entries()) {
     const kinds = eventsOfUpdate(update).filter((kind) => webhooks.some(({ events }) => events.includes(kind)));
     if (kinds.length === 0) continue;
     const facts = {
@@ -207,10 +225,10 @@ async function requestDeliveries(
     for (const kind of kinds) {
       const eventId = eventIdOf(context.ids, event.id, kind, update.ref);
       const refEvent: RefEvent = { eventId, kind, update, repository, ...facts };
-      bodies.push({ event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) });
+      bodies.push({ ref, event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) });
     }
   }
-  if (bodies.length === 0) return;
+  if (bodies.length === 0) return updates.length;
   const digests = await storePayloads(context, repository.owner.id, bodies);
   await context.failpoint('webhook-payload-stored');
   const origin = { account: repository.owner.id, cause };
@@ -219,13 +237,21 @@ async function requestDeliveries(
     const { eventId, kind } = body.event;
     const listening = webhooks.filter(({ events }) => events.includes(kind));
     const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
-    const requested = listening.map(({ id }) => requestDelivery(context, origin, { ...wanted, webhookId: id }));
+    if (!(await room.hasRoom(origin.account, listening.length))) return body.ref;
+    // Taken anew when a slice is tried again: then a part of the budget stays unused, and no delivery is made twice.
+    const times = await takeBudget(context, origin.account, listening.length);
+    if (times === null) return body.ref;
+    const requested = listening.map(async ({ id }, at) => {
+      const made = await requestDelivery(context, origin, { ...wanted, webhookId: id, notBefore: times[at] ?? null });
+      if (!('refused' in made)) room.requested(origin.account, 1, made.position);
+    });
     // All requests settle before an error is thrown, so that none still runs after the slice has failed.
     for (const settled of await Promise.allSettled(requested)) {
       if (settled.status === 'rejected') throw settled.reason;
     }
     await context.failpoint('webhook-delivery-requested');
   }
+  return updates.length;
 }
 
 /** Returns the commit that a ref peels to. Only the objects show whether a tag peels to a commit. */

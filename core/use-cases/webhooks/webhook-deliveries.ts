@@ -5,7 +5,7 @@
  * and its webhook, so a repeated request makes no second delivery.
  */
 import { accounts } from '../../account/evolve.ts';
-import type { Cause } from '../../kernel/envelope.ts';
+import type { Cause, LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, RepositoryId, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
@@ -18,6 +18,7 @@ import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
 import { deliveryIdOf } from '../../webhook-delivery/notifications.ts';
 import { pingPayload } from '../../webhook-delivery/payload.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { type BudgetContext, type NotBefore, takeBudget } from './delivery-budget.ts';
 import { findWebhook, type WebhookCommandOrigin } from './webhooks.ts';
 
 export interface DeliveryContext extends Context {
@@ -27,6 +28,8 @@ export interface DeliveryContext extends Context {
 }
 
 type Refused = { readonly refused: Refusal };
+
+const NO_ROOM: Refused = { refused: { code: 'webhook-deliveries-wait' } };
 
 export interface NotificationBody {
   readonly eventId: EventId;
@@ -51,6 +54,7 @@ export interface WantedDelivery {
   readonly event: WebhookEventKind;
   readonly repositoryId: RepositoryId | null;
   readonly payloadSha256: string;
+  readonly notBefore: NotBefore;
 }
 
 /** Requests a delivery unless it was requested before. */
@@ -58,13 +62,13 @@ export async function requestDelivery(
   context: Context,
   origin: { readonly account: AccountId; readonly cause: Cause; readonly guarding?: Guarding },
   wanted: WantedDelivery,
-): Promise<{ readonly deliveryId: WebhookDeliveryId } | Refused> {
+): Promise<{ readonly deliveryId: WebhookDeliveryId; readonly position: LogPosition } | Refused> {
   const { webhookId, eventId, event } = wanted;
   const deliveryId = deliveryIdOf(context.ids, eventId, webhookId, event);
   const requested = await execute(context, webhookDeliveries, deliveryId, origin, (state) =>
     decideWebhookDelivery(state, { type: 'RequestDelivery', ...wanted }),
   );
-  return 'refused' in requested ? requested : { deliveryId };
+  return 'refused' in requested ? requested : { deliveryId, position: requested.entity.position };
 }
 
 export interface RequestedDelivery {
@@ -74,7 +78,7 @@ export interface RequestedDelivery {
 
 /** Requests a ping to this webhook, whatever events it listens for. */
 export async function pingWebhook(
-  context: DeliveryContext & { readonly vault: Vault },
+  context: DeliveryContext & BudgetContext & { readonly vault: Vault },
   origin: WebhookCommandOrigin,
   id: WebhookId,
 ): Promise<RequestedDelivery | Refused> {
@@ -91,10 +95,13 @@ export async function pingWebhook(
     webhook: { id, url: found.url, events, active },
     owner: { id: account, username: state.username },
   });
+  const times = await takeBudget(context, account, 1);
+  if (times === null) return NO_ROOM;
   const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body }]);
-  const wanted = { webhookId: id, eventId, event: 'ping', repositoryId: null, payloadSha256 } as const;
+  const [notBefore = null] = times;
+  const wanted = { webhookId: id, eventId, event: 'ping', repositoryId: null, payloadSha256, notBefore } as const;
   const requested = await requestDelivery(context, origin, wanted);
-  return 'refused' in requested ? requested : { eventId, ...requested };
+  return 'refused' in requested ? requested : { eventId, deliveryId: requested.deliveryId };
 }
 
 /**
@@ -102,7 +109,7 @@ export async function pingWebhook(
  * removed after retention.
  */
 export async function redeliver(
-  context: DeliveryContext & { readonly vault: Vault },
+  context: DeliveryContext & BudgetContext & { readonly vault: Vault },
   origin: WebhookCommandOrigin,
   id: WebhookId,
   deliveryId: WebhookDeliveryId,
@@ -114,8 +121,12 @@ export async function redeliver(
   if (state.status === 'absent' || state.webhookId !== id) return notFound;
   const { eventId } = state;
   if (!(await context.deliveries.payloads([eventId])).has(eventId)) return notFound;
+  // One that is under way already is not begun again, and takes nothing.
+  const times = state.status === 'pending' ? [] : await takeBudget(context, origin.account, 1);
+  if (times === null) return NO_ROOM;
+  const [notBefore = null] = times;
   const again = await execute(context, webhookDeliveries, deliveryId, origin, (delivery) =>
-    decideWebhookDelivery(delivery, { type: 'Redeliver' }),
+    decideWebhookDelivery(delivery, { type: 'Redeliver', notBefore }),
   );
   return 'refused' in again ? again : { eventId, deliveryId };
 }

@@ -1,6 +1,8 @@
 /** Deliveries over REST: their list, pings and redelivery, as docs/interface.md, Deliveries, specifies them. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
+import { WEBHOOK_BUDGET_HOURS_MAX } from '../../../core/kernel/limits.ts';
 import type { AccountId, WebhookId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
@@ -15,12 +17,13 @@ describe('webhook deliveries', () => {
   let token: TestToken;
   let webhook: WebhookId;
 
-  beforeEach(async () => {
-    fixture = await createApiFixture();
+  const open = async (options: Parameters<typeof createApiFixture>[0] = {}): Promise<void> => {
+    fixture = await createApiFixture(options);
     owner = await fixture.account('ada');
     token = await fixture.token(owner, { grants: ['API_WEBHOOKS'] });
     webhook = await fixture.webhook(owner);
-  });
+  };
+  beforeEach(() => open());
   afterEach(() => fixture.close());
 
   const list = (query = '') => fixture.request('GET', `/v1/webhooks/${webhook}/deliveries${query}`, token);
@@ -43,6 +46,39 @@ describe('webhook deliveries', () => {
       ...{ attempts: 0, error: null, response_body: null, created_at: now, last_attempt_at: null },
       ...{ next_attempt_at: now, attempt_log: [] },
     });
+  });
+
+  test('beyond the budget of the hour stay pending, and say so and until when; beyond a day of them none is taken', async () => {
+    const bounded = { ...DEFAULT_PLANS.PRO, deliveries_per_hour: 2 };
+    await fixture.close();
+    await open({ plans: { ...DEFAULT_PLANS, PRO: bounded } });
+    const first = (await post('ping')).json();
+    for (let count = 0; count < 2; count += 1) assert.equal((await post('ping')).statusCode, 202);
+    const hour = '2026-11-21T11:00:00.000Z';
+    const error = `The account's deliveries of the hour (deliveries_per_hour of its plan) are used up: this one waits until ${hour}`;
+    const shown = (await listed()).map((delivery) => [
+      delivery['status'],
+      delivery['error'],
+      delivery['next_attempt_at'],
+    ]);
+    const now = fixture.clock.now();
+    assert.deepEqual(shown, [
+      ['PENDING', error, hour],
+      ['PENDING', null, now],
+      ['PENDING', null, now],
+    ]);
+    // Redelivery of what is under way takes nothing.
+    assert.equal((await post(`deliveries/${first.delivery_id}/redeliver`)).statusCode, 202);
+    for (let count = 3; count < 2 * WEBHOOK_BUDGET_HOURS_MAX; count += 1) {
+      assert.equal((await post('ping')).statusCode, 202, String(count));
+    }
+    const refused = await post('ping');
+    assert.deepEqual(
+      [refused.statusCode, refused.json().detail],
+      [422, "The account's deliveries of the next 24 hours are used up (see Usage, deliveries_per_hour)"],
+    );
+    fixture.clock.advance(60 * 60_000);
+    assert.equal((await post('ping')).statusCode, 202, 'an hour later there is room again');
   });
 
   test('show their payload only on request', async () => {

@@ -1,5 +1,8 @@
 /** The server's settings: the accepted values, and those that stop the start. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { describe, test } from 'vitest';
 import { RETENTION_MS_MIN } from '../../../core/kernel/limits.ts';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
@@ -78,6 +81,24 @@ describe('STRATA_BYO_REQUIRES_PLAN', () => {
     assert.deepEqual(plans({ STRATA_BYO_REQUIRES_PLAN: 'true' }), [false, true, true]);
     assert.deepEqual(plans({ STRATA_BYO_REQUIRES_PLAN: 'false' }), [true, true, true]);
     assert.throws(() => plans({ STRATA_BYO_REQUIRES_PLAN: 'no' }), /STRATA_BYO_REQUIRES_PLAN is .*true, false/);
+  });
+});
+
+describe('deliveries_per_hour of STRATA_PLANS', () => {
+  const plansOf = (FREE: object) => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'strata-plans-')), 'plans.json');
+    const quotas = { repos: 1, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: false };
+    writeFileSync(file, JSON.stringify({ FREE: { ...quotas, ...FREE } }));
+    return Object.values(readSettings({ STRATA_PLANS: file }, '/').plans).map((plan) => plan.deliveries_per_hour);
+  };
+
+  test('is that of the shipped plan where a file leaves it out, and at least 1, or null', () => {
+    assert.deepEqual(plansOf({}), [5_000, 50_000, 50_000]);
+    assert.deepEqual(plansOf({ deliveries_per_hour: 1 }), [1, 50_000, 50_000]);
+    assert.deepEqual(plansOf({ deliveries_per_hour: null }), [null, 50_000, 50_000]);
+    for (const wrong of [0, -1, 1.5, '5']) {
+      assert.throws(() => plansOf({ deliveries_per_hour: wrong }), /STRATA_PLANS is .*FREE.deliveries_per_hour/);
+    }
   });
 });
 

@@ -21,6 +21,7 @@ const REQUEST: WebhookDeliveryCommand = {
   event: 'push',
   repositoryId: uuid('0190f3e2-7c1a-7b4e-9a35-000000000003'),
   payloadSha256: '8'.repeat(64),
+  notBefore: null,
 };
 const answered = (status: number): AttemptResult => ({ kind: 'answered', status, answerSha256: '9'.repeat(64) });
 const TIMED_OUT: AttemptResult = { kind: 'failed', failure: 'timed-out', status: null, detail: null };
@@ -66,11 +67,40 @@ function requestedDelivery() {
 const typesOf = (events: readonly WebhookDeliveryEvent[]): string[] => events.map(({ type }) => type);
 
 describe('A delivery', () => {
+  test('beyond the budget of the hour is due at its time, not before, and no wait after it is longer', () => {
+    const one = delivery();
+    const notBefore = plusMs(FIRST_AT, 60_000);
+    const [requested] = one.decide({ ...REQUEST, notBefore });
+    assert.equal(requested?.type === 'WebhookDeliveryRequested' && requested.data.not_before, notBefore);
+    assert.deepEqual(one.claim(), []);
+    one.pass(59_999);
+    assert.deepEqual([one.fallDue(), one.claim()], [[], []]);
+    one.pass(1);
+    assert.deepEqual(
+      one.attempt(answered(500), 10).map(({ type }) => type),
+      ['WebhookDeliveryAttempted'],
+    );
+    const state = one.state();
+    assert.equal(state.status === 'pending' && state.nextAttemptAt, plusMs(notBefore, 10 + 8_000));
+  });
+
+  test('that is redelivered beyond the budget of the hour waits for its time', () => {
+    const one = requestedDelivery();
+    one.attempt(answered(204));
+    const notBefore = plusMs(one.now(), 1);
+    assert.deepEqual(one.decide({ type: 'Redeliver', notBefore }), [
+      { type: 'WebhookRedelivered', data: { series: 2, not_before: notBefore } },
+    ]);
+    assert.deepEqual([one.fallDue(), one.claim()], [[], []]);
+    one.pass(1);
+    assert.deepEqual(typesOf(one.attempt(answered(204))), ['WebhookDeliveryAttempted', 'WebhookDeliverySucceeded']);
+  });
+
   test('is requested once, and its first attempt is due at once', () => {
     const one = delivery();
     assert.deepEqual(typesOf(one.decide(REQUEST)), ['WebhookDeliveryRequested']);
     assert.deepEqual(one.decide(REQUEST), []);
-    const { type: _, ...facts } = REQUEST;
+    const { type: _, notBefore: __, ...facts } = REQUEST;
     assert.deepEqual(one.state(), {
       ...facts,
       status: 'pending',
@@ -175,8 +205,10 @@ describe('A delivery', () => {
       const one = requestedDelivery();
       one.attempt(end);
       one.pass(5_000);
-      assert.deepEqual(one.decide({ type: 'Redeliver' }), [{ type: 'WebhookRedelivered', data: { series: 2 } }]);
-      assert.deepEqual(one.decide({ type: 'Redeliver' }), [], 'it is under way');
+      assert.deepEqual(one.decide({ type: 'Redeliver', notBefore: null }), [
+        { type: 'WebhookRedelivered', data: { series: 2, not_before: null } },
+      ]);
+      assert.deepEqual(one.decide({ type: 'Redeliver', notBefore: null }), [], 'it is under way');
       for (let attempt = 1; attempt <= WEBHOOK_ATTEMPTS_MAX; attempt += 1) {
         const [attempted] = one.attempt(TIMED_OUT);
         assert.ok(attempted?.type === 'WebhookDeliveryAttempted');
@@ -191,17 +223,19 @@ describe('A delivery', () => {
     const one = requestedDelivery();
     for (let series = 1; series < WEBHOOK_SERIES_MAX; series += 1) {
       one.attempt(answered(200));
-      assert.equal(one.decide({ type: 'Redeliver' }).length, 1, String(series));
+      assert.equal(one.decide({ type: 'Redeliver', notBefore: null }).length, 1, String(series));
       one.pass(1_000);
     }
     one.attempt(answered(200));
-    assert.throws(() => one.decide({ type: 'Redeliver' }), { message: 'webhook-redelivery-limit-reached' });
+    assert.throws(() => one.decide({ type: 'Redeliver', notBefore: null }), {
+      message: 'webhook-redelivery-limit-reached',
+    });
   });
 
   test('refuses every command if it was never requested', () => {
     const one = delivery();
     for (const command of [
-      { type: 'Redeliver' },
+      { type: 'Redeliver', notBefore: null },
       { type: 'ClaimAttempt', claimId: NODE_A, now: FIRST_AT },
       { type: 'MakeAttemptDue', now: FIRST_AT },
       { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 0, result: TIMED_OUT },
@@ -272,7 +306,7 @@ describe('An attempt', () => {
   test('of an earlier series cannot be recorded in this one', () => {
     const one = requestedDelivery();
     one.attempt(answered(200));
-    one.decide({ type: 'Redeliver' });
+    one.decide({ type: 'Redeliver', notBefore: null });
     const late = { type: 'RecordAttempt', series: 1, attempt: 1, startedAt: FIRST_AT, durationMs: 0 } as const;
     assert.deepEqual(one.decide({ ...late, result: answered(200) }), []);
     assert.equal(one.state().status, 'pending');

@@ -2,11 +2,18 @@
 import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { DueDeliveries, DueDeliveryRow, DueWebhook } from '../../../core/ports/due-deliveries.ts';
+import type {
+  DueDeliveries,
+  DueDeliveryRow,
+  DueWebhook,
+  PendingDeliveries,
+} from '../../../core/ports/due-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-deliveries/fold.ts';
 
-export function createMemoryDeliveries(events: Pick<EventStore, 'readAll'>): DueDeliveries & WebhookDeliveryLists {
+export function createMemoryDeliveries(
+  events: Pick<EventStore, 'readAll'>,
+): DueDeliveries & PendingDeliveries & WebhookDeliveryLists {
   async function rows(): Promise<readonly StoredDelivery[]> {
     const found = new Map<string, StoredDelivery>();
     for (const event of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
@@ -43,6 +50,8 @@ export function createMemoryDeliveries(events: Pick<EventStore, 'readAll'>): Due
       const oldest = others.toSorted((a, b) => ((a.due_since ?? '') < (b.due_since ?? '') ? -1 : 1));
       return [...firsts.slice(0, limit), ...oldest.slice(0, limit)].map(dueRow);
     },
+    pendingOfAccount: async (account, limit) =>
+      (await rows()).filter((row) => row.account_id === account && row.status === 'PENDING').slice(0, limit).length,
     backlog: async () => {
       const pending = (await rows()).filter(({ status }) => status === 'PENDING');
       const oldest = pending.map(({ created_at }) => created_at).sort()[0];
@@ -65,6 +74,7 @@ function deliveryRow(row: StoredDelivery): WebhookDeliveryRow {
     status: row.status,
     createdAt: timestamp(row.created_at),
     nextAttemptAt: row.next_attempt_at === null ? null : timestamp(row.next_attempt_at),
+    deferredUntil: row.deferred_until === null ? null : timestamp(row.deferred_until),
     attemptLog: row.attempt_log,
   };
 }

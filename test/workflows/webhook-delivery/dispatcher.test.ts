@@ -48,6 +48,33 @@ function pastWaits(on: Delivering, isSo: () => boolean): Promise<void> {
 }
 
 describe('The dispatcher', () => {
+  test('makes first attempts beyond the budget of the hour at their time, in their order, and nothing waits for them', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'ok.example');
+    const { clock, ids } = on.node;
+    const [one, other] = [ids.next<RepositoryId>(), ids.next<RepositoryId>()];
+    const notBefore = plusMs(clock.now(), 1_800_000);
+    const late: WebhookDeliveryId[] = [];
+    for (let count = 0; count < 5; count += 1) late.push(await on.request(account, webhook, one, notBefore));
+    const early = await on.request(account, webhook, other);
+    // As after a larger plan: it is due, and its repository's earlier ones are not.
+    const behind = await on.request(account, webhook, one);
+    await eventually(() => on.sent.length === 1 && on.running() === 0);
+    assert.equal(on.sent[0]?.delivery, early);
+    await eventually(() => clock.awaited().includes(notBefore));
+    clock.set(plusMs(notBefore, -1));
+    await settle();
+    assert.equal(on.sent.length, 1, 'not a millisecond early');
+    clock.set(notBefore);
+    await eventually(() => on.sent.length === 7);
+    assert.deepEqual(
+      on.sent.slice(1).map(({ delivery }) => delivery),
+      [...late, behind],
+    );
+    assert.deepEqual(on.faults, []);
+  });
+
   test('makes eight attempts, each 8 to 512 seconds after the end of the previous one, and then no more', async () => {
     const on = await delivering(() => {
       // Each attempt takes as long as it may.
@@ -308,7 +335,14 @@ describe('The dispatcher', () => {
       await eventually(async () => (await on.stateOf(id)).status === 'failed');
     };
     await exhaust(8);
-    accepted(await redeliver(on.context, { account, cause: CAUSE, selection: ALL_REPOSITORIES }, webhook, id));
+    accepted(
+      await redeliver(
+        { ...on.node, ...on.context },
+        { account, cause: CAUSE, selection: ALL_REPOSITORIES },
+        webhook,
+        id,
+      ),
+    );
     await exhaust(16);
     assert.equal(new Set(on.sent.map(({ delivery }) => delivery)).size, 1);
     const [row] = await on.due.webhookDeliveries(account, webhook, 1);

@@ -36,6 +36,17 @@ describe('A delivery', () => {
     });
   });
 
+  test('waits for its time when the budget of the hour was used up, at the request and at a redelivery', () => {
+    const at = timestamp('2026-11-21T11:00:00.000Z');
+    for (const type of ['WebhookDeliveryRequested', 'WebhookRedelivered']) {
+      const beyond = golden.find(({ event }) => event.type === type && event.version === 2);
+      assert.ok(beyond !== undefined, type);
+      const next = (data: JsonObject) => webhookDelivery.next(null, { ...beyond.event, data });
+      assert.deepEqual(next({ ...beyond.event.data, not_before: at }), { step: 'due', dueAt: at, memory: {} });
+      assert.equal(next({ ...beyond.event.data, not_before: null }), null);
+    }
+  });
+
   test('waits from the end of each failed attempt but the last, and not after an attempt that sent nothing', () => {
     const failed = { outcome: 'failed', started_at: '2026-11-21T10:00:31.200Z', duration_ms: 345 };
     const end = timestamp('2026-11-21T10:00:31.545Z');

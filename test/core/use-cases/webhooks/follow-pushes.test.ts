@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { createMemoryDeliveries } from '../../../support/memory/deliveries.ts';
+import { createMemoryWaitingPushes } from '../../../support/memory/webhook-budgets.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
+import { DEFAULT_PLANS, type Plans } from '../../../../core/account/plans.ts';
 import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
 import { categoryOf, LOG_START, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
 import {
@@ -23,6 +26,7 @@ import {
   RETENTION_MS_MIN,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
   WEBHOOK_PUSH_REFS_MAX,
+  WEBHOOK_ROOM_LOOK_FIRST_MS,
 } from '../../../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../../../core/kernel/recent-counts.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
@@ -47,6 +51,11 @@ function eventIdIn({ event_id: id }: JsonObject): EventId {
   return uuid<EventId>(id);
 }
 
+function plansWith(deliveries_per_hour: number | null): Plans {
+  const plan = { ...DEFAULT_PLANS.FREE, deliveries_per_hour };
+  return { FREE: plan, PRO: plan, PLATFORM: plan };
+}
+
 async function following() {
   const log = watchLog();
   const node = await startNode(log);
@@ -57,6 +66,9 @@ async function following() {
   const context: FollowPushesContext = {
     ...{ ...node, objects: objects.database, webUrl: 'https://git.example', complete, retentionMs: 86_400_000 },
     deliveries: createMemoryDeliveryStore(),
+    waiting: createMemoryWaitingPushes(),
+    due: createMemoryDeliveries(log),
+    pendingBounds: { pendingMax: 1_000_000, resumed: 1_000_000 },
     marks: createMemoryPolicyMarks(),
     past: createPastEntities({
       ...{ events: log, entities: node.entities, complete, snapshots: createMemorySnapshots() },
@@ -245,6 +257,90 @@ describe('Webhooks are notified of a push', () => {
     // As after a crash before any mark was saved.
     await on.follow(1);
     assert.deepEqual(await on.payloads(), ['push refs/heads/after']);
+  });
+
+  test('beyond the budget of the hour in the next hours with room, decided once', async () => {
+    const on = await following();
+    Object.assign(on.context, { plans: plansWith(4) });
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    for (let hook = 0; hook < 2; hook += 1) await on.webhook(ada, ['push', 'create']);
+    const tip = on.commit();
+    // At 10:00 in the clock of this test: two refs with two events and two webhooks each, and one more.
+    await on.push(engine, { 'refs/heads/a': tip, 'refs/heads/b': tip });
+    await on.push(engine, { 'refs/heads/a': on.commit(tip) });
+    await on.follow(10);
+    const times = async () => (await on.requested()).map(({ data }) => data['not_before']);
+    const [next, after] = ['2026-11-21T11:00:00.000Z', '2026-11-21T12:00:00.000Z'];
+    const expected = [null, null, null, null, next, next, next, next, after, after];
+    assert.deepEqual(await times(), expected);
+    // Following the log again, an hour later, changes nothing.
+    on.node.clock.advance(60 * 60_000);
+    await on.follow(10, { ...on.context, marks: createMemoryPolicyMarks() });
+    assert.deepEqual(await times(), expected);
+  });
+
+  test('later, when the account has room for more deliveries, in order, also after a restart; others meanwhile', async () => {
+    const on = await following();
+    Object.assign(on.context, {
+      ...{ plans: plansWith(null), pendingBounds: { pendingMax: 5, resumed: 2 } },
+      pause: async (ms: number) => {
+        await new Promise((resolve) => setImmediate(resolve));
+        // Time passes only for the looks at accounts without room.
+        if (ms >= WEBHOOK_ROOM_LOOK_FIRST_MS) on.node.clock.advance(ms);
+      },
+    });
+    const [ada, bob] = [await newAccount(on.node, 'ada'), await newAccount(on.node, 'bob')];
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const other = accepted(await newRepository(on.node, bob, 'other'));
+    for (const account of [ada, ada, bob]) await on.webhook(account, ['create']);
+    const tip = on.commit();
+    const refs = (...names: readonly string[]) =>
+      Object.fromEntries(names.map((name): [string, ObjectId] => [`refs/heads/${name}`, tip]));
+    await on.push(engine, refs('a', 'b', 'c', 'd'));
+    await on.push(engine, refs('e'));
+    await on.push(other, refs('x'));
+    const refsOfAda = async () =>
+      (await on.payloads()).filter((text) => !text.endsWith('/x')).map((text) => text.at(-1));
+    const ended = new Set<string>();
+    /** Ends deliveries of ada, the oldest first. */
+    const end = async (count: number): Promise<void> => {
+      const all = (await on.requested()).filter(({ accountId, stream }) => accountId === ada && !ended.has(stream));
+      for (const { stream } of all.slice(0, count)) {
+        ended.add(stream);
+        const event = { ...CAUSE, id: on.node.ids.next<EventId>(), type: 'WebhookDeliveryFailed', version: 1 };
+        const failed = {
+          ...event,
+          accountId: ada,
+          isRecord: false,
+          occurredAt: on.node.clock.now(),
+          data: { series: 1 },
+        };
+        assert.equal((await on.log.append({ stream, expected: 0, events: [failed] })).outcome, 'appended');
+      }
+    };
+    // The fifth delivery would be one of the two of a ref: its push waits, and the mark passes it all the same.
+    await on.follow(5);
+    assert.deepEqual(await refsOfAda(), ['a', 'a', 'b', 'b']);
+    assert.ok((await on.payloads()).includes('create refs/heads/x'), "somebody else's went on");
+    assert.deepEqual(
+      (await on.context.waiting.earliest(ada, 10)).map(({ refsDone }) => refsDone),
+      [2, 0],
+    );
+    await end(1);
+    await on.follow(5);
+    assert.equal((await on.requested()).length, 5, 'three are more than those with which it goes on');
+    await end(1);
+    await on.follow(7);
+    assert.deepEqual((await refsOfAda()).slice(4), ['c', 'c'], 'four are pending, and two more are too many');
+    await end(4);
+    await on.follow(11);
+    assert.deepEqual((await refsOfAda()).slice(6), ['d', 'd', 'e', 'e']);
+    await end(4);
+    await on.push(engine, refs('f'));
+    await on.follow(13);
+    assert.deepEqual((await refsOfAda()).slice(10), ['f', 'f']);
+    assert.deepEqual(await on.context.waiting.accounts(), []);
   });
 
   test('of at most a thousand refs, each with its own commits only', async () => {

@@ -1,0 +1,73 @@
+/**
+ * The attack: one push of 16 KB creates 2,000 branches in a repository with 20 webhooks, and is repeated. It made 40,000
+ * deliveries, and 194,000 events in the log that all accounts share. What an account may send in an hour is bounded now,
+ * further deliveries are one event each until their hour, and with 100,000 pending its pushes wait as rows.
+ */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
+import { WEBHOOK_PUSH_REFS_MAX, WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
+import { setStage, underAttack } from '../../support/attack.ts';
+import { noteFigure } from '../../support/figures.ts';
+import { createRefs, createRepository, git, newWorkTree } from '../../support/strata.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { createWebhook, listDeliveries, webhookReceivers } from '../../support/webhook-receiver.ts';
+
+const REFS = 2_000;
+const PER_HOUR = 1_000;
+/** The first 1,000 refs are new: `create` and `push` of each. */
+const DELIVERIES = WEBHOOK_PUSH_REFS_MAX * 2 * WEBHOOKS_MAX;
+const IDLE_LOOKS = 3;
+
+describe('A flood of webhook deliveries', () => {
+  test('is sent at the pace of the plan, and the rest waits as one event each', async (context) => {
+    const receivers = await webhookReceivers(context);
+    const { FREE } = DEFAULT_PLANS;
+    const plans = path.join(await tempDir(context), 'plans.json');
+    await writeFile(plans, JSON.stringify({ FREE: { ...FREE, deliveries_per_hour: PER_HOUR } }));
+    const stage = await setStage(context, { env: { ...receivers.env, STRATA_PLANS: plans } });
+    const { strata, attacker, shared } = stage;
+    const receiver = await receivers.start();
+    const ids: string[] = [];
+    for (let hook = 0; hook < WEBHOOKS_MAX; hook += 1) {
+      ids.push((await createWebhook(strata, attacker, receiver.url, ['push', 'create', 'delete'])).id);
+    }
+    const remote = await createRepository(strata, attacker, 'flood');
+    const work = await newWorkTree(context);
+    const tip = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    const refs = Array.from({ length: REFS }, (_, at) => `refs/heads/b${at}`);
+    await createRefs(work, refs, tip);
+
+    const head = await shared.log.head();
+    const ofType = async (type: string): Promise<number> =>
+      (await shared.log.since(head)).filter((event) => event.type === type).length;
+    const figures = await underAttack(
+      context,
+      stage,
+      `${REFS} refs to ${WEBHOOKS_MAX} webhooks`,
+      async () => {
+        await git(work, ['push', '--quiet', remote, 'refs/heads/b*:refs/heads/b*']);
+        // Until nothing more is requested.
+        for (let [before, same] = [0, 0]; same < IDLE_LOOKS; ) {
+          await sleep(2_000);
+          const now = await ofType('WebhookDeliveryRequested');
+          same = now === before ? same + 1 : 0;
+          before = now;
+        }
+      },
+      { eventsMax: DELIVERIES + 5 * 2 * PER_HOUR },
+    );
+    const requested = await ofType('WebhookDeliveryRequested');
+    const sent = receiver.received.length;
+    noteFigure(context, `${requested} requested, ${sent} sent, ${figures.events} events; before: 40,000 and 194,000`);
+    // The hour may have turned meanwhile.
+    assert.ok(sent >= PER_HOUR && sent <= 2 * PER_HOUR, `${sent} sent`);
+    assert.ok(requested < DELIVERIES, 'those beyond the next day wait as one row');
+    const [newest] = await listDeliveries(strata, attacker, ids[0] ?? '', '?limit=1');
+    assert.equal(newest?.['status'], 'PENDING');
+    assert.match(String(newest?.['error']), /deliveries_per_hour of its plan\) are used up: this one waits until 20/);
+  });
+});
