@@ -9,9 +9,9 @@ import { queryReporting } from './outages.ts';
 const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
 
 const PUT = `
-  INSERT INTO webhook_waiting_pushes (id, account_id, stream, revision, position, refs_done)
+  INSERT INTO webhook_waiting_pushes AS known (id, account_id, stream, revision, position, refs_done)
   VALUES ($1, $2, $3, $4, $5, $6)
-  ON CONFLICT (id) DO UPDATE SET refs_done = excluded.refs_done, position = excluded.position`;
+  ON CONFLICT (id) DO UPDATE SET refs_done = GREATEST(known.refs_done, excluded.refs_done), position = excluded.position`;
 
 const EARLIEST = `
   SELECT id, account_id AS account, stream, revision, position::text, refs_done AS "refsDone"

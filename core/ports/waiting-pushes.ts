@@ -20,7 +20,7 @@ export interface WaitingPush {
 }
 
 export interface WaitingPushes {
-  /** Adds a row, or sets how far a known one is. */
+  /** Adds a row, or moves a known one on; one that is further stays so. */
   put(push: WaitingPush): Promise<void>;
   /** Returns at most `limit` rows of the account, in order. */
   earliest(account: AccountId, limit: number): Promise<readonly WaitingPush[]>;

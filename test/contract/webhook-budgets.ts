@@ -79,6 +79,7 @@ export function webhookBudgetsContract(store: string, open: (context: TestContex
       assert.deepEqual(await waiting.earliest(account, 10), [first, second]);
       assert.deepEqual(await waiting.earliest(account, 1), [first]);
       await waiting.put({ ...first, refsDone: 7 });
+      await waiting.put(first);
       await waiting.remove(second.id);
       await waiting.remove(second.id);
       assert.deepEqual(await waiting.earliest(account, 10), [{ ...first, refsDone: 7 }]);

@@ -159,7 +159,7 @@ describe('the list of deliveries', () => {
     const request = async (to: WebhookId): Promise<WebhookDeliveryId> => {
       const id = newUuid<WebhookDeliveryId>();
       const facts = { event_id: newUuid(), event: 'push', repository_id: newUuid(), payload_sha256: '0'.repeat(64) };
-      await appendTo(id, 'WebhookDeliveryRequested', { webhook_id: to, ...facts });
+      await appendTo(id, 'WebhookDeliveryRequested', { webhook_id: to, ...facts, not_before: null });
       return id;
     };
     const attempted = { started_at: '2026-11-21T10:00:01.000Z', duration_ms: 1_500, detail: null };
@@ -205,6 +205,19 @@ describe('the list of deliveries', () => {
     assert.equal(newest?.id, third);
     assert.deepEqual(await reads.webhookDeliveries(newUuid<AccountId>(), webhook, 50), [], 'another account sees none');
     assert.equal((await reads.webhookDeliveries(account, webhook, 50))[2]?.nextAttemptAt, '2026-11-21T10:00:10.500Z');
+    assert.deepEqual([await reads.pendingOfAccount(account, 10), await reads.pendingOfAccount(account, 2)], [3, 2]);
+    assert.equal(await reads.pendingOfAccount(newUuid<AccountId>(), 10), 0);
+    const until = '2026-11-21T11:00:00.000Z';
+    await appendTo(elsewhere, 'WebhookRedelivered', { series: 2, not_before: until });
+    const shown = async () => {
+      const row = await (await current()).webhookDelivery(account, other, elsewhere);
+      return [row?.status, row?.nextAttemptAt, row?.deferredUntil];
+    };
+    assert.deepEqual(await shown(), ['PENDING', until, until]);
+    assert.deepEqual(await (await current()).dueDeliveries(other, 10), [], 'it is not due before its hour');
+    await appendTo(elsewhere, 'WebhookDeliveryAttemptFellDue', { series: 2, attempt: 1 });
+    assert.deepEqual(await shown(), ['PENDING', until, null]);
+    assert.equal((await reads.dueDeliveries(other, 10)).length, 1);
     for (const { differences } of await runner.verify('webhook_deliveries')) assert.equal(differences, 0);
   });
 });

@@ -935,7 +935,7 @@ export interface WebhookDelivery {
   readonly http_status: number | null;
   /** Attempts so far, those before a redelivery included. */
   readonly attempts: number;
-  /** Of the last attempt. */
+  /** Of the last attempt. While the account's budget of the hour makes the delivery wait: that, and until when. */
   readonly error: string | null;
   /** The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced. */
   readonly response_body: string | null;

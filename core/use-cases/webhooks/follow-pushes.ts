@@ -10,11 +10,7 @@ import { untilAborted } from '../../kernel/aborted.ts';
 import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs } from '../../kernel/ids.ts';
-import {
-  PENDING_DELIVERY_KEPT_MS,
-  WEBHOOK_PUSHES_AT_ONCE_MAX,
-  WEBHOOK_ROOM_LOOK_FIRST_MS,
-} from '../../kernel/limits.ts';
+import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../kernel/limits.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';

@@ -28,7 +28,8 @@ import {
   type StoredRefUpdate,
 } from '../../repository/events.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
-import { eventIdOf, eventsOfUpdate } from '../../webhook-delivery/notifications.ts';
+import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
+import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../webhook-delivery/notifications.ts';
 import { type PayloadRepository, type RefEvent, refEventPayload } from '../../webhook-delivery/payload.ts';
 import { payloadTag } from '../../webhook-delivery/payload-texts.ts';
 import type { Entity } from '../../runtime/entity.ts';
@@ -235,10 +236,10 @@ async function requestDeliveries(
   for (const [index, body] of bodies.entries()) {
     const payloadSha256 = digests[index] ?? '';
     const { eventId, kind } = body.event;
-    const listening = webhooks.filter(({ events }) => events.includes(kind));
+    const listening = await notRequested(context, body.event, webhooks);
+    if (listening.length === 0) continue;
     const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
     if (!(await room.hasRoom(origin.account, listening.length))) return body.ref;
-    // Taken anew when a slice is tried again: then a part of the budget stays unused, and no delivery is made twice.
     const times = await takeBudget(context, origin.account, listening.length);
     if (times === null) return body.ref;
     const requested = listening.map(async ({ id }, at) => {
@@ -252,6 +253,19 @@ async function requestDeliveries(
     await context.failpoint('webhook-delivery-requested');
   }
   return updates.length;
+}
+
+/** Returns the webhooks that listen and were not told before: what was requested once takes no budget again. */
+async function notRequested(
+  { entities, ids }: NotifyContext,
+  { eventId, kind }: RefEvent,
+  webhooks: readonly Webhook[],
+): Promise<readonly Webhook[]> {
+  const listening = webhooks.filter(({ events }) => events.includes(kind));
+  const known = await Promise.all(
+    listening.map(({ id }) => entities.get(webhookDeliveries, deliveryIdOf(ids, eventId, id, kind))),
+  );
+  return listening.filter((_, at) => known[at]?.state.status === 'absent');
 }
 
 /** Returns the commit that a ref peels to. Only the objects show whether a tag peels to a commit. */

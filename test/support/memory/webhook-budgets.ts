@@ -33,7 +33,7 @@ export function createMemoryWaitingPushes(): WaitingPushes {
   const rows = new Map<EventId, WaitingPush>();
   return {
     async put(push) {
-      rows.set(push.id, push);
+      rows.set(push.id, { ...push, refsDone: Math.max(push.refsDone, rows.get(push.id)?.refsDone ?? 0) });
     },
     earliest: async (account, limit) =>
       [...rows.values()]

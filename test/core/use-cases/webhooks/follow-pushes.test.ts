@@ -274,10 +274,16 @@ describe('Webhooks are notified of a push', () => {
     const [next, after] = ['2026-11-21T11:00:00.000Z', '2026-11-21T12:00:00.000Z'];
     const expected = [null, null, null, null, next, next, next, next, after, after];
     assert.deepEqual(await times(), expected);
-    // Following the log again, an hour later, changes nothing.
-    on.node.clock.advance(60 * 60_000);
-    await on.follow(10, { ...on.context, marks: createMemoryPolicyMarks() });
+    // Following the log again changes nothing, and takes nothing of the budget.
+    await on.context.marks.save('webhook-notifications', {
+      ...((await on.context.marks.read('webhook-notifications')) ?? assert.fail()),
+      position: LOG_START,
+    });
+    await on.follow(10);
     assert.deepEqual(await times(), expected);
+    await on.push(engine, { 'refs/heads/c': tip });
+    await on.follow(14);
+    assert.deepEqual((await times()).slice(10), [after, after, '2026-11-21T13:00:00.000Z', '2026-11-21T13:00:00.000Z']);
   });
 
   test('later, when the account has room for more deliveries, in order, also after a restart; others meanwhile', async () => {
