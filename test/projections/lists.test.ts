@@ -6,7 +6,7 @@ import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, timestamp, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
@@ -29,8 +29,8 @@ import {
 interface Service extends StartedRunner {
   readonly store: EventStore;
   readonly append: Appender;
-  readonly reads: ReadModels & DueDeliveries;
-  readonly current: () => Promise<ReadModels & DueDeliveries>;
+  readonly reads: ReadModels & DueDeliveries & PendingDeliveries;
+  readonly current: () => Promise<ReadModels & DueDeliveries & PendingDeliveries>;
   /** Appends while no runner runs, so that the next one applies all of it in one batch. */
   readonly afterBatch: (appends: () => Promise<void>) => Promise<Service>;
 }
