@@ -136,7 +136,11 @@ function fail(
   { requestId, operation }: { readonly requestId: Uuid; readonly operation: GitOperation },
   error: unknown,
 ): void {
-  const answer = faultError(error, requestId);
+  const fault = faultError(error, requestId);
+  // Nobody reads the answer to a client that left, and its leaving is no fault of the service: it is counted as REST
+  // counts it.
+  const hasLeft = request.errored !== null || response.destroyed;
+  const answer = fault.status === 500 && hasLeft ? new GitHttpError(400, 'The request ended early') : fault;
   const { status } = answer;
   if (status >= 500 && !response.destroyed) logFault(context.log, error, { requestId, operation, status });
   if (response.headersSent) {
