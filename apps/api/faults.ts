@@ -7,6 +7,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { JSON_BODY_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { type FailedRequest, logFault } from '../front-door/fault-log.ts';
 import { type Outage, outageOf } from '../front-door/outages.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
@@ -29,7 +30,7 @@ export function faultAnswer(log: Log, error: FastifyError, request: FastifyReque
       return problem(400, 'The body is not as long as its Content-Length says');
   }
   // The client closed the connection, so nobody reads this answer.
-  if (request.raw.errored !== null) return problem(400, 'The request ended early');
+  if (request.raw.errored !== null || isOfLeaving(error)) return problem(400, 'The request ended early');
   logFault(log, error, failed(request, 500));
   return problem(500, `Internal error. The request id is ${request.id}`);
 }

@@ -1,11 +1,25 @@
 /** Tells work for a client that the client is gone. */
 import type { ServerResponse } from 'node:http';
 
+/** The reason of the signal. Work that ends with it has not failed: nobody is there to read its answer. */
+export class ClientLeft extends Error {
+  override readonly name = 'ClientLeft';
+  constructor() {
+    super('The client went away');
+  }
+}
+
 /** Aborted when the connection closes before the answer was written. */
 export function closedSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) controller.abort(new Error('The client went away'));
+    if (!response.writableFinished) controller.abort(new ClientLeft());
   });
   return controller.signal;
+}
+
+/** Whether work ended because its client left: the error is the signal's reason, or has it as a cause. */
+export function isOfLeaving(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if (at instanceof ClientLeft) return true;
+  return false;
 }

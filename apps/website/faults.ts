@@ -5,6 +5,7 @@
  * person whose page was old.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
 import { currentVisit, send, type Serving } from './binding.ts';
@@ -63,7 +64,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   }
   // What else Fastify finds wrong with a request; and a connection that the client closed, where nobody reads this.
   const isTheirs = error.statusCode !== undefined && error.statusCode < 500;
-  if (isTheirs || request.raw.errored !== null) return UNREADABLE;
+  if (isTheirs || request.raw.errored !== null || isOfLeaving(error)) return UNREADABLE;
   logFault(context.log, error, { requestId, operation, status: 500 });
   return {
     status: 500,
