@@ -69,6 +69,12 @@ describe('the tar of a layer', () => {
     }
   });
 
+  test('is refused when an entry has a size below zero', async () => {
+    const [head, end] = [(await bytesOf(await contentOf('small'))).subarray(0, 512), Buffer.alloc(1_024)];
+    head.write('-0000000001', 124, 'latin1');
+    await assert.rejects(Array.fromAsync(readTar(once(Buffer.concat([head, end])))), /A tar entry has no size/);
+  });
+
   test('is refused when it is cut short, or is no tar', async () => {
     const bytes = await bytesOf(await contentOf('small'));
     for (const broken of [bytes.subarray(0, 1_000), bytes.subarray(0, -1_024), Buffer.alloc(0), randomBytes(2_000)]) {
