@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 
 /** The reason of the signal. Work that ends with it has not failed: nobody is there to read its answer. */
-export class ClientLeft extends Error {
+class ClientLeft extends Error {
   override readonly name = 'ClientLeft';
   constructor() {
     super('The client went away');

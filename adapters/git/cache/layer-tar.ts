@@ -141,7 +141,8 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
           break;
         }
         contentLeft = Number.parseInt(header.toString('latin1', 124, 136), 8);
-        if (!Number.isSafeInteger(contentLeft) || contentLeft < 0) throw new LayerFormatError('A tar entry has no size');
+        if (!Number.isSafeInteger(contentLeft) || contentLeft < 0)
+          throw new LayerFormatError('A tar entry has no size');
         paddingLeft = paddingBytes(contentLeft);
         const nameEnd = header.indexOf(0);
         yield { entry: header.toString('latin1', 0, Math.min(nameEnd < 0 ? 100 : nameEnd, 100)) };
