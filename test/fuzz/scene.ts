@@ -134,7 +134,7 @@ async function furnish(
   return { ...furnished, site: siteOf(first.site, names, cookieOf(browser), csrfTokenOf(page)) };
 }
 
-export async function signedIn(served: Served, username: string): Promise<SiteBrowser> {
+async function signedIn(served: Served, username: string): Promise<SiteBrowser> {
   const browser = browserOf(served.url);
   const page = await browser.submit('/sign-in', { login: username, password: PASSWORD });
   if (page.location !== `/${username}`) throw new Error(`${username} cannot sign in: ${page.status} ${page.html}`);

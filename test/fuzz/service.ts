@@ -38,7 +38,18 @@ function isFault(line: string): boolean {
   return !line.startsWith('{') || /"level":"(error|fatal)"/.test(line) || /unhandled|A fault was survived/i.test(line);
 }
 
-export async function startService(ending: Ending, more: Readonly<Record<string, string>> = {}): Promise<Service> {
+/** Of servers that take inputs. */
+export const FUZZED_SETTINGS: Readonly<Record<string, string>> = {
+  STRATA_BYO_REQUIRES_PLAN: 'false',
+  // Nothing leaves the loopback interface, where nobody listens at this port.
+  STRATA_ALLOW_PRIVATE_TARGETS: 'true',
+  STRATA_STS_ENDPOINT: 'http://127.0.0.1:9',
+  STRATA_OIDC_S3_ENDPOINT: 'http://127.0.0.1:9',
+  // Each input comes from an address of its own.
+  STRATA_TRUSTED_PROXIES: '127.0.0.1',
+};
+
+export async function startService(ending: Ending): Promise<Service> {
   const [dataDir, port] = [await tempDir(ending), await freePort()];
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('STRATA_'));
   const env = {
@@ -46,13 +57,7 @@ export async function startService(ending: Ending, more: Readonly<Record<string,
     STRATA_PORT: `${port}`,
     STRATA_DATA_DIR: dataDir,
     STRATA_LOG_LEVEL: 'warn',
-    STRATA_BYO_REQUIRES_PLAN: 'false',
-    // Nothing leaves the loopback interface, where nobody listens at this port.
-    STRATA_ALLOW_PRIVATE_TARGETS: 'true',
-    STRATA_STS_ENDPOINT: 'http://127.0.0.1:9',
-    STRATA_OIDC_S3_ENDPOINT: 'http://127.0.0.1:9',
-    STRATA_TRUSTED_PROXIES: '127.0.0.1',
-    ...more,
+    ...FUZZED_SETTINGS,
   };
   const server = [path.join(ROOT, 'apps/server/main.ts')];
   const options = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16'];

@@ -54,7 +54,10 @@ export function createWatch(service: Service, { quietSpanMs = QUIET_SPAN_MS } = 
 }
 
 /** Returns what is still there after the span: temporary files, and git processes. */
-async function leftAfter(service: Service, spanMs: number): Promise<readonly string[]> {
+export async function leftAfter(
+  service: Pick<Service, 'dataDir' | 'env' | 'pid'>,
+  spanMs = QUIET_SPAN_MS,
+): Promise<readonly string[]> {
   const deadline = performance.now() + spanMs;
   for (;;) {
     const left = [...(await leftovers(service)), ...gitBelow(service.pid).map((command) => `git ${command}`)];
