@@ -2,10 +2,11 @@
  * Stores layers as files under one folder: the key is the path.
  *
  * Must stay true: `put` resolves only after fsync of the file and of every folder that leads to it; a key appears whole
- * or not at all, by link(2), which also decides which of two concurrent puts stores it.
+ * or not at all, by link(2), which also decides which of two concurrent puts stores it; other users of the machine
+ * reach no folder and no file.
  */
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
+import { chmod, type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import {
@@ -28,6 +29,10 @@ const INCOMING = '.incoming';
 const INCOMING_AGE_MS_MAX = 24 * 60 * 60_000;
 /** Large chunks stream fastest: 1.7 GB/s was measured. */
 const READ_CHUNK_BYTES = 1024 * 1024;
+/** For the server's user and its group: nodes that share the folder may run as different users. */
+const FOLDER_MODE = 0o750;
+const FILE_MODE = 0o640;
+const OTHERS_BITS = 0o007;
 
 /** Opens the folder, creates it durably when it is missing, and removes half-written files of dead processes. */
 export async function createFilesystemLayerStore(options: FilesystemLayerStoreOptions): Promise<LayerStore> {
@@ -35,12 +40,13 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
   const incoming = join(root, INCOMING);
   const folders = durableFolders(root);
   try {
-    const made = await mkdir(incoming, { recursive: true });
+    const made = await mkdir(incoming, { recursive: true, mode: FOLDER_MODE });
     // A new folder is durable only when the folder that holds it is synced, up to the one above the topmost new one.
     for (let level = incoming; made !== undefined && level !== dirname(made); ) {
       level = dirname(level);
       await syncFolder(level);
     }
+    await shutOut(root);
     await sweep(incoming);
   } catch (cause) {
     throw storeError(cause);
@@ -82,7 +88,7 @@ async function put(target: Target, body: AsyncIterable<Uint8Array>, sizeBytes: n
   const temporary = join(incoming, `${process.pid}-${randomUUID()}`);
   let file: FileHandle;
   try {
-    file = await open(temporary, 'wx', 0o640);
+    file = await open(temporary, 'wx', FILE_MODE);
   } catch (cause) {
     throw storeError(cause);
   }
@@ -156,7 +162,7 @@ function durableFolders(root: string): DurableFolders {
   return {
     ensure: async (folder) => {
       if (known.has(folder)) return;
-      await mkdir(folder, { recursive: true });
+      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       // A concurrent put may have created a level and not synced it yet, so this syncs every level.
       for (let level = folder; level !== root; level = dirname(level)) await syncFolder(dirname(level));
       if (known.size >= KNOWN_FOLDERS_MAX) known.clear();
@@ -241,6 +247,14 @@ async function sweep(incoming: string): Promise<void> {
   }
 }
 
+/** Keeps other users of the machine out of a folder that was made before: what is below it is then beyond their reach. */
+async function shutOut(folder: string): Promise<void> {
+  const { mode, uid } = await stat(folder);
+  // Only its owner may change it: where the folder is somebody else's, its mode is theirs to choose.
+  if ((mode & OTHERS_BITS) === 0 || uid !== process.getuid?.()) return;
+  await chmod(folder, mode & ~OTHERS_BITS);
+}
+
 /** Makes the names in a folder survive a power cut (fsync(2) of a file does not cover its folder's entry). */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
@@ -254,7 +268,7 @@ async function syncFolder(folder: string): Promise<void> {
 /** The time that the file system gives a new file: the server of a shared one may have another clock than this node. */
 async function fileSystemTime(incoming: string): Promise<Timestamp> {
   const probe = join(incoming, `${process.pid}-${randomUUID()}`);
-  const file = await open(probe, 'wx', 0o640);
+  const file = await open(probe, 'wx', FILE_MODE);
   try {
     return timestamp((await file.stat()).mtime.toISOString());
   } finally {

@@ -24,6 +24,7 @@ import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, repositoryOfAnswer, type ReaderContext } from './object-reader.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
+import { makePrivateFolder } from './cache/private-folder.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
@@ -89,10 +90,11 @@ const PAGES_MEMORY_BYTES = 32 * MIB;
 const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 
-/** Starts the process helper. Rejects when git is missing or older than 2.39. */
+/** Starts the process helper. Rejects when git is missing or older than 2.39.4. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
   const { layers, cacheBytesMax, log } = options;
   const directory = resolve(options.directory);
+  await makePrivateFolder(directory);
   const memory = {
     pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
     cache: createObjectCache(OBJECT_CACHE_MEMORY_BYTES),

@@ -11,8 +11,11 @@ export type Environment = { readonly [name: string]: string };
 /** Configuration for one command, for example `['uploadpack.allowFilter', 'true']`. */
 export type ConfigPairs = readonly (readonly [key: string, value: string])[];
 
-/** git knows all the fsck ids that receiving/index-pack.ts names since 2.39; an unknown id makes index-pack fail. */
-const VERSION_FLOOR = { major: 2, minor: 39 } as const;
+/**
+ * git knows all the fsck ids that receiving/index-pack.ts names since 2.39; an unknown id makes index-pack fail. 2.39.4
+ * is the first of that line that knows GIT_NO_LAZY_FETCH, and refuses to fetch for a repository of somebody else.
+ */
+const VERSION_FLOOR = [2, 39, 4] as const;
 
 const CONFIG: ConfigPairs = [
   // git must trust the cache, whichever user owns its files.
@@ -42,6 +45,8 @@ export function gitEnvironment(gitPath: string, variables: Environment = {}, con
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_TERMINAL_PROMPT: '0',
+    // An object that is missing is missing: git asks no other repository for it (git(1)).
+    GIT_NO_LAZY_FETCH: '1',
     // Without it rev-list flushes its output after every line.
     GIT_FLUSH: '0',
     GIT_ALLOW_PROTOCOL: '',
@@ -74,20 +79,25 @@ export async function findGit(gitPath: string | undefined): Promise<string> {
     const candidate = join(folder, 'git');
     if (await isExecutable(candidate)) return candidate;
   }
-  throw new Error('Strata needs git 2.39 or newer; there is no git on the PATH');
+  throw new Error(`Strata needs git ${VERSION_FLOOR.join('.')} or newer; there is no git on the PATH`);
 }
 
 /** The version in the output of `git version`, e.g. `2.39.5`; throws when it is too old. */
 export function checkGitVersion(gitPath: string, output: string): string {
-  const [, version = '', major = '', minor = ''] = /^git version ((\d+)\.(\d+)[^\s]*)/.exec(output) ?? [];
-  const newEnough =
-    Number(major) > VERSION_FLOOR.major ||
-    (Number(major) === VERSION_FLOOR.major && Number(minor) >= VERSION_FLOOR.minor);
-  if (version === '' || !newEnough) {
+  const [, version = '', ...numbers] = /^git version ((\d+)\.(\d+)(?:\.(\d+))?[^\s]*)/.exec(output) ?? [];
+  if (version === '' || !isNewEnough(numbers.map((number) => Number(number ?? 0)))) {
     const found = version === '' ? 'no version at all' : `version ${version}`;
-    throw new Error(`Strata needs git ${VERSION_FLOOR.major}.${VERSION_FLOOR.minor} or newer; ${gitPath} has ${found}`);
+    throw new Error(`Strata needs git ${VERSION_FLOOR.join('.')} or newer; ${gitPath} has ${found}`);
   }
   return version;
+}
+
+function isNewEnough(version: readonly number[]): boolean {
+  for (const [place, least] of VERSION_FLOOR.entries()) {
+    const number = version[place] ?? 0;
+    if (number !== least) return number > least;
+  }
+  return true;
 }
 
 async function isExecutable(path: string): Promise<boolean> {

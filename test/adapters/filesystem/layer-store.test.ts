@@ -1,6 +1,6 @@
 /** Which files the layer store leaves on the disk, and how it reports a full disk. */
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -30,6 +30,29 @@ describe('the layer store on the file system', () => {
       await assert.rejects(store.put(layerKey('a/b/d.tar'), body(10), 11));
       assert.deepEqual(await readdir(join(directory, '.incoming')), []);
       assert.deepEqual(await readdir(join(directory, 'a/b')), ['c.tar']);
+    }));
+
+  test('lets no other user of the machine read a layer or list a folder', () =>
+    inFolder(async (directory) => {
+      const layers = join(directory, 'layers');
+      const store = await createFilesystemLayerStore({ directory: layers });
+      await store.put(layerKey('a/b/c.tar'), body(10), 10);
+      for (const path of ['', '.incoming', 'a', 'a/b', 'a/b/c.tar']) {
+        assert.equal((await stat(join(layers, path))).mode & 0o007, 0, path);
+      }
+    }));
+
+  test('keeps others out of a folder that an earlier version made, and lets its group in as before', () =>
+    inFolder(async (directory) => {
+      for (const [before, after] of [
+        [0o755, 0o750],
+        [0o2775, 0o2770],
+        [0o700, 0o700],
+      ] as const) {
+        await chmod(directory, before);
+        await createFilesystemLayerStore({ directory });
+        assert.equal((await stat(directory)).mode & 0o7777, after);
+      }
     }));
 
   test('removes half-written files of dead processes, and none younger than a day', () =>
