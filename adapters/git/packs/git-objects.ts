@@ -88,7 +88,14 @@ async function* batch(
   if (left !== 0) throw commandError(command, ENDED_EARLY);
 }
 
-const ENDED_EARLY = { code: 0, signal: null, killed: 'no', stderr: 'its output ended early', stdout: null } as const;
+const ENDED_EARLY = {
+  code: 0,
+  signal: null,
+  killed: 'no',
+  stderr: 'its output ended early',
+  stdout: null,
+  outgrown: false,
+} as const;
 const HEADER = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
 
 function parseHeader(id: ObjectId, line: string): { readonly type: ObjectType; readonly sizeBytes: number } {

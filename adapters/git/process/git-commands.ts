@@ -26,10 +26,12 @@ export interface GitCommand {
   readonly signal?: AbortSignal;
   /** The longest time from the start to the exit; by default 60 minutes. */
   readonly wallMsMax?: number;
-  /** Stricter limits than those of every process. Such a process also gives way to others (nice(1)). */
+  /** Stricter limits than those of every process. Such a process also gives way to other git processes (nice(1)). */
   readonly limits?: OwnLimits;
   /** Slots to take one from, instead of those that all processes share. */
   readonly slots?: FairSlots;
+  /** The memory beyond which it is killed and its end says `outgrown`; by default its hard limit holds alone. */
+  readonly memoryBytesMax?: number;
   /** For background work: gives way to others (nice(1)), and stops while git works for a request. */
   readonly background?: true;
   /** Called once, when a NUL appears on standard error. */
@@ -62,8 +64,11 @@ export interface Git {
 }
 
 const WALL_MS_MAX = 60 * 60_000;
-/** Of processes with limits of their own, and of background work: the latter gives way to all others. */
-const NICENESS = { limited: 10, background: 15 } as const;
+/**
+ * All git gives way to the server, which answers everybody; what has limits of its own to the rest of git, and
+ * background work to all others.
+ */
+const NICENESS = { request: 5, limited: 10, background: 15 } as const;
 
 /** Finds git; rejects unless it is new enough (git-environment.ts). */
 export async function createGit(runner: ProcessRunner, wantedPath: string | undefined): Promise<Git> {
@@ -83,6 +88,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
         ...(command.signal === undefined ? {} : { signal: command.signal }),
         ...(command.slots === undefined ? {} : { slots: command.slots }),
         ...(command.onNul === undefined ? {} : { onNul: command.onNul }),
+        ...(command.memoryBytesMax === undefined ? {} : { memoryBytesMax: command.memoryBytesMax }),
       });
       const ends = requestEnds ?? background.processBegins(running);
       running.ended.then(ends, ends);
@@ -109,14 +115,12 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
 function programOf(
   gitPath: string,
   { args, limits, background }: GitCommand,
-): { readonly file: string; readonly args: readonly string[] } {
-  if (background === true) {
-    return { file: '/bin/sh', args: ['-c', `exec nice -n ${NICENESS.background} "$@"`, 'sh', gitPath, ...args] };
-  }
-  if (limits === undefined) return { file: gitPath, args };
+): { readonly file: string; readonly args: readonly string[]; readonly niceness: number } {
+  if (background === true) return { file: gitPath, args, niceness: NICENESS.background };
+  if (limits === undefined) return { file: gitPath, args, niceness: NICENESS.request };
   const ulimits = [`-t ${limits.cpuSecondsMax}`, `-d ${Math.floor(limits.memoryBytesMax / 1_024)}`];
-  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec nice -n ${NICENESS.limited} "$@"`;
-  return { file: '/bin/sh', args: ['-c', script, 'sh', gitPath, ...args] };
+  const script = `${ulimits.map((ulimit) => `ulimit -S ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
+  return { file: '/bin/sh', args: ['-c', script, 'sh', gitPath, ...args], niceness: NICENESS.limited };
 }
 
 async function* streamOf(

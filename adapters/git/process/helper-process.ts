@@ -22,6 +22,8 @@ export interface ProcessLimits {
   readonly openFilesMax: number;
 }
 
+/** When memory is short, Linux ends git rather than the server or its database: proc_pid_oom_score_adj(5). */
+const OOM_SCORE_ADJUSTMENT = 500;
 /** How often a caller that waits for connections checks that the socket still exists. */
 const SOCKET_CHECK_INTERVAL_MS = 100;
 
@@ -147,7 +149,8 @@ function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
     `-f ${Math.floor(limits.fileBytesMax / 512)}`,
     `-S -t ${limits.cpuSecondsMax}`,
   ];
-  const script = `${ulimits.map((ulimit) => `ulimit ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
+  const oomScore = `{ echo ${OOM_SCORE_ADJUSTMENT} > /proc/self/oom_score_adj; } 2>/dev/null || :`;
+  const script = `${oomScore}; ${ulimits.map((ulimit) => `ulimit ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
   const program = fileURLToPath(new URL('./process-helper.ts', import.meta.url));
   // Before 24.3, Node warns on standard error that type stripping is experimental.
   const node = [
@@ -182,8 +185,8 @@ function handleReport(helper: Helper, report: HelperReport): void {
       started.onNul?.();
       return;
     case 'exited': {
-      const { code, signal, stderr, stdout } = report;
-      started.finish({ code, signal, stderr, stdout });
+      const { code, signal, stderr, stdout, outgrown } = report;
+      started.finish({ code, signal, stderr, stdout, outgrown });
       return;
     }
   }

@@ -9,7 +9,9 @@ import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process'
 import { rmSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { connect, type Socket } from 'node:net';
+import { getPriority, setPriority } from 'node:os';
 import { dirname } from 'node:path';
+import { createMemoryWatch, type MemoryWatch } from './memory-watch.ts';
 import {
   COLLECTED_OUTPUT_BYTES_MAX,
   CONTROL_HELLO,
@@ -25,6 +27,8 @@ import {
 /** How long the rest of a group may keep standard error open after its leader exited, before it is killed too. */
 const STRAGGLER_GRACE_MS = 100;
 const RECONNECT_INTERVAL_MS = 50;
+const OWN_NICENESS = getPriority();
+const NICENESS_MAX = 19;
 const SIGNALS = { kill: 'SIGKILL', pause: 'SIGSTOP', resume: 'SIGCONT' } as const;
 
 /** Connections kept ready for the input and output of processes. A new one replaces each that is taken. */
@@ -91,10 +95,17 @@ function serve(socketPath: string): void {
   control.on('end', shutDown);
 
   const connections = new DataConnections(socketPath);
+  const watch = createMemoryWatch();
   const start = (request: SpawnRequest) => {
     const { id } = request;
     try {
-      const child = startProcess(request, connections.take(request.stdin), connections.take(request.stdout), report);
+      const child = startProcess(
+        request,
+        connections.take(request.stdin),
+        connections.take(request.stdout),
+        report,
+        watch,
+      );
       running.set(id, child);
       child.once('close', () => running.delete(id));
       child.once('error', () => running.delete(id));
@@ -117,6 +128,7 @@ function startProcess(
   stdin: Socket | null,
   stdout: Socket | null,
   report: (message: HelperReport) => void,
+  watch: MemoryWatch,
 ): ChildProcess {
   const { id } = request;
   const stdio: StdioOptions = [stdin ?? 'ignore', stdout ?? 'pipe', 'pipe'];
@@ -131,7 +143,13 @@ function startProcess(
   stdout?.destroy();
   child.once('error', (error) => report({ kind: 'failed', id, message: error.message }));
   if (child.pid === undefined) return child;
+  giveWay(child.pid, request.niceness);
   report({ kind: 'started', id, pid: child.pid });
+  let outgrown = false;
+  const unwatch = watch(child.pid, request.memoryBytesMax, () => {
+    outgrown = true;
+    killGroup(child);
+  });
   const errors = keepStartAndEnd(STDERR_HALF_BYTES);
   let awaitsNul = request.reportNul;
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -146,14 +164,26 @@ function startProcess(
     if (output.isCut()) killGroup(child);
   });
   child.once('exit', () => {
+    unwatch();
     const stragglers = setTimeout(() => killGroup(child), STRAGGLER_GRACE_MS);
     child.once('close', () => clearTimeout(stragglers));
   });
   child.once('close', (code, signal) => {
     const collected = output.isCut() ? null : output.text();
-    report({ kind: 'exited', id, code, signal, stderr: errors.text(), stdout: collected });
+    report({ kind: 'exited', id, code, signal, stderr: errors.text(), stdout: collected, outgrown });
   });
   return child;
+}
+
+/** What the process starts later inherits it. */
+function giveWay(pid: number, niceness: number): void {
+  if (niceness === 0) return;
+  try {
+    setPriority(pid, Math.min(OWN_NICENESS + niceness, NICENESS_MAX));
+  } catch (error) {
+    // ESRCH: it has ended already. EACCES: it gives way further than that.
+    if (!(error instanceof Error && 'code' in error)) throw error;
+  }
 }
 
 /** Kills a process and all it started. */

@@ -31,6 +31,10 @@ export interface SpawnRequest {
   readonly stdout: number | null;
   /** Report the first NUL on standard error (git index-pack --report-end-of-input). */
   readonly reportNul: boolean;
+  /** How far the process gives way to the helper and the server (nice(1)). */
+  readonly niceness: number;
+  /** The process is killed soon after its own memory (RssAnon of proc(5)) is larger; null: not watched. */
+  readonly memoryBytesMax: number | null;
 }
 
 /** Kills, stops or continues a process and all it started. */
@@ -53,6 +57,8 @@ export type HelperReport =
       readonly stderr: string;
       /** The collected output; null when it was longer than `COLLECTED_OUTPUT_BYTES_MAX`. */
       readonly stdout: string | null;
+      /** Whether it was killed for its memory. */
+      readonly outgrown: boolean;
     };
 
 /** Splits a stream of text: call the returned function with each chunk; `onLine` gets each line without its end. */

@@ -37,6 +37,10 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
+  /** How far the process gives way to others (nice(1)); by default not at all. */
+  readonly niceness?: number;
+  /** It is killed, and its end says `outgrown`, when it takes more memory of its own; by default only at its hard limit. */
+  readonly memoryBytesMax?: number;
 }
 
 /** How a process ended. `killed` is why the runner killed it, `lost` if the helper died first, or else `no`. */
@@ -147,6 +151,8 @@ async function start(helper: Helper, id: number, requested: RunOptions, release:
     stdin: stdin?.number ?? null,
     stdout: stdout?.number ?? null,
     reportNul: requested.onNul !== undefined,
+    niceness: requested.niceness ?? 0,
+    memoryBytesMax: requested.memoryBytesMax ?? null,
   });
   const pid = await process.started;
   const { ended, kill } = process;
@@ -201,7 +207,8 @@ function superviseProcess(
       settle();
       // Nobody reads from this end of its input, so nothing else would tell that the other end is gone.
       stdin?.socket.destroy();
-      if (end === 'lost') resolveEnded({ code: null, signal: null, killed: 'lost', stderr: '', stdout: null });
+      if (end === 'lost')
+        resolveEnded({ code: null, signal: null, killed: 'lost', stderr: '', stdout: null, outgrown: false });
       else resolveEnded({ ...end, killed });
     },
     onNul: requested.onNul,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
@@ -44,7 +44,7 @@ describe('the process runner', () => {
 
   test('returns the output, the errors and the status of a process', async () => {
     const end = await (await sh('echo out; echo err >&2; exit 3')).ended;
-    assert.deepEqual(end, { code: 3, signal: null, killed: 'no', stderr: 'err\n', stdout: 'out\n' });
+    assert.deepEqual(end, { code: 3, signal: null, killed: 'no', stderr: 'err\n', stdout: 'out\n', outgrown: false });
   });
 
   test('gives a process exactly the requested environment and folder', async () => {
@@ -54,6 +54,34 @@ describe('the process runner', () => {
       ['/usr', 'A=ä=b', 'PWD=/usr', ''],
     );
   });
+
+  test('lets a process give way to the server as far as it is told', skippedFor(NO_PROC), async () => {
+    const nice = async (niceness?: number) => {
+      const end = await (await sh('sleep 0.2; nice', niceness === undefined ? {} : { niceness })).ended;
+      return Number(end.stdout);
+    };
+    assert.equal(await nice(), getPriority());
+    assert.equal(await nice(7), Math.min(getPriority() + 7, 19));
+  });
+
+  test('has git ended by the system before the server when memory is short', skippedFor(NO_PROC), async () => {
+    const { stdout } = await (await sh('cat /proc/self/oom_score_adj')).ended;
+    assert.equal(stdout, '500\n');
+    assert.notEqual(readFileSync('/proc/self/oom_score_adj', 'latin1'), '500\n');
+  });
+
+  test(
+    'kills a process that takes more memory than it was admitted with, and says so',
+    skippedFor(NO_PROC),
+    async () => {
+      const memoryBytesMax = 30 * MIB;
+      // dd reads a whole block into its memory.
+      const end = await (await sh('exec dd if=/dev/zero of=/dev/null bs=800000000 count=20', { memoryBytesMax })).ended;
+      assert.deepEqual([end.outgrown, end.signal, end.killed], [true, 'SIGKILL', 'no']);
+      const others = await (await sh('sleep 0.1', { memoryBytesMax })).ended;
+      assert.deepEqual([others.outgrown, others.code], [false, 0]);
+    },
+  );
 
   test('streams input and output of any size', async () => {
     const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream' });

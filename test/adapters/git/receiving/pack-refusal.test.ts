@@ -5,7 +5,7 @@ import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
 import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
 
 const end = (stderr: string, more: Partial<ProcessEnd> = {}): ProcessEnd => {
-  return { code: 128, signal: null, killed: 'no', stdout: '', stderr, ...more };
+  return { code: 128, signal: null, killed: 'no', stdout: '', stderr, outgrown: false, ...more };
 };
 
 describe('a refusal', () => {
