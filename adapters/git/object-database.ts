@@ -4,7 +4,14 @@
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
+import {
+  PUSH_MEMORY_BYTES_MAX,
+  PUSH_MEMORY_BYTES_MIN,
+  PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+  PUSHES_ARRIVING_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
@@ -28,6 +35,8 @@ import { makePrivateFolder } from './cache/private-folder.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
+import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
+import { createPushMemory } from './receiving/push-memory.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
@@ -54,6 +63,10 @@ export interface GitObjectDatabaseOptions {
   /** Git processes that run at once: in all, and for one repository. */
   readonly processesMax?: number;
   readonly processesPerRepositoryMax?: number;
+  /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`, on a small machine less. */
+  readonly pushMemoryBytesMax?: number;
+  /** Bytes of packs that may be arriving. */
+  readonly incoming?: IncomingBounds;
   /** A cached repository with this many packs has its small ones merged in the background. */
   readonly packsMax?: number;
 }
@@ -89,6 +102,10 @@ const PACKS_MAX = 100;
 const PAGES_MEMORY_BYTES = 32 * MIB;
 const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
+const INCOMING: IncomingBounds = {
+  bytesMax: PUSHES_ARRIVING_BYTES_MAX,
+  accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+};
 
 /** Starts the process helper. Rejects when git is missing or older than 2.39.4. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
@@ -136,7 +153,9 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, log };
+    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? defaultPushMemoryBytes());
+    const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
+    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, log };
     const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
@@ -152,6 +171,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+/** A quarter of the machine's memory at most. */
+function defaultPushMemoryBytes(): number {
+  return Math.max(PUSH_MEMORY_BYTES_MIN, Math.min(PUSH_MEMORY_BYTES_MAX, totalmem() / 4));
 }
 
 function endOf(

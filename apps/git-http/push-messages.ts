@@ -60,6 +60,8 @@ export function pushRefusalText(refusal: PushRefusal, body: ReadBody): string {
       return 'the push took too long to commit: push again';
     case 'disk-full':
       return 'the server has no room left on its disk: nothing was changed, try again later';
+    case 'too-much-at-once':
+      return `${refusal.detail}: nothing was changed, push again when they have ended`;
     case 'pack-broken':
     case 'pack-fsck-failed':
     case 'pack-not-connected':

@@ -126,6 +126,18 @@ export const SHALLOW_LINES_MAX = 10_000;
 export const PACK_SIZE_BYTES_MAX = 4 * GIB;
 /** git index-pack takes about 170 bytes of memory for each object. */
 export const PACK_OBJECTS_MAX = 10_000_000;
+/**
+ * The memory of the processes that check packs on a node, all together, unless STRATA_PUSH_MEMORY_BYTES_MAX says
+ * otherwise, or the machine has less than four times as much; and the least that may be said.
+ */
+export const PUSH_MEMORY_BYTES_MAX = 640 * MIB;
+export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
+/** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
+export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
+export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;
+/** A client that sends less than this a second, over this long, is cut; only the time that the server waits counts. */
+export const PUSH_BYTES_PER_SECOND_MIN = 16 * KIB;
+export const PUSH_PACE_SPAN_MS = 60_000;
 /** The body of a fetch request, after inflation. */
 export const FETCH_REQUEST_BYTES_MAX = 32 * MIB;
 /** Refs to exclude in a shallow fetch: upload-pack resolves and walks each of them. */

@@ -71,6 +71,8 @@ export type PackRefusalCode =
   | 'pack-object-too-large'
   /** The check took more memory, processor time or wall time than a push may. */
   | 'pack-too-costly'
+  /** The packs that arrive at this node, or of this account, together take all the room that there is for them. */
+  | 'too-much-at-once'
   /** This node's disk is full. */
   | 'disk-full';
 

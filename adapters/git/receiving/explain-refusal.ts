@@ -14,6 +14,7 @@ import { createGitObjects, lines } from '../packs/git-objects.ts';
 import { createObjectSource, type ObjectSource, openFreshPack, type PackMemory } from '../packs/object-source.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { findReferrer } from './find-referrer.ts';
+import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
 
 export interface Explaining {
@@ -25,6 +26,8 @@ export interface Explaining {
   readonly alone: ObjectView;
   /** The pack's objects and the committed ones. */
   readonly whole: ObjectView;
+  /** Of the process that refused it. */
+  readonly admission: PackAdmission;
   readonly signal: AbortSignal;
 }
 
@@ -48,7 +51,7 @@ export async function explainRefusal(
 }
 
 /** Writes an index of the whole pack without a check, unless git wrote one before it found the fault. */
-async function indexAgain({ git, folder, whole, signal }: Explaining, sent: SentPack): Promise<void> {
+async function indexAgain({ git, folder, whole, admission, signal }: Explaining, sent: SentPack): Promise<void> {
   const bytes = await sent.again(join(folder, 'pack'));
   if (bytes === null) return;
   const command: GitCommand = {
@@ -56,6 +59,7 @@ async function indexAgain({ git, folder, whole, signal }: Explaining, sent: Sent
     view: whole,
     config: [['core.fsync', 'none']],
     signal,
+    ...admission,
   };
   for await (const _line of git.stream(command, bytes)) continue;
 }

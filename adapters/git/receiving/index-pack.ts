@@ -10,10 +10,11 @@ import type { PackRefusal } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, objectsPath } from '../cache/cache-folder.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts';
-import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
+import { SlowSenderError } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
-import { createSentPack, type SentPack } from './sent-pack.ts';
+import type { PackAdmission } from './push-memory.ts';
+import type { SentPack } from './sent-pack.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 
 /**
@@ -50,9 +51,9 @@ const CONFIG: ConfigPairs = [['core.fsync', 'none']];
 const SECOND_THREAD_OBJECTS_MIN = 20_000;
 
 /** The objects of a quarantine folder and of the committed layers. */
-export function quarantineView(committed: CacheFolder, quarantine: string): ObjectView {
+export function quarantineView(committed: CacheFolder, quarantine: string, account: string): ObjectView {
   return {
-    key: committed.repository,
+    key: account,
     variables: {
       GIT_DIR: committed.path,
       GIT_OBJECT_DIRECTORY: quarantine,
@@ -62,26 +63,37 @@ export function quarantineView(committed: CacheFolder, quarantine: string): Obje
 }
 
 /** The objects of a quarantine folder and no others. */
-export function quarantineAlone(committed: CacheFolder, quarantine: string): ObjectView {
+export function quarantineAlone(committed: CacheFolder, quarantine: string, account: string): ObjectView {
   return {
-    key: committed.repository,
+    key: account,
     variables: { GIT_DIR: committed.path, GIT_OBJECT_DIRECTORY: quarantine },
   };
 }
 
 export interface IndexPackOptions {
   readonly view: ObjectView;
-  readonly input: PackInput;
+  readonly sent: SentPack;
+  readonly objectCount: number;
+  readonly admission: PackAdmission;
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
-  readonly onEndOfInput: (() => void) | undefined;
-  /** Adds to a refusal what is found about the refused object. */
-  readonly explain: (sent: SentPack, refusal: PackRefusal) => Promise<PackRefusal>;
+  readonly onEndOfInput: () => void;
 }
 
-/** Writes pack and index into the view's object directory. Resolves with the pack's checksum, hex, or the refusal. */
-export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ readonly pack: string } | PackRefusal> {
-  const { input, signal, onEndOfInput } = options;
+export interface IndexedPack {
+  /** The checksum, hex. */
+  readonly pack: string;
+}
+
+/**
+ * Writes pack and index into the view's object directory. `outgrown`: it took more memory than it was admitted with;
+ * `slow`: its client is fast no more.
+ */
+export async function indexPack(
+  git: Git,
+  options: IndexPackOptions,
+): Promise<IndexedPack | PackRefusal | 'outgrown' | 'slow'> {
+  const { view, sent, objectCount, admission, signal, onEndOfInput } = options;
   const command: GitCommand = {
     args: [
       'index-pack',
@@ -90,16 +102,15 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
       '--report-end-of-input',
       `--max-input-size=${options.packSizeBytesMax}`,
       `--strict=${SEVERITIES}`,
-      `--threads=${input.objectCount < SECOND_THREAD_OBJECTS_MIN ? 1 : 2}`,
+      `--threads=${objectCount < SECOND_THREAD_OBJECTS_MIN ? 1 : 2}`,
     ],
-    view: options.view,
+    view,
     config: CONFIG,
     signal,
-    ...(onEndOfInput === undefined ? {} : { onNul: onEndOfInput }),
+    ...admission,
+    onNul: onEndOfInput,
   };
   const running = await git.start(command, 'stream', 'collect');
-  const sent = createSentPack(input);
-  let refusal: PackRefusal | null = null;
   try {
     const { stdin } = running;
     if (stdin === null) throw new TypeError('The process was started without the stream it needs');
@@ -107,25 +118,17 @@ export async function indexPack(git: Git, options: IndexPackOptions): Promise<{ 
   } catch (error) {
     running.kill();
     await running.ended;
-    if (!(error instanceof PackTooLargeError)) throw error;
-    refusal = tooLarge(options.packSizeBytesMax);
+    if (error instanceof SlowSenderError) return 'slow';
+    throw error;
   }
   const end = await running.ended;
   signal.throwIfAborted();
-  if (refusal !== null) return refusal;
-  const outcome = outcomeOf(command, end);
-  if (!('refused' in outcome)) return outcome;
-  const explained = EXPLAINED.has(outcome.refused) ? await options.explain(sent, outcome) : outcome;
-  await unlessAborted(signal, () => input.drain());
-  return explained;
+  return end.outgrown ? 'outgrown' : outcomeOf(command, end);
 }
-
-/** Refusals of an object that its owner can find. */
-const EXPLAINED: ReadonlySet<PackRefusal['refused']> = new Set(['pack-fsck-failed', 'pack-not-connected'] as const);
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;
 
-function outcomeOf(command: GitCommand, end: ProcessEnd): { readonly pack: string } | PackRefusal {
+function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefusal {
   completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
@@ -137,20 +140,27 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): { readonly pack: strin
   return refusal;
 }
 
+export interface RecheckOptions {
+  readonly packPath: string;
+  readonly committed: CacheFolder;
+  readonly scratch: string;
+  readonly account: string;
+  readonly admission: PackAdmission;
+}
+
 /** Checks a pack that is already on disk against another set of layers; null when it passes. */
 export async function recheckPack(
   git: Git,
-  packPath: string,
-  committed: CacheFolder,
-  scratch: string,
+  { packPath, committed, scratch, account, admission }: RecheckOptions,
 ): Promise<PackRefusal | null> {
   await mkdir(scratch, { recursive: true });
   try {
     const command: GitCommand = {
       args: ['index-pack', `--strict=${SEVERITIES}`, '-o', join(scratch, 'recheck.idx'), packPath],
       // `scratch` is an empty object directory: beside the pack, git sees only the committed layers.
-      view: quarantineView(committed, scratch),
+      view: quarantineView(committed, scratch, account),
       config: CONFIG,
+      ...admission,
     };
     const end = completed(command, await (await git.start(command, 'none', 'collect')).ended);
     if (end.code === 0) return null;

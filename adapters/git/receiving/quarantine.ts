@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import type {
   CommittedObjects,
   Layer,
@@ -17,6 +17,8 @@ import type {
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
+import type { IncomingBytes } from './incoming-bytes.ts';
+import type { PushMemory } from './push-memory.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
 import type { WholePacks } from '../cache/whole-packs.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
@@ -36,6 +38,8 @@ export interface QuarantineContext {
   readonly cache: LayerCache;
   readonly memory: PackMemory;
   readonly wholePacks: Pick<WholePacks, 'received' | 'arriving'>;
+  readonly pushMemory: PushMemory;
+  readonly incomingBytes: IncomingBytes;
   readonly log: GitLog;
 }
 
@@ -43,6 +47,7 @@ export interface ReceivedPack {
   /** The pack's checksum, hex. */
   readonly pack: string;
   readonly receivedBytes: number;
+  readonly account: AccountId;
   /** Null for a pack without objects, which is not stored. */
   readonly stored: StoredPack | null;
 }
@@ -70,12 +75,13 @@ export async function createQuarantine(
   leased: CacheLease,
 ): Promise<Quarantine> {
   const { git, cache, memory, log } = context;
-  const { receivedBytes } = received;
+  const { receivedBytes, account } = received;
   let { pack } = received;
   let { folder, pack: ownPack } = received.stored ?? { folder: null, pack: null };
   const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
   let lease = leased;
-  let objects = objectsOf(git, lease, ownPack, folder);
+  const objectsNow = () => objectsOf(git, { lease, ownPack, folder, account });
+  let objects = objectsNow();
   let ended = false;
   /** The tips that the pack was last asked for: those that it was sent with. */
   let sentTips: readonly ObjectId[] = [];
@@ -99,27 +105,27 @@ export async function createQuarantine(
     keepReached: async (tips, known, signal) => {
       if (folder === null) return;
       const before = folder;
-      const kept = await keptOf(context, { tips, known, signal, view: quarantineView(lease.folder, before) });
+      const kept = await keptOf(context, { tips, known, signal, view: quarantineView(lease.folder, before, account) });
       pack = kept?.pack.name ?? pack;
       ({ folder, pack: ownPack } = kept ?? { folder: null, pack: null });
-      objects = objectsOf(git, lease, ownPack, folder);
+      objects = objectsNow();
       sentTips = tips;
       await cache.incoming.remove(before);
     },
     tips: (ids) => {
       sentTips = ids;
-      countAlone(context, lease, ownPack, folder, ids);
+      countAlone(context, { lease, ownPack, folder, account }, ids);
       return checking(cache, lease, () => readTips(objects.source, ids));
     },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
     isAncestor: (ancestor, descendant) => checking(cache, lease, () => isAncestor(git, objects, ancestor, descendant)),
     layer: (updates, description) => contentOf(memory, ownPack, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
-      const next = await recheckedLease(context, committed, folder, fileOf('pack'));
+      const next = await recheckedLease(context, committed, { folder, ownPack, packFile: fileOf('pack'), account });
       if ('refused' in next) return next;
       lease.release();
       lease = next;
-      objects = objectsOf(git, lease, ownPack, folder);
+      objects = objectsNow();
       return null;
     },
     install: async (layer: Layer) => {
@@ -137,13 +143,21 @@ export async function createQuarantine(
 /** Begins to count what the tips of a first pack reach, which refers to no other one. */
 function countAlone(
   { wholePacks }: QuarantineContext,
-  lease: CacheLease,
-  pack: OpenPack | null,
-  folder: string | null,
+  { lease, ownPack, folder, account }: Held,
   tips: readonly ObjectId[],
 ): void {
-  if (pack === null || folder === null || lease.packs.length > 0) return;
-  wholePacks.arriving(quarantineAlone(lease.folder, folder), pack, tips);
+  if (ownPack === null || folder === null || lease.packs.length > 0) return;
+  // Counts are known by repository, and one is made at a time.
+  const view = { ...quarantineAlone(lease.folder, folder, account), key: lease.folder.repository };
+  wholePacks.arriving(view, ownPack, tips);
+}
+
+/** What a quarantine holds at a moment. */
+interface Held {
+  readonly lease: CacheLease;
+  readonly ownPack: OpenPack | null;
+  readonly folder: string | null;
+  readonly account: AccountId;
 }
 
 interface Ended {
@@ -197,15 +211,16 @@ async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'tar
 
 /** Checks the pack in the folder, if there is one, against these layers; returns the lease on them unless it fails. */
 async function recheckedLease(
-  { git, cache }: QuarantineContext,
+  { git, cache, pushMemory }: QuarantineContext,
   committed: CommittedObjects,
-  folder: string | null,
-  packFile: string,
+  { folder, ownPack, packFile, account }: Omit<Held, 'lease'> & { readonly packFile: string },
 ): Promise<CacheLease | PackRefusal> {
   const next = await cache.acquire(committed);
   let passed = false;
   try {
-    const refusal = folder === null ? null : await recheckPack(git, packFile, next.folder, join(folder, 'recheck'));
+    const admission = pushMemory.largest(ownPack?.index.objectCount ?? 0);
+    const rechecked = { packPath: packFile, committed: next.folder, account, admission };
+    const refusal = folder === null ? null : await recheckPack(git, { ...rechecked, scratch: join(folder, 'recheck') });
     passed = refusal === null;
     return refusal ?? next;
   } finally {
@@ -260,11 +275,11 @@ export interface ObjectAccess {
   readonly view: ObjectView;
 }
 
-function objectsOf(git: Git, lease: CacheLease, ownPack: OpenPack | null, folder: string | null): ObjectAccess {
+function objectsOf(git: Git, { lease, ownPack, folder, account }: Held): ObjectAccess {
   const view: ObjectView =
     folder === null
-      ? { key: lease.folder.repository, variables: { GIT_DIR: lease.folder.path } }
-      : quarantineView(lease.folder, folder);
+      ? { key: account, variables: { GIT_DIR: lease.folder.path } }
+      : quarantineView(lease.folder, folder, account);
   const packs = ownPack === null ? lease.packs : [...lease.packs, ownPack];
   return { source: createObjectSource(packs, createGitObjects(git, view)), view };
 }

@@ -11,9 +11,11 @@ import {
   type ReceivePackOptions,
 } from '../../../core/ports/object-database.ts';
 import { explainRefusal } from './explain-refusal.ts';
-import { indexPack, quarantineAlone, quarantineView } from './index-pack.ts';
+import { indexArriving } from './index-arriving.ts';
+import { quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { isDiskFull } from '../cache/layer-fetch.ts';
+import type { IncomingPush } from './incoming-bytes.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refuseLargeObjects } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
@@ -28,6 +30,8 @@ export async function receivePack(
   const { signal } = options;
   const input = await unlessAborted(signal, () => openPackInput(options));
   if ('refused' in input) return input;
+  const { account } = options.objects.place;
+  const incoming = context.incomingBytes.open(account);
   let lease: CacheLease | null = null;
   let folder: string | null = null;
   let kept = false;
@@ -36,12 +40,12 @@ export async function receivePack(
     if (input.objectCount === 0) {
       const empty = await unlessAborted(signal, () => readEmptyPack(input, options));
       if ('refused' in empty) return empty;
-      const quarantine = await createQuarantine(context, { ...empty, stored: null }, lease);
+      const quarantine = await createQuarantine(context, { ...empty, account, stored: null }, lease);
       kept = true;
       return quarantine;
     }
     folder = await context.cache.incoming.take();
-    const quarantine = await receiveInto(context, options, input, lease, folder);
+    const quarantine = await receiveInto(context, options, { input, incoming, lease, folder });
     if ('refused' in quarantine) await assertNotLost(context, lease);
     kept = !('refused' in quarantine);
     return quarantine;
@@ -52,6 +56,7 @@ export async function receivePack(
     await unlessAborted(signal, () => input.drain());
     return DISK_FULL;
   } finally {
+    incoming.release();
     if (!kept) {
       lease?.release();
       if (folder !== null) await context.cache.incoming.remove(folder);
@@ -65,37 +70,47 @@ async function assertNotLost({ cache }: QuarantineContext, { folder }: CacheLeas
   throw new ObjectDatabaseError('object-database-unavailable', 'Cached objects were deleted while a push was checked');
 }
 
+interface Received {
+  readonly input: PackInput;
+  readonly incoming: IncomingPush;
+  readonly lease: CacheLease;
+  readonly folder: string;
+}
+
 async function receiveInto(
   context: QuarantineContext,
   options: ReceivePackOptions,
-  input: PackInput,
-  lease: CacheLease,
-  folder: string,
+  { input, incoming, lease, folder }: Received,
 ): Promise<Quarantine | PackRefusal> {
-  const { git, memory } = context;
-  const { signal } = options;
-  const view = quarantineView(lease.folder, folder);
-  const alone = quarantineAlone(lease.folder, folder);
-  const indexed = await indexPack(git, {
-    view,
-    input,
-    packSizeBytesMax: options.packSizeBytesMax,
-    signal,
-    onEndOfInput: options.onEndOfInput,
-    explain: (sent, refusal) => explainRefusal({ git, memory, folder, alone, whole: view, signal }, sent, refusal),
+  const { git, memory, pushMemory } = context;
+  const { signal, packSizeBytesMax } = options;
+  const { account } = options.objects.place;
+  const view = quarantineView(lease.folder, folder, account);
+  const alone = quarantineAlone(lease.folder, folder, account);
+  const explaining = { git, memory, folder, alone, whole: view, signal };
+  const indexed = await indexArriving({
+    ...{ git, memory: pushMemory, view, folder, input, incoming, packSizeBytesMax, signal },
+    onEndOfInput: once(options.onEndOfInput),
+    explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
   const stored = await openStored(context, indexed.pack, folder);
-  const refusal = await refuseLargeObjects({
-    git,
-    pack: stored.pack,
-    sentObjects: input.objectCount,
-    alone,
-    whole: view,
-    signal,
-  });
+  const { pack } = stored;
+  const refusal = await refuseLargeObjects({ git, pack, sentObjects: input.objectCount, alone, whole: view, signal });
   if (refusal !== null) return refusal;
-  return createQuarantine(context, { pack: indexed.pack, receivedBytes: input.receivedBytes(), stored }, lease);
+  return createQuarantine(
+    context,
+    { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored },
+    lease,
+  );
+}
+
+function once(call: (() => void) | undefined): () => void {
+  let isCalled = false;
+  return () => {
+    if (!isCalled) call?.();
+    isCalled = true;
+  };
 }
 
 /** Reads a pack without objects: a header and its checksum. A push of tips that are committed already sends one. */

@@ -108,6 +108,7 @@ function refusalOf({ code }: PushRefusal): Refusal {
     case 'repository-not-found':
       return { code };
     case 'disk-full':
+    case 'too-much-at-once':
     case 'push-took-too-long':
       throw new ObjectDatabaseError('object-database-unavailable', `The README was not pushed: ${code}`);
     case 'pack-broken':
