@@ -4,11 +4,9 @@
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { rm } from 'node:fs/promises';
-import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import {
   PUSH_MEMORY_BYTES_MAX,
-  PUSH_MEMORY_BYTES_MIN,
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
@@ -63,7 +61,7 @@ export interface GitObjectDatabaseOptions {
   /** Git processes that run at once: in all, and for one repository. */
   readonly processesMax?: number;
   readonly processesPerRepositoryMax?: number;
-  /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`, on a small machine less. */
+  /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
   /** Bytes of packs that may be arriving. */
   readonly incoming?: IncomingBounds;
@@ -153,7 +151,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? defaultPushMemoryBytes());
+    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX);
     const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, log };
     const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
@@ -171,11 +169,6 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
-}
-
-/** A quarter of the machine's memory at most. */
-function defaultPushMemoryBytes(): number {
-  return Math.max(PUSH_MEMORY_BYTES_MIN, Math.min(PUSH_MEMORY_BYTES_MAX, totalmem() / 4));
 }
 
 function endOf(

@@ -2,11 +2,13 @@
  * Reads a Git client's request body as plain bytes.
  *
  * Must stay true: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
- * server itself is slow, the client may be silent. `readWhole` bounds a body after inflation.
+ * server itself is slow, the client may be silent, and its pace does not count. `readWhole` bounds a body after
+ * inflation.
  */
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { GitHttpError } from './answer.ts';
 
 export type BodyErrorCode = 'body-encoding-unknown' | 'body-too-large' | 'body-broken';
 
@@ -32,11 +34,29 @@ export interface Body {
   discardRest(bytesMax: number): Promise<boolean>;
 }
 
-/** Opens the body, inflating gzip (git compresses requests over 1 KiB). A silence of `idleMs` ends the connection. */
-export function openBody(request: IncomingMessage, options: { readonly idleMs: number }): Body {
+/** Judges how fast the client sends. */
+export interface BodyPace {
+  /** Called when the server begins to wait for the client. */
+  asks(): void;
+  /** Called with what arrived. Throws the error for a client that is too slow. */
+  gets(bytes: number): void;
+  /** Whether it has thrown: then the rest is not waited for. */
+  isCut(): boolean;
+}
+
+const NO_PACE: BodyPace = { asks: () => undefined, gets: () => undefined, isCut: () => false };
+
+export interface BodyOptions {
+  /** A silence of this length ends the connection. */
+  readonly idleMs: number;
+  readonly pace?: BodyPace;
+}
+
+/** Opens the body, inflating gzip (git compresses requests over 1 KiB). */
+export function openBody(request: IncomingMessage, { idleMs, pace = NO_PACE }: BodyOptions): Body {
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   const counter = { bytes: 0 };
-  const read = () => counted(request, options.idleMs, counter);
+  const read = () => counted(request, { idleMs, pace }, counter);
   const wire = read();
   const bytes = encoding === 'identity' ? wire : inflate(wire, encoding);
   return {
@@ -45,12 +65,14 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
     async discardRest(bytesMax) {
       // A suspended generator keeps the request paused, so a second reader would get nothing.
       await bytes.return();
+      if (pace.isCut()) return false;
       const end = counter.bytes + bytesMax;
       try {
         for await (const _ of read()) {
           if (counter.bytes > end) return false;
         }
       } catch (error) {
+        if (pace.isCut()) return false;
         // The client closed the connection: there is nobody to answer, and the request did not fail.
         if (!request.destroyed) throw error;
       }
@@ -62,19 +84,22 @@ export function openBody(request: IncomingMessage, options: { readonly idleMs: n
 /** Leaving the loop early must not destroy the request: the answer uses the same socket. */
 async function* counted(
   request: IncomingMessage,
-  idleMs: number,
+  { idleMs, pace }: Required<BodyOptions>,
   counter: { bytes: number },
 ): AsyncGenerator<Buffer, void, undefined> {
   const { socket } = request;
   // Without a 'timeout' listener Node destroys the socket when the timeout passes (node:http, Event 'timeout').
   socket.setTimeout(idleMs);
+  pace.asks();
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!(chunk instanceof Buffer)) throw new TypeError('A request body is read as bytes');
     counter.bytes += chunk.length;
     // Until it asks for more, the server works, and the client may be silent.
     socket.setTimeout(0);
+    pace.gets(chunk.length);
     yield chunk;
     socket.setTimeout(idleMs);
+    pace.asks();
   }
   socket.setTimeout(0);
 }
@@ -93,6 +118,7 @@ async function* inflate(
   try {
     yield* inflated;
   } catch (cause) {
+    if (cause instanceof GitHttpError) throw cause;
     throw new BodyError('body-broken', 'The body is not valid gzip, or ended early', { cause });
   } finally {
     inflated.destroy();

@@ -28,6 +28,7 @@ import {
   REF_REFUSALS,
 } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
+import { createPushPace } from './push-pace.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;
@@ -35,7 +36,8 @@ const KEEP_ALIVE_MS = 5_000;
 export async function serveReceivePack(git: GitRequest): Promise<void> {
   const { request, response, finished } = git;
   finished.operation = 'push';
-  const body = openBody(request, { idleMs: BODY_IDLE_MS });
+  const pace = createPushPace(git.context.clock.monotonicMs);
+  const body = openBody(request, { idleMs: BODY_IDLE_MS, pace });
   const { list, rest } = await readCommandList(body.bytes);
   try {
     if ('refused' in list) {

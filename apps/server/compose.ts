@@ -182,6 +182,7 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     directory: path.join(settings.dataDir, 'cache'),
     layers,
     cacheBytesMax: settings.cacheBytesMax,
+    pushMemoryBytesMax: settings.pushMemoryBytesMax,
     log,
   });
   const { close: closeObjects } = objects;

@@ -4,16 +4,19 @@
  * Must stay true: an unusable value stops the start with the setting's name, its value unless it is a secret, and the
  * expected value. No other code reads these variables, but for STRATA_FAILPOINT (apps/server/failpoints.ts).
  */
+import { totalmem } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
+import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
 import {
+  PUSH_MEMORY_BYTES_MAX,
+  PUSH_MEMORY_BYTES_MIN,
   READ_LEASE_SPAN_MS,
   READ_LEASE_SPAN_MS_MAX,
   RETENTION_DAYS_DEFAULT,
   RETENTION_MS_MIN,
 } from '../../core/kernel/limits.ts';
-import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -41,6 +44,8 @@ export interface Settings {
   /** Null: the key in the data directory. */
   readonly masterKey: string | null;
   readonly cacheBytesMax: number;
+  /** Memory of the processes that check packs, all together. */
+  readonly pushMemoryBytesMax: number;
   readonly plans: Plans;
   /** How long the server keeps the bodies of webhook deliveries. */
   readonly retentionMs: number;
@@ -123,6 +128,12 @@ export function readSettings(environment: Environment, workingDirectory: string)
     temporal: readTemporalSettings(reader),
     masterKey,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    pushMemoryBytesMax: integer(
+      'STRATA_PUSH_MEMORY_BYTES_MAX',
+      defaultPushMemoryBytes(),
+      PUSH_MEMORY_BYTES_MIN,
+      Number.MAX_SAFE_INTEGER,
+    ),
     plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
@@ -140,6 +151,11 @@ export function readSettings(environment: Environment, workingDirectory: string)
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
   return settings;
+}
+
+/** At most a quarter of the machine's memory, unless that is less than a push needs. */
+function defaultPushMemoryBytes(): number {
+  return Math.max(PUSH_MEMORY_BYTES_MIN, Math.min(PUSH_MEMORY_BYTES_MAX, Math.floor(totalmem() / 4)));
 }
 
 function readDatabase({ faults, fault, text }: SettingsReader): Pick<Settings, 'databaseUrl' | 'databaseOwnerUrl'> {

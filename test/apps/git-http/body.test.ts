@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'vitest';
+import { GitHttpError } from '../../../apps/git-http/answer.ts';
 import { openBody } from '../../../apps/git-http/body.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 
@@ -62,6 +63,27 @@ describe('A body', () => {
       return text;
     });
     assert.match(await answered, /aborted/);
+  });
+
+  test('whose client is too slow ends with the error of its pace, and its rest is not waited for', async (context) => {
+    let isCut = false;
+    const pace = {
+      asks: () => undefined,
+      gets: () => {
+        isCut = true;
+        throw new GitHttpError(408, 'too slow');
+      },
+      isCut: () => isCut,
+    };
+    const { answered } = await halfSent(context, async (request) => {
+      const body = openBody(request, { idleMs: 60_000, pace });
+      await assert.rejects(async () => {
+        for await (const _ of body.bytes) continue;
+      }, /too slow/);
+      assert.equal(await body.discardRest(1_000), false);
+      return 'cut';
+    });
+    assert.equal(await answered, 'cut');
   });
 
   test('whose client is silent while the rest is discarded ends as well', async (context) => {

@@ -1,0 +1,66 @@
+/** How slowly a client may send its push. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'vitest';
+import { createPushPace } from '../../../apps/git-http/push-pace.ts';
+import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../core/kernel/limits.ts';
+
+const SECONDS = PUSH_PACE_SPAN_MS / 1_000;
+
+/** A client that sends `bytes` after each second of waiting, for two spans; returns the second of the cut, or null. */
+function cutAfter(bytes: number, workMs = 0): number | null {
+  let nowMs = 0;
+  const pace = createPushPace(() => nowMs);
+  for (let second = 1; second <= 2 * SECONDS; second += 1) {
+    pace.asks();
+    nowMs += 1_000;
+    try {
+      pace.gets(bytes);
+    } catch (error) {
+      assert.match(String(error), /less than 16 KiB\/s over 60 s: nothing was changed/);
+      assert.ok(pace.isCut());
+      return second;
+    }
+    nowMs += workMs;
+  }
+  assert.ok(!pace.isCut());
+  return null;
+}
+
+describe('the pace of a push', () => {
+  test('is enough at the least rate, and cuts a client that sends a byte a second less', () => {
+    assert.equal(cutAfter(PUSH_BYTES_PER_SECOND_MIN), null);
+    assert.equal(cutAfter(PUSH_BYTES_PER_SECOND_MIN - 1), SECONDS);
+  });
+
+  test('counts no time in which the server works', () => {
+    assert.equal(cutAfter(PUSH_BYTES_PER_SECOND_MIN, 60_000), null);
+  });
+
+  test('is judged again in each span, so that nobody sends much at first and then almost nothing', () => {
+    let nowMs = 0;
+    const pace = createPushPace(() => nowMs);
+    pace.asks();
+    pace.gets(2 ** 30);
+    const trickle = () => {
+      for (let second = 0; second < 2 * SECONDS; second += 1) {
+        pace.asks();
+        nowMs += 1_000;
+        pace.gets(1);
+      }
+    };
+    assert.throws(trickle, /less than/);
+  });
+
+  test('lets a client be silent before it sends its pack', () => {
+    let nowMs = 0;
+    const pace = createPushPace(() => nowMs);
+    pace.asks();
+    nowMs += 110_000;
+    for (let second = 0; second < SECONDS; second += 1) {
+      pace.gets(64 * 1024);
+      pace.asks();
+      nowMs += 1_000;
+    }
+    assert.ok(!pace.isCut());
+  });
+});
