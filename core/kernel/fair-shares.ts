@@ -18,6 +18,12 @@ interface Waiter {
   readonly grant: () => void;
 }
 
+/** A key that waits already keeps its place. */
+function setWaiters(waiting: Map<string, Waiter[]>, key: string, waiters: Waiter[]): void {
+  if (waiters.length > 0) waiting.set(key, waiters);
+  else waiting.delete(key);
+}
+
 export function createFairShares({ total, perKey }: { readonly total: number; readonly perKey: number }): FairShares {
   const used = new Map<string, number>();
   // The waiting keys in the order of their turns.
@@ -47,7 +53,7 @@ export function createFairShares({ total, perKey }: { readonly total: number; re
       const { key, waiter, others } = next;
       waiting.delete(key);
       // The key goes to the end of the line, behind every other key.
-      if (others.length > 0) waiting.set(key, others);
+      setWaiters(waiting, key, others);
       waiter.grant();
     }
   };
@@ -62,9 +68,11 @@ export function createFairShares({ total, perKey }: { readonly total: number; re
   const wait = (key: string, weight: number, signal: AbortSignal | undefined): Promise<() => void> =>
     new Promise((resolve, reject) => {
       const giveUp = () => {
-        const others = (waiting.get(key) ?? []).filter((other) => other !== waiter);
-        if (others.length > 0) waiting.set(key, others);
-        else waiting.delete(key);
+        setWaiters(
+          waiting,
+          key,
+          (waiting.get(key) ?? []).filter((other) => other !== waiter),
+        );
         reject(signal?.reason);
         // It may have been the one that nobody passes.
         grantNext();
@@ -77,9 +85,7 @@ export function createFairShares({ total, perKey }: { readonly total: number; re
         },
       };
       signal?.addEventListener('abort', giveUp, { once: true });
-      const queue = waiting.get(key);
-      if (queue === undefined) waiting.set(key, [waiter]);
-      else queue.push(waiter);
+      setWaiters(waiting, key, [...(waiting.get(key) ?? []), waiter]);
     });
 
   return {

@@ -89,7 +89,14 @@ async function receiveInto(
   const alone = quarantineAlone(lease.folder, folder, account);
   const explaining = { git, memory, folder, alone, whole: view, signal };
   const indexed = await indexArriving({
-    ...{ git, memory: pushMemory, view, folder, input, incoming, packSizeBytesMax, signal },
+    git,
+    memory: pushMemory,
+    view,
+    folder,
+    input,
+    incoming,
+    packSizeBytesMax,
+    signal,
     onEndOfInput: once(options.onEndOfInput),
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });

@@ -1,10 +1,10 @@
 /** The server's settings: the accepted values, and those that stop the start. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'vitest';
-import { RETENTION_MS_MIN } from '../../../core/kernel/limits.ts';
+import { PUSH_MEMORY_BYTES_MAX, PUSH_MEMORY_BYTES_MIN, RETENTION_MS_MIN } from '../../../core/kernel/limits.ts';
 import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
@@ -158,5 +158,22 @@ describe('STRATA_RETENTION_DAYS', () => {
 
   test('stops the start with anything else', () => {
     for (const value of ['-1', '3651', '0.5', 'none']) assert.throws(() => read(value), /STRATA_RETENTION_DAYS is/);
+  });
+});
+
+describe('STRATA_PUSH_MEMORY_BYTES_MAX', () => {
+  const read = (bytes?: number) =>
+    readSettings(bytes === undefined ? {} : { STRATA_PUSH_MEMORY_BYTES_MAX: String(bytes) }, '/').pushMemoryBytesMax;
+
+  test('is at most a quarter of the memory by default, and never less than a push needs', () => {
+    const bytes = read();
+    assert.ok(bytes >= PUSH_MEMORY_BYTES_MIN && bytes <= PUSH_MEMORY_BYTES_MAX, `${bytes}`);
+    assert.ok(bytes === PUSH_MEMORY_BYTES_MIN || bytes <= totalmem() / 4);
+  });
+
+  test('may be any more than the least, and a byte less stops the start', () => {
+    assert.equal(read(PUSH_MEMORY_BYTES_MIN), PUSH_MEMORY_BYTES_MIN);
+    assert.equal(read(2 ** 40), 2 ** 40);
+    assert.throws(() => read(PUSH_MEMORY_BYTES_MIN - 1), /STRATA_PUSH_MEMORY_BYTES_MAX is/);
   });
 });
