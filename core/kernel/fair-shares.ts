@@ -18,6 +18,28 @@ interface Waiter {
   readonly grant: () => void;
 }
 
+/** `granted` rejects with the signal's reason when it aborts first: the waiter has left by then, so nothing is given to it. */
+function createWaiter(
+  weight: number,
+  signal: AbortSignal | undefined,
+  { occupy, leave }: { occupy(): () => void; leave(waiter: Waiter): void },
+): { readonly waiter: Waiter; readonly granted: Promise<() => void> } {
+  const { promise: granted, resolve, reject } = Promise.withResolvers<() => void>();
+  const giveUp = () => {
+    leave(waiter);
+    reject(signal?.reason);
+  };
+  const waiter: Waiter = {
+    weight,
+    grant: () => {
+      signal?.removeEventListener('abort', giveUp);
+      resolve(occupy());
+    },
+  };
+  signal?.addEventListener('abort', giveUp, { once: true });
+  return { waiter, granted };
+}
+
 /** A key that waits already keeps its place. */
 function setWaiters(waiting: Map<string, Waiter[]>, key: string, waiters: Waiter[]): void {
   if (waiters.length > 0) waiting.set(key, waiters);
@@ -65,28 +87,20 @@ export function createFairShares({ total, perKey }: { readonly total: number; re
   };
   const take = (key: string, weight: number) =>
     nextTurn() === null && weight <= free && mayHave(key, weight) ? occupy(key, weight) : null;
-  const wait = (key: string, weight: number, signal: AbortSignal | undefined): Promise<() => void> =>
-    new Promise((resolve, reject) => {
-      const giveUp = () => {
-        setWaiters(
-          waiting,
-          key,
-          (waiting.get(key) ?? []).filter((other) => other !== waiter),
-        );
-        reject(signal?.reason);
-        // It may have been the one that nobody passes.
-        grantNext();
-      };
-      const waiter: Waiter = {
-        weight,
-        grant: () => {
-          signal?.removeEventListener('abort', giveUp);
-          resolve(occupy(key, weight));
-        },
-      };
-      signal?.addEventListener('abort', giveUp, { once: true });
-      setWaiters(waiting, key, [...(waiting.get(key) ?? []), waiter]);
+  const leave = (key: string, waiter: Waiter) => {
+    const others = (waiting.get(key) ?? []).filter((other) => other !== waiter);
+    setWaiters(waiting, key, others);
+    // It may have been the one that nobody passes.
+    grantNext();
+  };
+  const wait = (key: string, weight: number, signal: AbortSignal | undefined): Promise<() => void> => {
+    const { waiter, granted } = createWaiter(weight, signal, {
+      occupy: () => occupy(key, weight),
+      leave: (gone) => leave(key, gone),
     });
+    setWaiters(waiting, key, [...(waiting.get(key) ?? []), waiter]);
+    return granted;
+  };
 
   return {
     ofWeight: (wanted) => {
