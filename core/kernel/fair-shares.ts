@@ -18,7 +18,7 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** `granted` rejects with the signal's reason when it aborts first: the waiter has left by then, so nothing is given to it. */
+/** `granted` rejects with the reason of the signal when it aborts first. The waiter has left by then: nothing is lost. */
 function createWaiter(
   weight: number,
   signal: AbortSignal | undefined,
