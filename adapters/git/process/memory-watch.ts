@@ -8,7 +8,7 @@
 import { readFileSync } from 'node:fs';
 
 /** Ordinary processes of a push end before the first look. In this time a process takes some 20 MiB at most. */
-const LOOK_INTERVAL_MS = 20;
+export const LOOK_INTERVAL_MS = 20;
 
 /** Calls `onOutgrown` once if the process takes more than the bound; returns what to call at its end. */
 export type MemoryWatch = (pid: number, bytesMax: number | null, onOutgrown: () => void) => () => void;

@@ -11,7 +11,7 @@ import { flushCompileCache } from 'node:module';
 import { connect, type Socket } from 'node:net';
 import { getPriority, setPriority } from 'node:os';
 import { dirname } from 'node:path';
-import { createMemoryWatch, type MemoryWatch } from './memory-watch.ts';
+import { createMemoryWatch, LOOK_INTERVAL_MS, type MemoryWatch } from './memory-watch.ts';
 import {
   COLLECTED_OUTPUT_BYTES_MAX,
   CONTROL_HELLO,
@@ -143,7 +143,7 @@ function startProcess(
   stdout?.destroy();
   child.once('error', (error) => report({ kind: 'failed', id, message: error.message }));
   if (child.pid === undefined) return child;
-  giveWay(child.pid, request.niceness);
+  const gaveWay = giveWay(child.pid, request);
   report({ kind: 'started', id, pid: child.pid });
   let outgrown = false;
   const unwatch = watch(child.pid, request.memoryBytesMax, () => {
@@ -165,6 +165,7 @@ function startProcess(
   });
   child.once('exit', () => {
     unwatch();
+    clearTimeout(gaveWay);
     const stragglers = setTimeout(() => killGroup(child), STRAGGLER_GRACE_MS);
     child.once('close', () => clearTimeout(stragglers));
   });
@@ -175,9 +176,17 @@ function startProcess(
   return child;
 }
 
-/** What the process starts later inherits it. */
-function giveWay(pid: number, niceness: number): void {
-  if (niceness === 0) return;
+/**
+ * What the process starts later inherits it. A watched process starts no others: it gives way from the first look on,
+ * so that a small push, which ends before, is as fast as it can be.
+ */
+function giveWay(pid: number, { niceness, memoryBytesMax }: SpawnRequest): NodeJS.Timeout | undefined {
+  if (niceness > 0 && memoryBytesMax !== null) return setTimeout(() => lower(pid, niceness), LOOK_INTERVAL_MS);
+  if (niceness > 0) lower(pid, niceness);
+  return undefined;
+}
+
+function lower(pid: number, niceness: number): void {
   try {
     setPriority(pid, Math.min(OWN_NICENESS + niceness, NICENESS_MAX));
   } catch (error) {

@@ -141,8 +141,9 @@ async function attempt(
   admission: PackAdmission,
 ): Promise<IndexedPack | PackRefusal | 'outgrown' | 'slow'> {
   const { git, input, signal, explain } = arriving;
+  const onEndOfInput = input.ended() ? null : arriving.onEndOfInput;
   const { objectCount } = input;
-  const outcome = await indexPack(git, { ...arriving, objectCount, sent, admission });
+  const outcome = await indexPack(git, { ...arriving, onEndOfInput, objectCount, sent, admission });
   if (typeof outcome === 'string' || !('refused' in outcome)) return outcome;
   const refusal = EXPLAINED.has(outcome.refused) ? await explain(sent, outcome, admission) : outcome;
   await unlessAborted(signal, () => input.drain());

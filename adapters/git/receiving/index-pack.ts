@@ -77,7 +77,8 @@ export interface IndexPackOptions {
   readonly admission: PackAdmission;
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
-  readonly onEndOfInput: () => void;
+  /** Null if it is known that the client has sent everything. */
+  readonly onEndOfInput: (() => void) | null;
 }
 
 export interface IndexedPack {
@@ -108,7 +109,7 @@ export async function indexPack(
     config: CONFIG,
     signal,
     ...admission,
-    onNul: onEndOfInput,
+    ...(onEndOfInput === null ? {} : { onNul: onEndOfInput }),
   };
   const running = await git.start(command, 'stream', 'collect');
   try {
