@@ -58,9 +58,9 @@ export interface GitObjectDatabaseOptions {
   readonly limits?: Partial<ProcessLimits>;
   /** The same of those that make archives. */
   readonly archiveLimits?: Partial<OwnLimits>;
-  /** Git processes that run at once: in all, and for one repository. */
+  /** Git processes that run at once: in all, and for one account. */
   readonly processesMax?: number;
-  readonly processesPerRepositoryMax?: number;
+  readonly processesPerAccountMax?: number;
   /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
   /** Bytes of packs that may be arriving. */
@@ -92,9 +92,10 @@ const LIMITS: ProcessLimits = {
 };
 /** Bytes of cached upload-pack answers, as a share of `cacheBytesMax`. They are added to it. */
 const ANSWERS_SHARE = 0.25;
-/** Many, because a process whose client is slow mostly waits, and keeps its slot while it waits. */
+/** Many, because a process whose client sends slowly mostly waits, and keeps its slot while it waits. */
 const PROCESSES_MAX = 96;
-const PROCESSES_PER_REPOSITORY_MAX = 64;
+/** A quarter of all. */
+const PROCESSES_PER_ACCOUNT_MAX = 24;
 /** With this many packs, a fetch takes 6 ms longer. */
 const PACKS_MAX = 100;
 const PAGES_MEMORY_BYTES = 32 * MIB;
@@ -117,7 +118,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   const runner = createProcessRunner({
     limits: { ...LIMITS, ...options.limits },
     processesMax: options.processesMax ?? PROCESSES_MAX,
-    processesPerKeyMax: options.processesPerRepositoryMax ?? PROCESSES_PER_REPOSITORY_MAX,
+    processesPerKeyMax: options.processesPerAccountMax ?? PROCESSES_PER_ACCOUNT_MAX,
     directory: join(directory, 'helper'),
     onHelperLine: (line) => log.error({ line }, 'The process helper failed'),
   });
@@ -211,7 +212,7 @@ function openRefilled(cache: LayerCache, readers: ReaderContext, objects: Commit
   return createRefilledReader({
     open: async () => {
       const lease = await cache.acquire(objects);
-      return { reader: createObjectReader(readers, lease), folder: lease.folder };
+      return { reader: createObjectReader(readers, lease, objects.place.account), folder: lease.folder };
     },
     isLost: async (folder, error) => (await cache.isLost(folder)) || error instanceof ViewLost,
   });

@@ -9,7 +9,7 @@ import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
   DIFF_RENAME_FILES_MAX,
   HISTORY_READS_AT_ONCE_MAX,
-  HISTORY_READS_PER_REPOSITORY_MAX,
+  HISTORY_READS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
@@ -21,7 +21,7 @@ import type { Environment } from './process/git-environment.ts';
 
 /** Shared by all readers of a node. */
 export function createHistorySlots(): FairSlots {
-  return createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_REPOSITORY_MAX });
+  return createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX });
 }
 
 /** The empty tree is built into git. */

@@ -5,7 +5,7 @@
  * closed and the last of its processes has ended, whichever is later.
  */
 import { parentsFault } from '../../core/git/object-bounds.ts';
-import { type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
@@ -50,10 +50,10 @@ export function repositoryOfAnswer(key: string): RepositoryId {
   return uuid<RepositoryId>(key.slice(0, key.indexOf(' ')));
 }
 
-/** Takes over the lease: the reader releases it. */
-export function createObjectReader(context: ReaderContext, lease: CacheLease): ObjectReader {
+/** Takes over the lease: the reader releases it. Git's processes take turns by the account. */
+export function createObjectReader(context: ReaderContext, lease: CacheLease, account: AccountId): ObjectReader {
   const { git } = context;
-  const view = { key: lease.folder.repository, variables: { GIT_DIR: lease.folder.path } };
+  const view = { key: account, variables: { GIT_DIR: lease.folder.path } };
   const source = createObjectSource(lease.packs, createGitObjects(git, view));
   const access: ObjectAccess = { source, view };
   const shared = shareLease(lease);
@@ -90,7 +90,8 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
     walk: (options) => streamWithLease(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
-    reachable: (ids, tips, tipsKey) => withLease(() => reachable(context, access, ids, tips, tipsKey)),
+    reachable: (ids, tips, tipsKey) =>
+      withLease(() => reachable(context, access, ids, tips, `${lease.folder.repository} ${tipsKey}`)),
     uploadPack: (options) =>
       streamWithLease(async function* () {
         const { clone = null, answerKey } = options;
@@ -98,7 +99,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease): O
         const whole = clone === null ? null : await context.wholePacks.answer(from, { ...options, clone });
         const make = (signal: AbortSignal) =>
           streamWithLease(async function* () {
-            yield* uploadPack(git, context.views, lease.folder, { ...options, signal });
+            yield* uploadPack(git, context.views, lease.folder, { ...options, signal, account });
             context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
           });
         if (whole !== null) yield* whole;
@@ -233,7 +234,7 @@ async function reachable(
   tipsKey: string,
 ): Promise<ReadonlySet<ObjectId>> {
   const distinct = [...new Set(ids)];
-  const found = new Set(distinct.filter((id) => context.reachable.isKnown(access.view, tipsKey, id)));
+  const found = new Set(distinct.filter((id) => context.reachable.isKnown(tipsKey, id)));
   const unknown = distinct.filter((id) => !found.has(id));
   const wanted = await readInTurn(unknown, (id) => access.source.info(id));
   const existing = wanted.filter((info) => info !== null);
@@ -241,7 +242,7 @@ async function reachable(
   const commits = existing.filter(({ type }) => type === 'commit').map(({ id }) => id);
   // Mostly the tips reach all the requested commits, and one walk confirms that for all of them.
   if (commits.length === existing.length && (await areReached(context.git, access.view, commits, tips))) {
-    context.reachable.noteReached(access.view, tipsKey, commits);
+    context.reachable.noteReached(tipsKey, commits);
     return new Set([...found, ...commits]);
   }
   const set = await context.reachable.get(access.view, tipsKey, tips);

@@ -3,6 +3,7 @@
  *
  * Must stay true: the caller has authorised the wants, since git serves any object that it has here.
  */
+import type { AccountId } from '../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';
 import { type CacheFolder, isWhole } from './cache/cache-folder.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
@@ -25,13 +26,13 @@ export async function* uploadPack(
   git: Git,
   views: ViewFolders,
   folder: CacheFolder,
-  options: UploadPackOptions,
+  options: UploadPackOptions & { readonly account: AccountId },
 ): AsyncGenerator<Uint8Array> {
   const view = await views.acquire(folder, options.view);
   try {
     const command: GitCommand = {
       args: ['upload-pack', '--stateless-rpc', '--strict', view.path],
-      view: { key: folder.repository, variables: {} },
+      view: { key: options.account, variables: {} },
       variables: { GIT_PROTOCOL: `version=${options.protocol}` },
       config: CONFIG,
       signal: options.signal,

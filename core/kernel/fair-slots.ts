@@ -1,7 +1,8 @@
 /**
  * Bounds how much runs at once, and shares the slots fairly: waiting keys take turns, however many requests each has.
  *
- * Must stay true: a slot is released exactly once, and a waiter that gave up holds none.
+ * Must stay true: a slot is released exactly once, and a waiter that gave up holds none. Slots that are kept for keys
+ * with few go to no other key, so a few keys with much to do never have all.
  */
 
 export interface FairSlots {
@@ -15,15 +16,26 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** Makes `slots` slots, of which one key has at most `slotsPerKey`. */
-export function createFairSlots(options: { readonly slots: number; readonly slotsPerKey: number }): FairSlots {
+export interface FairSlotsOptions {
+  readonly slots: number;
+  /** What one key has at most. */
+  readonly slotsPerKey: number;
+  /** The last `slots` of all, which only a key with fewer than `slotsPerKey` takes. */
+  readonly kept?: { readonly slots: number; readonly slotsPerKey: number };
+}
+
+export function createFairSlots(options: FairSlotsOptions): FairSlots {
+  const { kept = { slots: 0, slotsPerKey: 0 } } = options;
   const running = new Map<string, number>();
   // The waiting keys in the order of their turns.
   const waiting = new Map<string, Waiter[]>();
   let free = options.slots;
 
   const runningOf = (key: string) => running.get(key) ?? 0;
-  const isFree = (key: string) => free > 0 && runningOf(key) < options.slotsPerKey;
+  const isFree = (key: string) => {
+    const own = runningOf(key);
+    return own < options.slotsPerKey && free > (own < kept.slotsPerKey ? 0 : kept.slots);
+  };
   const occupy = (key: string) => {
     free -= 1;
     running.set(key, runningOf(key) + 1);

@@ -197,9 +197,9 @@ export const PUSHED_COMMITS_MAX = 1_000_000;
 export const PUSHED_TIPS_MAX = 200_000;
 /** How long git may walk for them. */
 export const PUSHED_SPAN_MS = 10_000;
-/** Git processes that read for pages at once: in all, and for one repository. Git itself keeps the other slots. */
+/** Git processes that read for pages at once: in all, and for one account. Git itself keeps the other slots. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
-export const HISTORY_READS_PER_REPOSITORY_MAX = 4;
+export const HISTORY_READS_PER_ACCOUNT_MAX = 4;
 /** Archives that a node makes at once: in all, and for one account; and how long one waits for its turn. */
 export const ARCHIVES_AT_ONCE_MAX = 8;
 export const ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX = 2;

@@ -13,9 +13,9 @@ const ID_BYTES = 20;
 const REACHED_MAX = 10_000;
 
 export interface ReachableSets {
-  /** Whether a walk found before that these tips reach the commit. `key` names the tips within the repository. */
-  isKnown(view: ObjectView, key: string, id: ObjectId): boolean;
-  noteReached(view: ObjectView, key: string, ids: readonly ObjectId[]): void;
+  /** Whether a walk found before that these tips reach the commit. `key` names the repository and the tips in it. */
+  isKnown(key: string, id: ObjectId): boolean;
+  noteReached(key: string, ids: readonly ObjectId[]): void;
   get(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
 }
 
@@ -32,22 +32,21 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
   const making = new Map<string, Promise<StoredSet>>();
   const reached = new LRUCache<string, true>({ max: REACHED_MAX });
   return {
-    isKnown: (view, key, id) => reached.has(`${view.key} ${key} ${id}`),
-    noteReached: (view, key, ids) => {
-      for (const id of ids) reached.set(`${view.key} ${key} ${id}`, true);
+    isKnown: (key, id) => reached.has(`${key} ${id}`),
+    noteReached: (key, ids) => {
+      for (const id of ids) reached.set(`${key} ${id}`, true);
     },
     get: async (view, key, tips) => {
-      const name = `${view.key} ${key}`;
-      const known = sets.get(name) ?? making.get(name);
+      const known = sets.get(key) ?? making.get(key);
       if (known !== undefined) return known;
       const made = makeSet(git, view, tips);
-      making.set(name, made);
+      making.set(key, made);
       try {
         const set = await made;
-        sets.set(name, set);
+        sets.set(key, set);
         return set;
       } finally {
-        making.delete(name);
+        making.delete(key);
       }
     },
   };

@@ -14,7 +14,7 @@ import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner
 /** Which objects a command sees. The variables are GIT_DIR and, for a quarantine, the object directories. */
 export interface ObjectView {
   readonly variables: Environment;
-  /** The repository. Waiting processes take turns by this key. */
+  /** Whose processes run over it, the account: waiting processes take turns by this key. */
   readonly key: string;
 }
 
@@ -36,6 +36,8 @@ export interface GitCommand {
   readonly background?: true;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
+  /** Of a command whose output is streamed: lets whoever takes it say that it goes on at the pace of a slow reader. */
+  readonly pacing?: Pacing;
 }
 
 /** Soft limits of one process: processor time (RLIMIT_CPU) and anonymous memory (RLIMIT_DATA). */
@@ -61,6 +63,24 @@ export interface Git {
     input: AsyncIterable<Uint8Array>,
     accepts?: (end: ProcessEnd) => boolean,
   ): AsyncGenerator<Buffer>;
+}
+
+/** Hands the wish of whoever takes a command's output to the process that makes it. */
+export interface Pacing {
+  /** Resolves when the process has a slot among those for slow readers; rejects if there is none. */
+  slowDown(): Promise<void>;
+  begun(process: Pick<RunningProcess, 'pace'>): void;
+}
+
+export function createPacing(): Pacing {
+  let running: Pick<RunningProcess, 'pace'> | null = null;
+  return {
+    // Only output is taken too slowly, so the process that made it has begun.
+    slowDown: async () => running?.pace(),
+    begun: (process) => {
+      running = process;
+    },
+  };
 }
 
 const WALL_MS_MAX = 60 * 60_000;
@@ -131,6 +151,7 @@ async function* streamOf(
 ): AsyncGenerator<Buffer> {
   const running = await start(command, 'stream', 'stream');
   const { stdin, stdout } = running;
+  command.pacing?.begun(running);
   if (stdin === null || stdout === null) throw new TypeError('The process was started without the streams it needs');
   let inputFailure: { readonly cause: unknown } | null = null;
   const feeding = feed(stdin, input).catch((cause: unknown) => {

@@ -28,7 +28,7 @@ export interface RunOptions {
   readonly stdin: 'none' | 'stream';
   /** Collected output is bounded (process-protocol.ts): for commands that print a few lines. */
   readonly stdout: 'collect' | 'stream';
-  /** Waiting keys are served in rotation. */
+  /** Who the process runs for, such as an account. Waiting keys are served in rotation. */
   readonly key: string;
   /** Slots to take one from, instead of the runner's own. */
   readonly slots?: FairSlots;
@@ -59,6 +59,11 @@ export interface RunningProcess {
   /** Stops it, with all it started, until `resume` or `kill`. Its time goes on. */
   pause(): void;
   resume(): void;
+  /**
+   * Says that from now on the process waits for a slow reader: it leaves its slot for one of those that are kept for
+   * such. Rejects with a ProcessStartError when none is free in time; does nothing for a process with slots of its own.
+   */
+  pace(): Promise<void>;
 }
 
 export interface ProcessRunner {
@@ -69,13 +74,23 @@ export interface ProcessRunner {
 }
 
 export interface ProcessRunnerOptions extends HelperOptions {
-  /** Of those without slots of their own. */
+  /** Of those without slots of their own. A quarter of them only write at the pace of slow readers. */
   readonly processesMax: number;
   readonly processesPerKeyMax: number;
+  /** How long a process waits for a slot among those; by default 30 seconds. */
+  readonly pacedWaitMs?: number;
 }
 
+/** Slots for slow readers, and those kept for keys with little to do: of all processes. */
+const PACED_SHARE = 0.25;
+const KEPT_SHARE = 0.25;
+const PACED_PER_KEY_MAX = 2;
+/** A key with fewer processes may take one of the slots that are kept. */
+const FEW_PROCESSES = 4;
+const PACED_WAIT_MS = 30_000;
+
 export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunner {
-  const slots: FairSlots = createFairSlots({ slots: options.processesMax, slotsPerKey: options.processesPerKeyMax });
+  const { shared, paced } = createSlots(options);
   const keepServerRunning = createKeepRunning();
   let helper: Helper | null = null;
   let closed = false;
@@ -90,15 +105,19 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
 
   return {
     run: async (requested) => {
-      const releaseSlot = await (requested.slots ?? slots).acquire(requested.key, requested.signal);
+      const { slots = shared, key, signal } = requested;
+      const slot = createMovableSlot(await slots.acquire(key, signal));
       const allowExit = keepServerRunning();
       const release = () => {
         allowExit();
-        releaseSlot();
+        slot.release();
+      };
+      const pace = async () => {
+        if (slots === shared) await slot.moveTo(paced, key, options.pacedWaitMs ?? PACED_WAIT_MS);
       };
       try {
         lastId += 1;
-        return await start(current(), lastId, requested, release);
+        return { ...(await start(current(), lastId, requested, release)), pace };
       } catch (error) {
         release();
         throw error;
@@ -108,6 +127,55 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
       closed = true;
       if (helper !== null && !helper.dead) await endHelper(helper);
     },
+  };
+}
+
+function createSlots({ processesMax, processesPerKeyMax }: ProcessRunnerOptions): {
+  readonly shared: FairSlots;
+  readonly paced: FairSlots;
+} {
+  const pacedMax = Math.floor(processesMax * PACED_SHARE);
+  const slots = processesMax - pacedMax;
+  const kept = { slots: Math.floor(processesMax * KEPT_SHARE), slotsPerKey: FEW_PROCESSES };
+  return {
+    shared: createFairSlots({ slots, slotsPerKey: processesPerKeyMax, kept }),
+    paced: createFairSlots({ slots: Math.max(1, pacedMax), slotsPerKey: PACED_PER_KEY_MAX }),
+  };
+}
+
+interface MovableSlot {
+  /** Idempotent. */
+  release(): void;
+  /** Takes a slot of others, then gives back the one it has. The first call moves it. */
+  moveTo(others: FairSlots, key: string, waitMs: number): Promise<void>;
+}
+
+function createMovableSlot(first: () => void): MovableSlot {
+  let releaseHeld = first;
+  let moving: Promise<void> | null = null;
+  const over = new AbortController();
+  const move = async (others: FairSlots, key: string, waitMs: number) => {
+    const tooLate = new AbortController();
+    const timer = setTimeout(() => tooLate.abort(), waitMs);
+    try {
+      const taken = await others.acquire(key, AbortSignal.any([over.signal, tooLate.signal]));
+      if (over.signal.aborted) return taken();
+      releaseHeld();
+      releaseHeld = taken;
+    } catch (cause) {
+      // A process that has ended needs no slot.
+      if (over.signal.aborted) return;
+      throw new ProcessStartError('Too many processes wait for slow readers', { cause });
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  return {
+    release: () => {
+      over.abort();
+      releaseHeld();
+    },
+    moveTo: (others, key, waitMs) => (moving ??= move(others, key, waitMs)),
   };
 }
 
@@ -128,7 +196,12 @@ function createKeepRunning(): () => () => void {
   };
 }
 
-async function start(helper: Helper, id: number, requested: RunOptions, release: () => void): Promise<RunningProcess> {
+async function start(
+  helper: Helper,
+  id: number,
+  requested: RunOptions,
+  release: () => void,
+): Promise<Omit<RunningProcess, 'pace'>> {
   const { signal } = requested;
   const control = await helper.control;
   signal?.throwIfAborted();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { HISTORY_READS_PER_REPOSITORY_MAX } from '../../../core/kernel/limits.ts';
+import { HISTORY_READS_PER_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
@@ -56,7 +56,7 @@ describe('the history of a repository', () => {
       running.push({ stop, chunks });
       return chunks.next();
     };
-    for (let count = 0; count < HISTORY_READS_PER_REPOSITORY_MAX; count += 1) assert.equal((await begin()).done, false);
+    for (let count = 0; count < HISTORY_READS_PER_ACCOUNT_MAX; count += 1) assert.equal((await begin()).done, false);
     const later = begin();
     const waits = await Promise.race([later.then(() => 'began'), reader.lookup([large]).then(() => 'waits')]);
     assert.equal(waits, 'waits');

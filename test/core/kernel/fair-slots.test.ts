@@ -66,6 +66,29 @@ describe('slots', () => {
     (await slots.acquire('a'))();
   });
 
+  test('keep the last slots for keys that have few, also from keys that wait', async () => {
+    const slots = createFairSlots({ slots: 6, slotsPerKey: 5, kept: { slots: 3, slotsPerKey: 2 } });
+    const greedy = Array.from({ length: 3 }, () => slots.take('greedy'));
+    assert.ok(greedy.every((release) => release !== null));
+    assert.equal(slots.take('greedy'), null, 'the others are kept');
+    let fourth = false;
+    const waiting = slots.acquire('greedy').then((release) => {
+      fourth = true;
+      return release;
+    });
+    const [first, second] = [slots.take('modest'), slots.take('modest')];
+    assert.ok(first !== null && second !== null, 'others get them at once');
+    assert.equal(slots.take('modest'), null, 'few of them each');
+    const last = slots.take('third');
+    assert.notEqual(last, null);
+    first();
+    await new Promise(setImmediate);
+    assert.equal(fourth, false, 'a kept slot that becomes free stays kept');
+    for (const release of [second, last]) release?.();
+    greedy[0]?.();
+    (await waiting)();
+  });
+
   test('give a slot at once or not at all to whoever does not wait', async () => {
     const slots = createFairSlots({ slots: 2, slotsPerKey: 1 });
     const release = slots.take('a');

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
   createProcessRunner,
   type ProcessRunner,
+  type ProcessRunnerOptions,
   type RunOptions,
 } from '../../../../adapters/git/process/process-runner.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
@@ -82,6 +83,29 @@ describe('the process runner', () => {
       assert.deepEqual([others.outgrown, others.code], [false, 0]);
     },
   );
+
+  test('lets a process for a slow reader leave its slot to others, as far as there are slots for such', async (context) => {
+    const other = mkdtempSync(join(tmpdir(), 'strata-runner-'));
+    const few = newRunner(other, { processesMax: 4, processesPerKeyMax: 3, pacedWaitMs: 50 });
+    context.onTestFinished(async () => {
+      await few.close();
+      rmSync(other, { recursive: true });
+    });
+    const begin = (key: string) => few.run({ ...shell('exec sleep 100'), key });
+    const all = await Promise.all(['a', 'b', 'c'].map(begin));
+    const waiting = new AbortController();
+    const fourth = few.run({ ...shell('echo done'), key: 'd', signal: waiting.signal });
+    await all[0]?.pace();
+    assert.equal((await (await fourth).ended).stdout, 'done\n', 'the slot of the slow one');
+    await assert.rejects(all[1]?.pace() ?? Promise.resolve(), /Too many processes wait for slow readers/);
+    all[0]?.kill();
+    await all[0]?.ended;
+    await all[2]?.pace();
+    for (const running of all) running.kill();
+    for (const running of all) await running.ended;
+    const again = await Promise.all(['a', 'b', 'c'].map((key) => few.run({ ...shell('echo again'), key })));
+    for (const running of again) assert.equal((await running.ended).stdout, 'again\n');
+  });
 
   test('streams input and output of any size', async () => {
     const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream' });
@@ -279,13 +303,14 @@ describe('the process helper', () => {
   });
 });
 
-function newRunner(folder: string): ProcessRunner {
+function newRunner(folder: string, options: Partial<ProcessRunnerOptions> = {}): ProcessRunner {
   return createProcessRunner({
     limits: { memoryBytesMax: 1024 * MIB, fileBytesMax: 2 * MIB, cpuSecondsMax: 1, openFilesMax: 256 },
     processesMax: 8,
     processesPerKeyMax: 8,
     directory: folder,
     onHelperLine: (line) => console.error(line),
+    ...options,
   });
 }
 
