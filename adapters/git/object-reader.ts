@@ -17,6 +17,7 @@ import type { CacheLease } from './cache/layer-cache.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
+import type { MakeAnswer } from './cache/growing-answer.ts';
 import { archive, type ArchiveContext } from './archive.ts';
 import { createObjectHistory } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
@@ -29,6 +30,9 @@ import type { WholePacks } from './cache/whole-packs.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
+/** Of a stream that ends when nobody reads on. */
+const NEVER = new AbortController().signal;
+
 export interface ReaderContext {
   readonly git: Git;
   readonly views: ViewFolders;
@@ -86,7 +90,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         const object = await source.read(id);
         return object?.type === 'tree' ? parseTree(object.bytes) : null;
       }),
-    blob: (id, range) => streamWithLease(() => readBlob(git, access, id, range)),
+    blob: (id, range) => streamWithLease(() => readBlob(context, access, id, range)),
     walk: (options) => streamWithLease(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
@@ -97,14 +101,15 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         const { clone = null, answerKey } = options;
         const from = { folder: lease.folder, packs: lease.packs, source, extendLease };
         const whole = clone === null ? null : await context.wholePacks.answer(from, { ...options, clone });
-        const make = (signal: AbortSignal) =>
+        const make: MakeAnswer = (signal, pacing) =>
           streamWithLease(async function* () {
-            yield* uploadPack(git, context.views, lease.folder, { ...options, signal, account });
+            yield* uploadPack(git, context.views, lease.folder, { ...options, signal, pacing, account });
             context.bitmaps.fetched(lease.folder, options.view, countObjects(lease), extendLease);
           });
+        const wanted = { account, signal: options.signal, make };
         if (whole !== null) yield* whole;
-        else if (answerKey === null) yield* make(options.signal);
-        else yield* context.answers.follow(answerKeyStart(lease.folder.repository) + answerKey, options.signal, make);
+        else if (answerKey === null) yield* context.answers.spool(wanted);
+        else yield* context.answers.follow({ key: answerKeyStart(lease.folder.repository) + answerKey, ...wanted });
       }),
     archive: (options) => streamWithLease(() => archive(context.archives, view, options)),
     close,
@@ -196,7 +201,7 @@ function leasedHistory(
 }
 
 async function* readBlob(
-  git: Git,
+  { git, answers }: Pick<ReaderContext, 'git' | 'answers'>,
   { source, view }: ObjectAccess,
   id: ObjectId,
   range: { readonly start: number; readonly end: number } | undefined,
@@ -207,7 +212,8 @@ async function* readBlob(
   const end = Math.min(range?.end ?? info.sizeBytes, info.sizeBytes);
   if (start >= end) return;
   if (info.sizeBytes > BLOB_IN_PROCESS_BYTES_MAX) {
-    yield* streamBlob(git, view, id, { start, end });
+    const make: MakeAnswer = (signal, pacing) => streamBlob(git, view, id, { start, end, signal, pacing });
+    yield* answers.spool({ account: view.key, signal: NEVER, make });
     return;
   }
   const object = await source.read(id);

@@ -6,7 +6,7 @@
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';
 import { type CacheFolder, isWhole } from './cache/cache-folder.ts';
-import type { Git, GitCommand } from './process/git-commands.ts';
+import type { Git, GitCommand, Pacing } from './process/git-commands.ts';
 import type { ConfigPairs } from './process/git-environment.ts';
 import type { ProcessEnd } from './process/process-runner.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
@@ -26,7 +26,7 @@ export async function* uploadPack(
   git: Git,
   views: ViewFolders,
   folder: CacheFolder,
-  options: UploadPackOptions & { readonly account: AccountId },
+  options: UploadPackOptions & { readonly account: AccountId; readonly pacing: Pacing },
 ): AsyncGenerator<Uint8Array> {
   const view = await views.acquire(folder, options.view);
   try {
@@ -36,6 +36,7 @@ export async function* uploadPack(
       variables: { GIT_PROTOCOL: `version=${options.protocol}` },
       config: CONFIG,
       signal: options.signal,
+      pacing: options.pacing,
     };
     const start = new AnswerStart();
     const accepts = (end: ProcessEnd) => end.code === 0 || start.isError();

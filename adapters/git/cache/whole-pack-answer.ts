@@ -13,8 +13,8 @@ const HEADER_BYTES = 12;
 const CHECKSUM_BYTES = 20;
 const SIGNATURE = 'PACK';
 const VERSION = 2;
-/** Sixteen packets of the side band. */
-const READ_BYTES = 16 * 65_515;
+/** Four packets of the side band: so much waits in memory for each reader, and some are slow. */
+const READ_BYTES = 4 * 65_515;
 
 /** The entries of a pack, without its header and its checksum. */
 export interface NewerObjects {

@@ -37,21 +37,25 @@ async function readWhole(git: Git, view: ObjectView, id: ObjectId): Promise<Stor
   return { type: header.type, bytes: Buffer.concat(chunks) };
 }
 
+export interface BlobRange extends Pick<GitCommand, 'signal' | 'pacing'> {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** The bytes of a blob from `start` to `end`, `end` not included, in constant memory. */
 export async function* streamBlob(
   git: Git,
   view: ObjectView,
   id: ObjectId,
-  range: { readonly start: number; readonly end: number },
-  signal?: AbortSignal,
+  { start, end, ...running }: BlobRange,
 ): AsyncGenerator<Buffer> {
   let at = 0;
-  for await (const part of batch(git, view, id, signal)) {
+  for await (const part of batch(git, view, id, running)) {
     if (!Buffer.isBuffer(part)) continue;
-    const wanted = part.subarray(Math.max(0, range.start - at), Math.max(0, range.end - at));
+    const wanted = part.subarray(Math.max(0, start - at), Math.max(0, end - at));
     at += part.length;
     if (wanted.length > 0) yield wanted;
-    if (at >= range.end) return;
+    if (at >= end) return;
   }
 }
 
@@ -60,13 +64,9 @@ async function* batch(
   git: Git,
   view: ObjectView,
   id: ObjectId,
-  signal?: AbortSignal,
+  running: Pick<GitCommand, 'signal' | 'pacing'> = {},
 ): AsyncGenerator<Buffer | { readonly type: ObjectType; readonly sizeBytes: number }> {
-  const command: GitCommand = {
-    args: ['cat-file', '--batch', '--buffer'],
-    view,
-    ...(signal === undefined ? {} : { signal }),
-  };
+  const command: GitCommand = { args: ['cat-file', '--batch', '--buffer'], view, ...running };
   let head = Buffer.alloc(0);
   let left: number | null = null;
   for await (const chunk of git.stream(command, lines([id]))) {

@@ -6,7 +6,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AnswerCache, createAnswerCache } from '../../../../adapters/git/cache/answer-cache.ts';
+import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
@@ -18,6 +18,15 @@ async function newCache(context: TestContext, bytesMax = 1_000): Promise<{ cache
   const directory = path.join(await tempDir(context), 'answers');
   const onFault = (error: unknown): void => assert.fail(String(error));
   return { cache: await createAnswerCache({ directory, bytesMax, onFault }), directory };
+}
+
+function follow(
+  cache: AnswerCache,
+  key: string,
+  signal: AbortSignal,
+  make: WantedAnswer['make'],
+): AsyncGenerator<Uint8Array> {
+  return cache.follow({ key, account: 'ada', signal, make });
 }
 
 async function text(chunks: AsyncIterable<Uint8Array>): Promise<string> {
@@ -82,11 +91,11 @@ describe('The cache of answers', () => {
       await sleep(20);
       closeWrittenBelow(directory);
     };
-    await assert.rejects(text(cache.follow('key', NEVER, makeAndBreak)), /EBADF/);
+    await assert.rejects(text(follow(cache, 'key', NEVER, makeAndBreak)), /EBADF/);
     await sleep(20);
     assert.deepEqual(rejections, []);
     assert.deepEqual(await readdir(directory), [], 'a failed answer is not kept');
-    assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
+    assert.equal(await text(follow(cache, 'key', NEVER, make)), 'answer');
   });
 
   test('keeps none of the dropped answers, though one is still being made', async (context) => {
@@ -94,10 +103,10 @@ describe('The cache of answers', () => {
     const make = async function* () {
       yield Buffer.from('answer');
     };
-    await text(cache.follow('one clone', NEVER, make));
-    await text(cache.follow('two clone', NEVER, make));
+    await text(follow(cache, 'one clone', NEVER, make));
+    await text(follow(cache, 'two clone', NEVER, make));
     const slow = slowAnswer();
-    const followed = text(cache.follow('one fetch', NEVER, slow.make));
+    const followed = text(follow(cache, 'one fetch', NEVER, slow.make));
     await slow.step();
     cache.drop('one ');
     await slow.step();
@@ -109,7 +118,7 @@ describe('The cache of answers', () => {
       made += 1;
       yield* make();
     };
-    for (const key of ['one clone', 'one fetch', 'two clone']) await text(cache.follow(key, NEVER, makeAgain));
+    for (const key of ['one clone', 'one fetch', 'two clone']) await text(follow(cache, key, NEVER, makeAgain));
     assert.equal(made, 2);
   });
 
@@ -120,19 +129,19 @@ describe('The cache of answers', () => {
       made += 1;
       yield Buffer.from('answer');
     };
-    assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
-    assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
+    assert.equal(await text(follow(cache, 'key', NEVER, make)), 'answer');
+    assert.equal(await text(follow(cache, 'key', NEVER, make)), 'answer');
     assert.equal(made, 1);
-    assert.equal(await text(cache.follow('other', NEVER, make)), 'answer');
+    assert.equal(await text(follow(cache, 'other', NEVER, make)), 'answer');
     assert.equal(made, 2);
   });
 
   test('lets many requests follow an answer that git is still making', async (context) => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
-    const first = text(cache.follow('key', NEVER, answer.make));
+    const first = text(follow(cache, 'key', NEVER, answer.make));
     await answer.step();
-    const second = text(cache.follow('key', NEVER, answer.make));
+    const second = text(follow(cache, 'key', NEVER, answer.make));
     await answer.step();
     await answer.step();
     assert.deepEqual(await Promise.all([first, second]), ['one two three', 'one two three']);
@@ -142,14 +151,14 @@ describe('The cache of answers', () => {
   test('makes one answer for a herd that asks at the same moment, and for one that finds the folder deleted', async (context) => {
     const { cache, directory } = await newCache(context);
     const answer = slowAnswer();
-    const herd = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, answer.make)));
+    const herd = Array.from({ length: 24 }, () => text(follow(cache, 'key', NEVER, answer.make)));
     for (let part = 0; part < 3; part += 1) await answer.step();
     assert.deepEqual(new Set(await Promise.all(herd)), new Set(['one two three']));
     assert.equal(answer.made(), 1);
 
     await rm(directory, { recursive: true });
     const again = slowAnswer();
-    const second = Array.from({ length: 24 }, () => text(cache.follow('key', NEVER, again.make)));
+    const second = Array.from({ length: 24 }, () => text(follow(cache, 'key', NEVER, again.make)));
     for (let part = 0; part < 3; part += 1) await again.step();
     assert.deepEqual(new Set(await Promise.all(second)), new Set(['one two three']));
     assert.equal(again.made(), 1);
@@ -159,9 +168,9 @@ describe('The cache of answers', () => {
     const { cache } = await newCache(context);
     const answer = slowAnswer();
     const gone = new AbortController();
-    const first = text(cache.follow('key', gone.signal, answer.make));
+    const first = text(follow(cache, 'key', gone.signal, answer.make));
     await answer.step();
-    const second = text(cache.follow('key', NEVER, answer.make));
+    const second = text(follow(cache, 'key', NEVER, answer.make));
     await sleep(10);
     gone.abort(new Error('gone'));
     await assert.rejects(first, /gone/);
@@ -174,7 +183,7 @@ describe('The cache of answers', () => {
     const { cache, directory } = await newCache(context);
     const answer = slowAnswer();
     const gone = new AbortController();
-    const only = text(cache.follow('key', gone.signal, answer.make));
+    const only = text(follow(cache, 'key', gone.signal, answer.make));
     await answer.step();
     gone.abort(new Error('gone'));
     await assert.rejects(only, /gone/);
@@ -186,14 +195,14 @@ describe('The cache of answers', () => {
     const { cache } = await newCache(context);
     const { make, made } = slowAnswer();
     const client = new AbortController();
-    const first = text(cache.follow('key', client.signal, make));
+    const first = text(follow(cache, 'key', client.signal, make));
     while (made() === 0) await sleep(1);
     client.abort(new Error('gone'));
     await assert.rejects(first, /gone/);
     const whole = async function* () {
       yield Buffer.from('answer');
     };
-    assert.equal(await text(cache.follow('key', NEVER, whole)), 'answer');
+    assert.equal(await text(follow(cache, 'key', NEVER, whole)), 'answer');
   });
 
   test('fails every follower of an answer that fails, and does not keep it', async (context) => {
@@ -204,8 +213,8 @@ describe('The cache of answers', () => {
       yield Buffer.from('half');
       if (made === 1) throw new Error('git died');
     };
-    await assert.rejects(text(cache.follow('key', NEVER, make)), /git died/);
-    assert.equal(await text(cache.follow('key', NEVER, make)), 'half');
+    await assert.rejects(text(follow(cache, 'key', NEVER, make)), /git died/);
+    assert.equal(await text(follow(cache, 'key', NEVER, make)), 'half');
     assert.equal((await readdir(directory)).length, 1);
   });
 
@@ -215,9 +224,9 @@ describe('The cache of answers', () => {
       async function* () {
         yield Buffer.alloc(bytes, 'x');
       };
-    for (const key of ['a', 'b', 'c']) await text(cache.follow(key, NEVER, sized(4)));
+    for (const key of ['a', 'b', 'c']) await text(follow(cache, key, NEVER, sized(4)));
     while ((await readdir(directory)).length !== 2) await sleep(1);
-    assert.equal((await text(cache.follow('large', NEVER, sized(11)))).length, 11);
+    assert.equal((await text(follow(cache, 'large', NEVER, sized(11)))).length, 11);
     while ((await readdir(directory)).length !== 2) await sleep(1);
   });
 
@@ -232,9 +241,9 @@ describe('The cache of answers', () => {
       async function* () {
         for (let part = 0; part < count; part += 1) yield Buffer.alloc(100_000, part % 256);
       };
-    await text(cache.follow('first', NEVER, parts(7)));
+    await text(follow(cache, 'first', NEVER, parts(7)));
     const expected = await text(parts(8)());
-    assert.equal(await text(cache.follow('second', NEVER, parts(8))), expected);
+    assert.equal(await text(follow(cache, 'second', NEVER, parts(8))), expected);
     assert.equal((await readdir(directory)).length, 1, 'the first made room for the second');
 
     let made = 0;
@@ -248,8 +257,8 @@ describe('The cache of answers', () => {
       }
     };
     const leaving = new AbortController();
-    const followers = Array.from({ length: 3 }, () => text(cache.follow('large', NEVER, large)));
-    const silent = cache.follow('large', leaving.signal, large);
+    const followers = Array.from({ length: 3 }, () => text(follow(cache, 'large', NEVER, large)));
+    const silent = follow(cache, 'large', leaving.signal, large);
     await silent.next();
     await sleep(100);
     assert.equal(stopped, false, 'git goes at the pace of the slowest');
@@ -265,8 +274,8 @@ describe('The cache of answers', () => {
     const make = async function* () {
       yield Buffer.from('answer');
     };
-    await text(cache.follow('key', NEVER, make));
+    await text(follow(cache, 'key', NEVER, make));
     await rm(directory, { recursive: true });
-    assert.equal(await text(cache.follow('key', NEVER, make)), 'answer');
+    assert.equal(await text(follow(cache, 'key', NEVER, make)), 'answer');
   });
 });

@@ -1,0 +1,63 @@
+/**
+ * The files of answers on this node's disk.
+ *
+ * Must stay true: a full disk is no failure; the kept answers go first, and then the caller hears that there is no room.
+ */
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDiskFull } from './layer-fetch.ts';
+
+/** What a reader has of a file in memory: there may be a thousand who read slowly. */
+const READ_CHUNK_BYTES = 256 * 1024;
+
+export interface AnswerFiles {
+  newPath(): string;
+  /** Creates a file to write and read, and its folder, which anybody may delete; null if the disk has no room. */
+  create(path: string): Promise<FileHandle | null>;
+  /** Writes all bytes; resolves false if the disk has no room for them. */
+  write(file: FileHandle, bytes: Uint8Array, position: number): Promise<boolean>;
+}
+
+export interface AnswerFilesOptions {
+  readonly directory: string;
+  /** Removes what can be made again. */
+  readonly makeRoom: () => Promise<void>;
+}
+
+export function createAnswerFiles({ directory, makeRoom }: AnswerFilesOptions): AnswerFiles {
+  const withRoom = async <Result>(attempt: () => Promise<Result>): Promise<Result | null> => {
+    for (const next of [makeRoom, null]) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        await next?.();
+      }
+    }
+    return null;
+  };
+  return {
+    newPath: () => join(directory, randomUUID()),
+    create: (path) =>
+      withRoom(async () => {
+        await mkdir(directory, { recursive: true });
+        return open(path, 'wx+');
+      }),
+    write: async (file, bytes, position) => (await withRoom(() => writeAt(file, bytes, position))) !== null,
+  };
+}
+
+async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    at += (await file.write(bytes, at, bytes.length - at, position + at)).bytesWritten;
+  }
+}
+
+/** Reads some of the bytes from `position` to `end`, which are in the file. */
+export async function readSome(file: FileHandle, position: number, end: number): Promise<Buffer> {
+  const chunk = Buffer.allocUnsafe(Math.min(READ_CHUNK_BYTES, end - position));
+  const { bytesRead } = await file.read(chunk, 0, chunk.length, position);
+  if (bytesRead === 0) throw new Error('The file of an answer is shorter than what was written');
+  return chunk.subarray(0, bytesRead);
+}

@@ -1,0 +1,92 @@
+/**
+ * The disk that answers of git may take on this node: whoever writes one reserves its bytes first.
+ *
+ * Must stay true: what is reserved is never more than the bound, and is given back only when the bytes are off the disk;
+ * an account reserves at most half of it for answers that are being made. Kept answers make room, the least lately used
+ * first.
+ */
+
+const MIB = 1024 * 1024;
+/** A growing answer reserves so much at once, so that it rarely waits. */
+const STEP_BYTES_MAX = MIB;
+const STEPS = 64;
+const ACCOUNT_SHARE = 0.5;
+
+export interface AnswerRoomOptions {
+  readonly bytesMax: number;
+  /** Removes a kept answer that nobody reads; resolves false if there is none. */
+  readonly removeOne: () => Promise<boolean>;
+}
+
+export interface AnswerRoom {
+  /** A reservation of nothing, for an answer that is made for this account. */
+  open(account: string): Reservation;
+  /** Bytes reserved for kept answers and for all others. */
+  reserved(): { readonly keptBytes: number; readonly growingBytes: number };
+}
+
+export interface Reservation {
+  /** Makes it hold at least `bytes`; resolves false, and changes nothing, if there is no room. Call it once at a time. */
+  holds(bytes: number): Promise<boolean>;
+  /** Gives back what is beyond `bytes`: the answer is whole and kept, and counts no more as its account's. */
+  keep(bytes: number): void;
+  /** Gives everything back. Idempotent. */
+  release(): void;
+}
+
+export function createAnswerRoom({ bytesMax, removeOne }: AnswerRoomOptions): AnswerRoom {
+  const stepBytes = Math.min(STEP_BYTES_MAX, Math.ceil(bytesMax / STEPS));
+  const accountBytesMax = Math.floor(bytesMax * ACCOUNT_SHARE);
+  const ofAccount = new Map<string, number>();
+  let keptBytes = 0;
+  let growingBytes = 0;
+
+  const fits = (bytes: number) => keptBytes + growingBytes + bytes <= bytesMax;
+  const share = (account: string) => ofAccount.get(account) ?? 0;
+  const addTo = (account: string, bytes: number) => {
+    growingBytes += bytes;
+    const sum = share(account) + bytes;
+    if (sum === 0) ofAccount.delete(account);
+    else ofAccount.set(account, sum);
+  };
+
+  const open = (account: string): Reservation => {
+    let held = 0;
+    let state: 'growing' | 'kept' | 'released' = 'growing';
+    const mayTake = (bytes: number) => share(account) + bytes <= accountBytesMax;
+    const take = (bytes: number) => {
+      held += bytes;
+      addTo(account, bytes);
+    };
+    return {
+      async holds(bytes) {
+        if (bytes <= held) return true;
+        const step = Math.ceil(bytes / stepBytes) * stepBytes - held;
+        if (fits(step) && mayTake(step)) {
+          take(step);
+          return true;
+        }
+        const needed = bytes - held;
+        if (!mayTake(needed)) return false;
+        while (!fits(needed)) if (!(await removeOne())) return false;
+        // The account may have taken its share meanwhile, or this answer may have ended.
+        if (state !== 'growing' || !mayTake(needed)) return false;
+        take(needed);
+        return true;
+      },
+      keep(bytes) {
+        addTo(account, -held);
+        held = bytes;
+        keptBytes += bytes;
+        state = 'kept';
+      },
+      release() {
+        if (state === 'kept') keptBytes -= held;
+        else if (state === 'growing') addTo(account, -held);
+        held = 0;
+        state = 'released';
+      },
+    };
+  };
+  return { open, reserved: () => ({ keptBytes, growingBytes }) };
+}
