@@ -16,7 +16,7 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
 import { createArchiveContext } from './archive.ts';
-import { type AnswerCache, createAnswerCache } from './cache/answer-cache.ts';
+import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { type CommitGraphs, createCommitGraphs } from './cache/commit-graphs.ts';
 import { keepReached } from './compacting/keep-reached.ts';
@@ -74,6 +74,8 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   doubt(): void;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
+  /** What answers of git take on disk, and what was made. */
+  answerFigures(): AnswerFigures;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
   /** Kills every process and waits for the background work under way. */
@@ -159,6 +161,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
       gitVersion: git.version,
+      answerFigures: () => answers.figures(),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),

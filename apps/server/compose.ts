@@ -60,6 +60,7 @@ import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+import { cutSlowReaders } from './slow-readers.ts';
 import { readNotifiedTo } from './webhooks.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
@@ -108,6 +109,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       metrics,
       clock: context.clock,
       entities: context.entities,
+      objects: opened.objects,
       deliveries: readModels,
       timers: [timers, context.deviceRequests, context.compactions, context.manifests],
       leases: foundation.leases,
@@ -125,6 +127,10 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
+    });
+    cutSlowReaders(http, () => {
+      metrics.slowReader();
+      log.info({}, 'A client was disconnected, since it read too slowly');
     });
     return { http, stop: () => stop(http, parts) };
   } catch (error) {

@@ -5,12 +5,14 @@ import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { OverdueTimers } from '../../core/ports/workflows.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
+import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugesOptions {
-  readonly metrics: Pick<Metrics, 'gauge'>;
+  readonly metrics: Pick<Metrics, 'gauge' | 'total'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly entities: Pick<Entities, 'residents'>;
+  readonly objects: Pick<GitObjectDatabase, 'answerFigures'>;
   readonly deliveries: Pick<DueDeliveries, 'backlog'>;
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
@@ -20,7 +22,7 @@ export interface GaugesOptions {
 }
 
 export function registerGauges(options: GaugesOptions): void {
-  const { metrics, clock, entities, deliveries, timers, leases, parkedStreams } = options;
+  const { metrics, clock, entities, objects, deliveries, timers, leases, parkedStreams } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
   const overdue = () => Promise.all(timers.map((some) => some.overdue(clock.now())));
@@ -35,6 +37,15 @@ export function registerGauges(options: GaugesOptions): void {
     () => leases.figures().waits,
   );
   metrics.gauge('strata_read_lease_waited_seconds', 'For how long in all', () => leases.figures().waitedMs / 1_000);
+  const answers = objects.answerFigures;
+  metrics.gauge('strata_git_answers_kept_bytes', 'Disk of kept answers of git', () => answers().keptBytes);
+  metrics.gauge(
+    'strata_git_answers_growing_bytes',
+    'Disk reserved for other answers of git',
+    () => answers().growingBytes,
+  );
+  metrics.total('strata_git_answers_made_bytes_total', 'Bytes that git made for answers', () => answers().madeBytes);
+  metrics.total('strata_git_answers_evicted_bytes_total', 'Kept answers that made room', () => answers().evictedBytes);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
     return (await deliveries.backlog()).pending;

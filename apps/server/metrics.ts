@@ -21,6 +21,8 @@ export interface Metrics {
   fault(what: string): void;
   /** Counts a removed layer or vault record that no event names. */
   swept(what: 'layer' | 'vault-record' | 'stream'): void;
+  /** Counts a client that was disconnected since it read too slowly. */
+  slowReader(): void;
   /** Sets the gauge of the roles that this process runs. */
   roles(running: readonly Role[]): void;
   /** Counts a recorded attempt at a webhook delivery. */
@@ -29,6 +31,8 @@ export interface Metrics {
   readonly workflowStep: (workflow: string, outcome: 'done' | 'failed') => void;
   /** Registers a gauge that `read` supplies at each scrape. A value that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
+  /** The same of a sum that only grows. */
+  total(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -48,6 +52,13 @@ export function createMetrics(): Metrics {
     gauge(name, help, read) {
       const collect = async (): Promise<void> => gauge.set(await figure(read));
       const gauge: Gauge = new Gauge({ name, help, registers, collect });
+    },
+    total(name, help, read) {
+      const collect = (): void => {
+        total.reset();
+        total.inc(read());
+      };
+      const total: Counter = new Counter({ name, help, registers, collect });
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,
@@ -160,7 +171,7 @@ function projectionMetrics(registers: Registers): ProjectionMetrics {
   };
 }
 
-function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept'> {
+function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept' | 'slowReader'> {
   const faults = new Counter({
     name: 'strata_faults_total',
     help: 'Faults that were survived, by what failed',
@@ -173,7 +184,16 @@ function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept'> {
     labelNames: ['what'],
     registers,
   });
-  return { fault: (what) => faults.inc({ what }), swept: (what) => swept.inc({ what }) };
+  const slowReaders = new Counter({
+    name: 'strata_slow_readers_cut_total',
+    help: 'Clients that were disconnected since they read an answer too slowly',
+    registers,
+  });
+  return {
+    fault: (what) => faults.inc({ what }),
+    swept: (what) => swept.inc({ what }),
+    slowReader: () => slowReaders.inc(),
+  };
 }
 
 function workMetrics(registers: Registers): Pick<Metrics, 'webhookAttempted' | 'workflowStep'> {

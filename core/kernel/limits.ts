@@ -444,6 +444,9 @@ export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
 export const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 /** The server closes a connection on which the body of a request or an answer makes no progress for this long. */
 export const BODY_IDLE_MS = 120_000;
+/** A client that reads an answer more slowly than this, for this long, is disconnected. */
+export const READER_BYTES_PER_SECOND_MIN = 16 * KIB;
+export const READER_SPAN_MS = 60_000;
 /** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
 export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, in lists of commits. */
