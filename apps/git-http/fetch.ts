@@ -26,7 +26,7 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
   const body = openBody(request, { idleMs: BODY_IDLE_MS });
   const bytes = await readWhole(body.bytes, FETCH_REQUEST_BYTES_MAX);
   finished.receivedBytes = body.receivedBytes();
-  const parsed = parseUploadPackRequest(bytes, version);
+  const parsed = await parseUploadPackRequest(bytes, version, git.context.clock.nextTurn);
   if ('refused' in parsed) {
     sendBytes(response, RESULT_TYPE, errorPacket(parsed.detail));
     return;
@@ -69,7 +69,7 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
     return;
   }
   try {
-    await stream(git, opened, withoutEdges(body, opened.hiddenEdges));
+    await stream(git, opened, await withoutEdges(body, opened.hiddenEdges, context.clock.nextTurn));
   } finally {
     opened.close();
   }

@@ -140,12 +140,29 @@ export const PUSH_BYTES_PER_SECOND_MIN = 16 * KIB;
 export const PUSH_PACE_SPAN_MS = 60_000;
 /** The body of a fetch request, after inflation. */
 export const FETCH_REQUEST_BYTES_MAX = 32 * MIB;
+/**
+ * Wants of one fetch: a clone wants as many as there are refs, and a checkout of a partial clone each file of a tree.
+ */
+export const FETCH_WANTS_MAX = 524_288;
+/**
+ * Haves of one fetch. Git begins with 16, doubles them up to 16,384, and then sends a tenth more each time (fetch-pack.c,
+ * next_flush): with nothing in common, it has sent more than a million commits before one request holds so many.
+ */
+export const FETCH_HAVES_MAX = 131_072;
+/** Lines of a request of protocol v2 before its arguments; git sends three, and its server options. */
+export const REQUEST_CAPABILITIES_MAX = 1_000;
 /** Refs to exclude in a shallow fetch: upload-pack resolves and walks each of them. */
 export const FETCH_DEEPEN_NOT_MAX = 100;
 /** The depth of the filter `tree:<depth>`: upload-pack gets it too, as uploadpackfilter.tree.maxDepth. */
 export const FETCH_TREE_DEPTH_MAX = 16;
-/** From this many prefixes on, ls-refs returns every ref, as git does. */
-export const LS_REFS_PREFIXES_MAX = 65_536;
+/**
+ * From this many prefixes on, or this length of them in UTF-16 code units, ls-refs returns every ref, as git does from
+ * 65,536 on: each prefix is searched for.
+ */
+export const LS_REFS_PREFIXES_MAX = 4_096;
+export const LS_REFS_PREFIXES_LENGTH_MAX = MIB;
+/** Lines with a prefix: git sends six for each ref that is fetched by a short name. */
+export const LS_REFS_PREFIX_LINES_MAX = 131_072;
 export const SERVER_OPTIONS_MAX = 100;
 export const SERVER_OPTION_BYTES_MAX = 4_096;
 /** A branch's order of commits is rebuilt instead of spliced if the change goes deeper than this. */
@@ -458,6 +475,8 @@ export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
 export const BRANCHES_COMMITS_BYTES_MAX = 16 * MIB;
 /** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
+/** Answers to more wants are not kept: their key is made from all of them, in order. */
+export const ANSWER_KEPT_WANTS_MAX = 131_072;
 
 /** Trust rules of one account. */
 export const TRUST_RULES_MAX = 20;

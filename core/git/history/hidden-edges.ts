@@ -7,14 +7,9 @@
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
-import {
-  concatBytes,
-  createPacketReader,
-  dataPacket,
-  DELIMITER_PACKET,
-  FLUSH_PACKET,
-  lineOf,
-} from '../wire/pkt-line.ts';
+import type { NextTurn } from '../../kernel/turns.ts';
+import { createTurnedPackets } from '../wire/packet-turns.ts';
+import { concatBytes, dataPacket, DELIMITER_PACKET, FLUSH_PACKET, lineOf } from '../wire/pkt-line.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
 
 /** The id of no object: git skips such a `have`. Without any `have`, git would answer a request of another form. */
@@ -24,11 +19,17 @@ const UNKNOWN_HAVE = dataPacket(`have ${'f'.repeat(40)}\n`);
  * Returns the body without the `shallow` lines of the commits in `hidden`; the same body if there are none. Throws
  * TypeError for a body that the parsers of fetches refuse.
  */
-export function withoutEdges(body: Uint8Array, hidden: ReadonlySet<ObjectId>): Uint8Array {
+export async function withoutEdges(
+  body: Uint8Array,
+  hidden: ReadonlySet<ObjectId>,
+  nextTurn: NextTurn,
+): Promise<Uint8Array> {
   if (hidden.size === 0) return body;
-  const packets = createPacketReader(body);
+  const packets = createTurnedPackets(body, nextTurn);
   const kept: Uint8Array[] = [];
   for (let packet = packets.next(); packet !== 'end'; packet = packets.next()) {
+    const turn = packets.turn();
+    if (turn !== null) await turn;
     if ('refused' in packet) throw new TypeError(`The fetch has a malformed packet: ${packet.detail}`);
     switch (packet.kind) {
       case 'data':

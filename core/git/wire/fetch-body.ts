@@ -15,19 +15,27 @@ import {
   readHave,
   readWant,
 } from './fetch-request.ts';
-import { lineOf, type PacketReader, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
+import type { TurnedPackets } from './packet-turns.ts';
+import { lineOf, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
 import { decodeUtf8 } from '../utf8.ts';
 
+const DONE_BYTES = 'done'.length;
+
 /** Parses the packets of a body that does not start with a flush. */
-export function parseFetchBody(packets: PacketReader, version: 0 | 1): FetchRequest | FetchRefusal | PacketRefusal {
+export async function parseFetchBody(
+  packets: TurnedPackets,
+  version: 0 | 1,
+): Promise<FetchRequest | FetchRefusal | PacketRefusal> {
   const draft = newFetchDraft(null);
-  return readWants(draft, packets) ?? readHaves(draft, packets) ?? finishFetch(draft, version);
+  return (await readWants(draft, packets)) ?? (await readHaves(draft, packets)) ?? finishFetch(draft, version);
 }
 
-function readWants(draft: FetchDraft, packets: PacketReader): FetchRefusal | PacketRefusal | null {
+async function readWants(draft: FetchDraft, packets: TurnedPackets): Promise<FetchRefusal | PacketRefusal | null> {
   let filterNegotiated = false;
   for (;;) {
+    const turn = packets.turn();
+    if (turn !== null) await turn;
     const packet = packets.next();
     if (packet === 'end') return TRUNCATED;
     if ('refused' in packet) return packet;
@@ -75,19 +83,22 @@ function readCapabilities(draft: FetchDraft, names: readonly string[]): FetchRef
   return null;
 }
 
-function readHaves(draft: FetchDraft, packets: PacketReader): FetchRefusal | PacketRefusal | null {
+async function readHaves(draft: FetchDraft, packets: TurnedPackets): Promise<FetchRefusal | PacketRefusal | null> {
   for (;;) {
+    const turn = packets.turn();
+    if (turn !== null) await turn;
     const packet = packets.next();
     // A client that only wants the new shallow boundary ends its body here; git treats that like a flush.
     if (packet === 'end') return null;
     if ('refused' in packet) return packet;
     if (packet.kind === 'flush') return null;
-    const line = packet.kind === 'data' ? decodeUtf8(lineOf(packet.payload)) : null;
-    if (line === 'done') {
+    if (packet.kind !== 'data') return NOT_TEXT;
+    const bytes = lineOf(packet.payload);
+    if (bytes.length === DONE_BYTES && decodeUtf8(bytes) === 'done') {
       draft.flags.done = true;
       return null;
     }
-    const refusal = line === null ? NOT_TEXT : readHave(draft, line);
+    const refusal = readHave(draft, bytes);
     if (refusal !== null) return refusal;
   }
 }

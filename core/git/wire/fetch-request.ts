@@ -7,15 +7,23 @@
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
-import { FETCH_DEEPEN_NOT_MAX, REF_NAME_BYTES_MAX, SHALLOW_LINES_MAX } from '../../kernel/limits.ts';
+import {
+  FETCH_DEEPEN_NOT_MAX,
+  FETCH_HAVES_MAX,
+  FETCH_WANTS_MAX,
+  REF_NAME_BYTES_MAX,
+  SHALLOW_LINES_MAX,
+} from '../../kernel/limits.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
-import type { ProtocolRefusal } from './pkt-line.ts';
+import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { excerpt, type SideBandKind } from './side-band.ts';
-import { decodeUtf8, utf8Length } from '../utf8.ts';
+import { decodeUtf8, encodeUtf8, utf8Length } from '../utf8.ts';
 
 export type FetchRefusalCode =
   | 'want-malformed'
+  | 'too-many-wants'
   | 'have-malformed'
+  | 'too-many-haves'
   | 'shallow-malformed'
   | 'too-many-shallow-lines'
   | 'deepen-malformed'
@@ -46,8 +54,8 @@ export interface FetchRequest {
    * Each once, in the order received. The caller must authorise all. Empty: the client wants no objects, or only acks.
    */
   readonly wants: readonly ObjectId[];
-  /** The objects that the client has, each once; ids that the server does not know are normal. */
-  readonly haves: readonly ObjectId[];
+  /** How many objects the client says that it has. Only upload-pack looks at them: unknown ids are normal. */
+  readonly haveCount: number;
   /** Whether the client ended the negotiation: the answer is then a pack. */
   readonly done: boolean;
   /** v2: the server must not send a pack before `done`, however many objects are common. */
@@ -73,20 +81,20 @@ type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 /** A request while it is being read, line by line. */
 export interface FetchDraft {
   readonly wants: Set<ObjectId>;
-  readonly haves: Set<ObjectId>;
+  haveCount: number;
   readonly shallow: Set<ObjectId>;
   readonly deepenNot: string[];
   depth: number | null;
   relative: boolean;
   sinceSeconds: number | null;
-  readonly flags: Mutable<Omit<FetchRequest, 'version' | 'wants' | 'haves' | 'shallow' | 'deepen'>>;
+  readonly flags: Mutable<Omit<FetchRequest, 'version' | 'wants' | 'haveCount' | 'shallow' | 'deepen'>>;
 }
 
 export function newFetchDraft(sideBand: SideBandKind | null): FetchDraft {
   const off = { done: false, waitForDone: false, thinPack: false, ofsDelta: false, includeTag: false };
   return {
     wants: new Set(),
-    haves: new Set(),
+    haveCount: 0,
     shallow: new Set(),
     deepenNot: [],
     depth: null,
@@ -96,15 +104,17 @@ export function newFetchDraft(sideBand: SideBandKind | null): FetchDraft {
   };
 }
 
-/** Parses the arguments of the v2 command `fetch`: one for each packet, without line feeds. */
-export function parseFetchArguments(args: readonly Uint8Array[]): FetchRequest | FetchRefusal {
+/** Reads the arguments of the v2 command `fetch`: one for each packet, without line feeds. */
+export function createFetchArguments(): CommandArguments<FetchRequest, FetchRefusal> {
   const draft = newFetchDraft('side-band-64k');
-  for (const bytes of args) {
-    const line = decodeUtf8(bytes);
-    const refusal = line === null ? NOT_TEXT : readArgument(draft, line);
-    if (refusal !== null) return refusal;
-  }
-  return finishFetch(draft, 2);
+  return {
+    read(bytes) {
+      if (isHave(bytes)) return readHave(draft, bytes);
+      const line = decodeUtf8(bytes);
+      return line === null ? NOT_TEXT : readArgument(draft, line);
+    },
+    end: () => finishFetch(draft, 2),
+  };
 }
 
 function readArgument(draft: FetchDraft, line: string): FetchRefusal | null {
@@ -132,7 +142,6 @@ function readArgument(draft: FetchDraft, line: string): FetchRefusal | null {
       return null;
   }
   if (line.startsWith('want ')) return readWant(draft, line.slice('want '.length));
-  if (line.startsWith('have ')) return readHave(draft, line);
   return readBoundary(draft, line);
 }
 
@@ -143,15 +152,38 @@ export function readWant(draft: FetchDraft, text: string): FetchRefusal | null {
     return { refused: 'want-malformed', detail: `protocol error, expected to get object ID, not '${excerpt(text)}'` };
   }
   draft.wants.add(id);
-  return null;
+  if (draft.wants.size <= FETCH_WANTS_MAX) return null;
+  return { refused: 'too-many-wants', detail: `more than ${FETCH_WANTS_MAX} wants in one request` };
 }
 
-/** Reads a whole `have` line. */
-export function readHave(draft: FetchDraft, line: string): FetchRefusal | null {
-  const id = line.startsWith('have ') ? parseObjectId(line.slice('have '.length)) : null;
-  if (id === null) return { refused: 'have-malformed', detail: `expected SHA1 object, got '${excerpt(line)}'` };
-  draft.haves.add(id);
-  return null;
+const HAVE = encodeUtf8('have ');
+const ID_LENGTH = 40;
+
+function isHave(line: Uint8Array): boolean {
+  return HAVE.every((byte, at) => line[at] === byte);
+}
+
+/** Reads a whole `have` line. A request holds many, and nobody but upload-pack needs the ids: so none is decoded. */
+export function readHave(draft: FetchDraft, line: Uint8Array): FetchRefusal | null {
+  if (!isHave(line) || !isObjectId(line, HAVE.length)) {
+    const text = decodeUtf8(line);
+    if (text === null) return NOT_TEXT;
+    return { refused: 'have-malformed', detail: `expected SHA1 object, got '${excerpt(text)}'` };
+  }
+  draft.haveCount += 1;
+  if (draft.haveCount <= FETCH_HAVES_MAX) return null;
+  return { refused: 'too-many-haves', detail: `more than ${FETCH_HAVES_MAX} haves in one request` };
+}
+
+/** Whether the bytes from `start` to the end are an id, as `parseObjectId` has it. */
+function isObjectId(bytes: Uint8Array, start: number): boolean {
+  if (bytes.length !== start + ID_LENGTH) return false;
+  for (let at = start; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    const isDigit = byte >= 0x30 && byte <= 0x39;
+    if (!isDigit && (byte < 0x61 || byte > 0x66)) return false;
+  }
+  return true;
 }
 
 /** Reads a `shallow`, `deepen…` or `filter` line; refuses any other. */
@@ -212,8 +244,8 @@ export function finishFetch(draft: FetchDraft, version: 0 | 1 | 2): FetchRequest
   let deepen: Deepening | null = null;
   if (draft.depth !== null) deepen = { kind: 'depth', commits: draft.depth, relative: draft.relative };
   else if (limited) deepen = { kind: 'limits', sinceSeconds: draft.sinceSeconds, not: draft.deepenNot };
-  const { wants, haves, shallow } = draft;
-  return { version, wants: [...wants], haves: [...haves], shallow: [...shallow], deepen, ...draft.flags };
+  const { wants, haveCount, shallow } = draft;
+  return { version, wants: [...wants], haveCount, shallow: [...shallow], deepen, ...draft.flags };
 }
 
 /** Parses a positive integer in plain decimal digits, which git reads in the same way; null for any other text. */

@@ -4,7 +4,7 @@
  * Must stay true: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
-import { LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
+import { LS_REFS_PREFIX_LINES_MAX, LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
 import {
   type AdvertisedRef,
   type AdvertisedRefs,
@@ -15,7 +15,8 @@ import {
   type RefPlace,
   type RunBytes,
 } from './advertisement.ts';
-import { createLineWriter, type LineWriter, type ProtocolRefusal } from './pkt-line.ts';
+import { type CommandArguments, createLineWriter, type LineWriter, type ProtocolRefusal } from './pkt-line.ts';
+import { excerpt } from './side-band.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
@@ -30,21 +31,39 @@ export interface LsRefsRequest {
   readonly prefixes: readonly string[];
 }
 
-/** Parses the command's arguments: one for each packet, without line feeds. */
-export function parseLsRefs(args: readonly Uint8Array[]): LsRefsRequest | ProtocolRefusal<'argument-unknown'> {
-  let symrefs = false;
-  let peel = false;
-  let unborn = false;
+export type LsRefsRefusal = ProtocolRefusal<'argument-unknown' | 'too-many-ref-prefixes'>;
+
+/** Reads the command's arguments. */
+export function createLsRefsArguments(): CommandArguments<LsRefsRequest, LsRefsRefusal> {
+  const flags = { symrefs: false, peel: false, unborn: false };
   const prefixes = new Set<string>();
-  for (const bytes of args) {
-    const arg = decodeUtf8(bytes) ?? validPrefix(bytes);
-    if (arg === 'symrefs') symrefs = true;
-    else if (arg === 'peel') peel = true;
-    else if (arg === 'unborn') unborn = true;
-    else if (arg.startsWith('ref-prefix ')) prefixes.add(arg.slice('ref-prefix '.length));
-    else return { refused: 'argument-unknown', detail: `unexpected line: '${arg}'` };
-  }
-  return { symrefs, peel, unborn, prefixes: prefixes.size >= LS_REFS_PREFIXES_MAX ? [] : [...prefixes] };
+  let prefixCount = 0;
+  let prefixLength = 0;
+  let areAllRefsWanted = false;
+  const addPrefix = (prefix: string): LsRefsRefusal | null => {
+    prefixCount += 1;
+    if (prefixCount > LS_REFS_PREFIX_LINES_MAX) {
+      const detail = `more than ${LS_REFS_PREFIX_LINES_MAX} ref-prefix lines`;
+      return { refused: 'too-many-ref-prefixes', detail };
+    }
+    prefixes.add(prefix);
+    prefixLength += prefix.length;
+    if (prefixes.size >= LS_REFS_PREFIXES_MAX || prefixLength > LS_REFS_PREFIXES_LENGTH_MAX) areAllRefsWanted = true;
+    if (areAllRefsWanted) prefixes.clear();
+    return null;
+  };
+  return {
+    read(bytes) {
+      const arg = decodeUtf8(bytes) ?? validPrefix(bytes);
+      if (arg.startsWith('ref-prefix ')) return addPrefix(arg.slice('ref-prefix '.length));
+      if (arg !== 'symrefs' && arg !== 'peel' && arg !== 'unborn') {
+        return { refused: 'argument-unknown', detail: `unexpected line: '${excerpt(arg)}'` };
+      }
+      flags[arg] = true;
+      return null;
+    },
+    end: () => ({ ...flags, prefixes: [...prefixes] }),
+  };
 }
 
 /** Cuts a prefix that ends within a character to its whole characters: that may match more refs, which is allowed. */

@@ -30,6 +30,13 @@ export interface ProtocolRefusal<Code extends string> {
 }
 export type PacketRefusal = ProtocolRefusal<PacketRefusalCode>;
 
+/** Reads the arguments of a command of protocol v2, one for each packet, without line feeds. */
+export interface CommandArguments<Request, Refusal> {
+  read(argument: Uint8Array): Refusal | null;
+  /** Call it after the last argument, if none was refused. */
+  end(): Request | Refusal;
+}
+
 const HEADER_BYTES = 4;
 const FLUSH: Packet = { kind: 'flush' };
 const DELIMITER: Packet = { kind: 'delimiter' };
@@ -145,6 +152,8 @@ export interface PacketDecoder {
   next(): Packet | PacketRefusal | null;
   /** Returns the pushed bytes that are in no returned packet. Do not use the decoder after this call. */
   rest(): Uint8Array;
+  /** Returns the size of all returned packets. */
+  takenBytes(): number;
 }
 
 /** Decodes packets of at most `bytesMax` bytes together, including headers. */
@@ -181,12 +190,15 @@ export function createPacketDecoder(options: { readonly bytesMax: number }): Pac
       held.take(bytes.length);
       return bytes;
     },
+    takenBytes: () => taken,
   };
 }
 
 /** The packets of a complete message: `next` returns `end` after the last packet, or a refusal if bytes are missing. */
 export interface PacketReader {
   next(): Packet | PacketRefusal | 'end';
+  /** Returns the size of all returned packets. */
+  takenBytes(): number;
 }
 
 export function createPacketReader(message: Uint8Array): PacketReader {
@@ -199,6 +211,7 @@ export function createPacketReader(message: Uint8Array): PacketReader {
       if (packet !== null) return packet;
       return decoder.rest().length === 0 ? 'end' : TRUNCATED;
     },
+    takenBytes: () => decoder.takenBytes(),
   };
 }
 

@@ -4,12 +4,19 @@
  * Must stay true: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
  * is refused, so that no other reader of the same bytes can find a second request in them.
  */
-import { FETCH_REQUEST_BYTES_MAX, SERVER_OPTION_BYTES_MAX, SERVER_OPTIONS_MAX } from '../../kernel/limits.ts';
-import { parseFetchBody } from './fetch-body.ts';
-import { type FetchRefusalCode, type FetchRequest, parseFetchArguments } from './fetch-request.ts';
-import { type LsRefsRequest, parseLsRefs } from './ls-refs.ts';
 import {
-  createPacketReader,
+  FETCH_REQUEST_BYTES_MAX,
+  REQUEST_CAPABILITIES_MAX,
+  SERVER_OPTION_BYTES_MAX,
+  SERVER_OPTIONS_MAX,
+} from '../../kernel/limits.ts';
+import type { NextTurn } from '../../kernel/turns.ts';
+import { parseFetchBody } from './fetch-body.ts';
+import { createFetchArguments, type FetchRefusalCode, type FetchRequest } from './fetch-request.ts';
+import { createLsRefsArguments, type LsRefsRefusal, type LsRefsRequest } from './ls-refs.ts';
+import { createTurnedPackets, type TurnedPackets } from './packet-turns.ts';
+import {
+  type CommandArguments,
   lineOf,
   type PacketReader,
   type PacketRefusalCode,
@@ -28,23 +35,33 @@ export type UploadPackRequest =
 export type UploadPackRefusalCode =
   | PacketRefusalCode
   | FetchRefusalCode
+  | LsRefsRefusal['refused']
   | 'command-missing'
   | 'command-repeated'
   | 'command-unknown'
   | 'capability-unknown'
+  | 'too-many-capabilities'
   | 'too-many-server-options'
   | 'request-trailing-bytes';
 export type UploadPackRefusal = ProtocolRefusal<UploadPackRefusalCode>;
 
-/** Parses a complete inflated body of at most 32 MiB. */
-export function parseUploadPackRequest(body: Uint8Array, version: 0 | 1 | 2): UploadPackRequest | UploadPackRefusal {
+/** Parses a complete inflated body of at most 32 MiB, in turns. */
+export async function parseUploadPackRequest(
+  body: Uint8Array,
+  version: 0 | 1 | 2,
+  nextTurn: NextTurn,
+): Promise<UploadPackRequest | UploadPackRefusal> {
   if (body.length > FETCH_REQUEST_BYTES_MAX) {
     const detail = `the request takes more than ${FETCH_REQUEST_BYTES_MAX} bytes`;
     return { refused: 'packets-too-large', detail };
   }
-  const packets = createPacketReader(body);
-  const request = isProbe(body) ? readProbe(packets) : version === 2 ? readV2(packets) : readV0(packets, version);
-  return 'refused' in request ? request : (trailing(packets) ?? request);
+  const packets = createTurnedPackets(body, nextTurn);
+  const request = isProbe(body)
+    ? readProbe(packets)
+    : version === 2
+      ? await readV2(packets)
+      : await readV0(packets, version);
+  return 'refused' in request ? request : ((await trailing(packets)) ?? request);
 }
 
 function isProbe(body: Uint8Array): boolean {
@@ -56,14 +73,16 @@ function readProbe(packets: PacketReader): UploadPackRequest {
   return { kind: 'probe' };
 }
 
-function readV0(packets: PacketReader, version: 0 | 1): UploadPackRequest | UploadPackRefusal {
-  const request = parseFetchBody(packets, version);
+async function readV0(packets: TurnedPackets, version: 0 | 1): Promise<UploadPackRequest | UploadPackRefusal> {
+  const request = await parseFetchBody(packets, version);
   return 'refused' in request ? request : { kind: 'fetch', request, serverOptions: [] };
 }
 
 /** Refuses anything but flushes after the request: some clients end a body with a further flush. */
-function trailing(packets: PacketReader): UploadPackRefusal | null {
+async function trailing(packets: TurnedPackets): Promise<UploadPackRefusal | null> {
   for (;;) {
+    const turn = packets.turn();
+    if (turn !== null) await turn;
     const packet = packets.next();
     if (packet === 'end') return null;
     if ('refused' in packet || packet.kind !== 'flush') {
@@ -72,19 +91,17 @@ function trailing(packets: PacketReader): UploadPackRefusal | null {
   }
 }
 
-function readV2(packets: PacketReader): UploadPackRequest | UploadPackRefusal {
+async function readV2(packets: TurnedPackets): Promise<UploadPackRequest | UploadPackRefusal> {
   const head = readHead(packets);
   if ('refused' in head) return head;
-  const args = head.argumentsFollow ? readArguments(packets) : [];
-  if ('refused' in args) return args;
-  const { command, serverOptions } = head;
+  const { command, serverOptions, argumentsFollow } = head;
   switch (command) {
     case 'ls-refs': {
-      const request = parseLsRefs(args);
+      const request = await readArguments(packets, argumentsFollow, createLsRefsArguments());
       return 'refused' in request ? request : { kind: 'ls-refs', request, serverOptions };
     }
     case 'fetch': {
-      const request = parseFetchArguments(args);
+      const request = await readArguments(packets, argumentsFollow, createFetchArguments());
       return 'refused' in request ? request : { kind: 'fetch', request, serverOptions };
     }
     case null:
@@ -97,6 +114,7 @@ function readV2(packets: PacketReader): UploadPackRequest | UploadPackRefusal {
 interface Head {
   command: string | null;
   serverOptions: string[];
+  lines: number;
   argumentsFollow: boolean;
 }
 
@@ -104,7 +122,7 @@ interface Head {
  * Reads the command and the client's capabilities, up to the delimiter, or the flush of a command without arguments.
  */
 function readHead(packets: PacketReader): Head | UploadPackRefusal {
-  const head: Head = { command: null, serverOptions: [], argumentsFollow: false };
+  const head: Head = { command: null, serverOptions: [], lines: 0, argumentsFollow: false };
   for (;;) {
     const packet = packets.next();
     if (packet === 'end') return TRUNCATED;
@@ -127,6 +145,10 @@ function readHead(packets: PacketReader): Head | UploadPackRefusal {
 
 function readHeadLine(head: Head, line: string | null): UploadPackRefusal | null {
   if (line === null) return { refused: 'capability-unknown', detail: 'a line is not valid UTF-8' };
+  head.lines += 1;
+  if (head.lines > REQUEST_CAPABILITIES_MAX) {
+    return { refused: 'too-many-capabilities', detail: `more than ${REQUEST_CAPABILITIES_MAX} capabilities` };
+  }
   const equals = line.indexOf('=');
   const key = equals === -1 ? line : line.slice(0, equals);
   const value = equals === -1 ? '' : line.slice(equals + 1);
@@ -152,16 +174,22 @@ function readHeadLine(head: Head, line: string | null): UploadPackRefusal | null
   }
 }
 
-function readArguments(packets: PacketReader): Uint8Array[] | UploadPackRefusal {
-  const args: Uint8Array[] = [];
-  for (;;) {
-    const packet = packets.next();
+async function readArguments<Request, Refusal extends UploadPackRefusal>(
+  packets: TurnedPackets,
+  argumentsFollow: boolean,
+  args: CommandArguments<Request, Refusal>,
+): Promise<Request | UploadPackRefusal> {
+  for (let packet = argumentsFollow ? packets.next() : null; packet !== null; packet = packets.next()) {
+    const turn = packets.turn();
+    if (turn !== null) await turn;
     if (packet === 'end') return TRUNCATED;
     if ('refused' in packet) return packet;
-    if (packet.kind === 'flush') return args;
+    if (packet.kind === 'flush') break;
     if (packet.kind !== 'data') {
       return { refused: 'packet-malformed', detail: 'expected flush after the arguments' };
     }
-    args.push(lineOf(packet.payload));
+    const refusal = args.read(lineOf(packet.payload));
+    if (refusal !== null) return refusal;
   }
+  return args.end();
 }

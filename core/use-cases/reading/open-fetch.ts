@@ -8,7 +8,9 @@
 import { parseRefName } from '../../git/ref-name.ts';
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
 import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
-import { ANSWER_KEPT_BYTES_MAX } from '../../kernel/limits.ts';
+import { ANSWER_KEPT_BYTES_MAX, ANSWER_KEPT_WANTS_MAX } from '../../kernel/limits.ts';
+import { sortInTurns } from '../../kernel/turns.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
@@ -20,6 +22,7 @@ import { type ObjectsContext, openView, type RepositoryView } from './repository
 export interface OpenFetchContext extends ObjectsContext {
   readonly transferBudget: TransferBudget;
   readonly digest: Pick<Digest, 'sha256'>;
+  readonly clock: Pick<Clock, 'nextTurn'>;
 }
 
 /** Why a fetch is refused. Git's clients read the reasons in Git's own words, so they are no codes of the API. */
@@ -92,7 +95,7 @@ async function authorise(
     reader: await objects(),
     view: { key: viewKey, ...advertisedRefs(repository) },
     hiddenEdges: new Set(hidden),
-    answerKey: hidden.length > 0 ? null : answerKey(context, repository, fetch, viewKey),
+    answerKey: hidden.length > 0 ? null : await answerKey(context, repository, fetch, viewKey),
     clone: plainCloneOf(fetch),
     close: () => opening.close(),
   };
@@ -108,8 +111,8 @@ function deepensToAll({ deepen }: FetchRequest): boolean {
 
 /** A client may have no part of what it asks for, and take all of it in the form in which packs are stored. */
 function plainCloneOf(fetch: FetchRequest): PlainClone | null {
-  const { wants, haves, done, shallow, deepen, filter, ofsDelta, sideBand, includeTag } = fetch;
-  const takesAll = done && haves.length === 0 && shallow.length === 0 && deepen === null && filter === null;
+  const { wants, haveCount, done, shallow, deepen, filter, ofsDelta, sideBand, includeTag } = fetch;
+  const takesAll = done && haveCount === 0 && shallow.length === 0 && deepen === null && filter === null;
   return takesAll && wants.length > 0 && ofsDelta && sideBand === 'side-band-64k' ? { wants, includeTag } : null;
 }
 
@@ -131,13 +134,15 @@ function isOneRef({ entity, defaultBranch }: FoundRepository, name: string): boo
  * since only requests without any recur, and for a repository too large to keep. `viewKey` stands for the refs: they
  * decide which tags are included and what `deepen-not` means.
  */
-function answerKey(
-  { digest }: OpenFetchContext,
+async function answerKey(
+  { digest, clock }: OpenFetchContext,
   { entity }: FoundRepository,
   fetch: FetchRequest,
   viewKey: string,
-): string | null {
-  if (fetch.haves.length > 0 || entity.state.layersSizeBytes > ANSWER_KEPT_BYTES_MAX) return null;
-  const { wants, shallow, ...rest } = fetch;
-  return digest.sha256(JSON.stringify([viewKey, [...wants].sort(), [...shallow].sort(), rest]));
+): Promise<string | null> {
+  const { wants, shallow, haveCount, ...rest } = fetch;
+  const isTooLarge = entity.state.layersSizeBytes > ANSWER_KEPT_BYTES_MAX || wants.length > ANSWER_KEPT_WANTS_MAX;
+  if (haveCount > 0 || isTooLarge) return null;
+  const ordered = (ids: readonly ObjectId[]) => sortInTurns(ids, (a, b) => (a < b ? -1 : 1), clock.nextTurn);
+  return digest.sha256(JSON.stringify([viewKey, await ordered(wants), await ordered(shallow), rest]));
 }

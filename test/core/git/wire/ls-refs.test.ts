@@ -8,7 +8,7 @@ import { concatBytes, dataPacket, DELIMITER_PACKET, FLUSH_PACKET } from '../../.
 import { byRefOrder } from '../../../../core/git/ref-name.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
-import { LS_REFS_PREFIXES_MAX } from '../../../../core/kernel/limits.ts';
+import { LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../../../core/kernel/limits.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
 import { createSampleRepository, inRuns, refsOf } from '../../../support/sample-repository.ts';
 
@@ -17,14 +17,16 @@ function request(args: readonly (string | Uint8Array)[]): Uint8Array {
   return concatBytes([...head, DELIMITER_PACKET, ...args.map(dataPacket), FLUSH_PACKET]);
 }
 
-function parsed(args: readonly (string | Uint8Array)[]) {
-  const found = parseUploadPackRequest(request(args), 2);
+const NO_TURNS = async (): Promise<void> => undefined;
+
+async function parsed(args: readonly (string | Uint8Array)[]) {
+  const found = await parseUploadPackRequest(request(args), 2, NO_TURNS);
   assert.ok('kind' in found && found.kind === 'ls-refs', JSON.stringify(found));
   return found.request;
 }
 
-function answer(refs: AdvertisedRefs, args: readonly (string | Uint8Array)[]): string {
-  return Buffer.from(lsRefsAnswer(refs, parsed(args))).toString('utf8');
+async function answer(refs: AdvertisedRefs, args: readonly (string | Uint8Array)[]): Promise<string> {
+  return Buffer.from(lsRefsAnswer(refs, await parsed(args))).toString('utf8');
 }
 
 describe('ls-refs', () => {
@@ -42,7 +44,7 @@ describe('ls-refs', () => {
     return git(['upload-pack', '--stateless-rpc', repository], { input: request(args), env }).toString('utf8');
   }
 
-  test('answers as git does, for random arguments', () => {
+  test('answers as git does, for random arguments', async () => {
     const names = [
       'HEAD',
       'H',
@@ -69,54 +71,58 @@ describe('ls-refs', () => {
       flag,
       fc.constantFrom(...names).map((name) => `ref-prefix ${name}\n`),
     );
-    fc.assert(
-      fc.property(fc.array(arg, { maxLength: 8 }), (args) => {
-        assert.equal(answer(refs, args), ofGit(path, args));
+    await fc.assert(
+      fc.asyncProperty(fc.array(arg, { maxLength: 8 }), async (args) => {
+        assert.equal(await answer(refs, args), ofGit(path, args));
       }),
       { numRuns: 60 },
     );
   });
 
-  test('names a HEAD whose branch does not exist only with symrefs and unborn, as git does', () => {
+  test('names a HEAD whose branch does not exist only with symrefs and unborn, as git does', async () => {
     git(['symbolic-ref', 'HEAD', 'refs/heads/later'], { cwd: path });
     try {
       const unborn = { ...refs, head: 'refs/heads/later' };
-      assert.match(answer(unborn, ['symrefs', 'unborn']), /^002funborn HEAD symref-target:refs\/heads\/later\n/);
+      assert.match(await answer(unborn, ['symrefs', 'unborn']), /^002funborn HEAD symref-target:refs\/heads\/later\n/);
       for (const args of [['symrefs', 'unborn'], ['unborn'], ['symrefs'], ['symrefs', 'unborn', 'ref-prefix refs/']]) {
-        assert.equal(answer(unborn, args), ofGit(path, args), args.join());
+        assert.equal(await answer(unborn, args), ofGit(path, args), args.join());
       }
     } finally {
       git(['symbolic-ref', 'HEAD', 'refs/heads/main'], { cwd: path });
     }
   });
 
-  test('returns for an empty repository a flush, or its unborn HEAD', () => {
+  test('returns for an empty repository a flush, or its unborn HEAD', async () => {
     const empty: AdvertisedRefs = { head: 'refs/heads/main', runs: [] };
-    assert.equal(answer(empty, ['symrefs', 'peel']), '0000');
-    assert.equal(answer(empty, ['symrefs', 'unborn']), '002eunborn HEAD symref-target:refs/heads/main\n0000');
+    assert.equal(await answer(empty, ['symrefs', 'peel']), '0000');
+    assert.equal(await answer(empty, ['symrefs', 'unborn']), '002eunborn HEAD symref-target:refs/heads/main\n0000');
   });
 
-  test('cuts a prefix that ends within a character to the characters before it', () => {
+  test('cuts a prefix that ends within a character to the characters before it', async () => {
     const cut = new Uint8Array(Buffer.from('ref-prefix refs/heads/feature/é').subarray(0, -1));
-    assert.match(answer(refs, [cut]), /refs\/heads\/feature\/é\n0000$/);
-    assert.equal(answer(refs, [cut]), ofGit(path, [cut]));
+    assert.match(await answer(refs, [cut]), /refs\/heads\/feature\/é\n0000$/);
+    assert.equal(await answer(refs, [cut]), ofGit(path, [cut]));
   });
 
-  test('refuses an unknown argument, as git does', () => {
+  test('refuses an unknown argument, as git does', async () => {
     for (const arg of ['bogus', 'peel ', 'ref-prefix', 'symrefs=1', 'want x']) {
-      const found = parseUploadPackRequest(request([arg]), 2);
+      const found = await parseUploadPackRequest(request([arg]), 2, NO_TURNS);
       assert.ok('refused' in found && found.refused === 'argument-unknown', arg);
       assert.throws(() => ofGit(path, [arg]), /unexpected line/);
     }
   });
 
-  test('returns every ref from 65,536 prefixes on, as git does, and only those that match with fewer', () => {
+  test('returns every ref from a number or length of prefixes on, and only those that match with fewer', async () => {
     const prefixes = (count: number) => Array.from({ length: count }, (_, index) => `ref-prefix refs/tags/${index}`);
-    assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX - 1)), '0000');
-    assert.equal(answer(refs, prefixes(LS_REFS_PREFIXES_MAX)), answer(refs, []));
+    assert.equal(await answer(refs, prefixes(LS_REFS_PREFIXES_MAX - 1)), '0000');
+    assert.equal(await answer(refs, prefixes(LS_REFS_PREFIXES_MAX)), await answer(refs, []));
+    const long = (length: number) =>
+      Array.from({ length: 32 }, (_, index) => `ref-prefix ${index.toString().padEnd(length / 32, 'x')}`);
+    assert.equal(await answer(refs, long(LS_REFS_PREFIXES_LENGTH_MAX)), '0000');
+    assert.equal(await answer(refs, [...long(LS_REFS_PREFIXES_LENGTH_MAX), 'ref-prefix x']), await answer(refs, []));
   });
 
-  test('finds the refs of the plain definition, among names before and after every prefix', () => {
+  test('finds the refs of the plain definition, among names before and after every prefix', async () => {
     const letter = fc.constantFrom('a', 'b', '/', '\uffee', '\u{1f600}');
     const word = fc.array(letter, { maxLength: 4 }).map((letters) => letters.join(''));
     fc.assert(

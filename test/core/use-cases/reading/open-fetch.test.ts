@@ -10,7 +10,7 @@ import { startReading } from '../../../support/reading.ts';
 
 const WANTS_NOTHING: FetchRequest = {
   version: 2,
-  ...{ wants: [], haves: [], shallow: [] },
+  ...{ wants: [], haveCount: 0, shallow: [] },
   ...{ done: true, waitForDone: false, thinPack: true, ofsDelta: true, includeTag: true },
   ...{ noProgress: false, noDone: false, multiAck: 'none', sideBand: 'side-band-64k' },
   ...{ deepen: null, filter: null },
@@ -128,7 +128,7 @@ describe('A fetch that is answered', () => {
     assert.deepEqual(await cloneOf({ version: 0, includeTag: false }), { wants: [second], includeTag: false });
     const others: readonly Partial<FetchRequest>[] = [
       { wants: [] },
-      { haves: [first] },
+      { haveCount: 1 },
       { done: false },
       { shallow: [first] },
       { deepen: { kind: 'depth', commits: 1, relative: false } },
@@ -206,8 +206,8 @@ describe('The key of an answer', () => {
   });
 
   test('is none for a client that has commits, since its request does not recur', async () => {
-    const { first, keyOf } = await started();
-    assert.equal(await keyOf({ haves: [first] }), null);
+    const { keyOf } = await started();
+    assert.equal(await keyOf({ haveCount: 1 }), null);
   });
 
   test('is none for a repository that is larger than the answers that are kept', async () => {
