@@ -67,7 +67,7 @@ export interface Git {
 
 /** Hands the wish of whoever takes a command's output to the process that makes it. */
 export interface Pacing {
-  /** Resolves when the process has a slot among those for slow readers; rejects if there is none. */
+  /** Resolves when the process has a slot among those for slow readers; rejects with an ObjectDatabaseError if not. */
   slowDown(): Promise<void>;
   begun(process: Pick<RunningProcess, 'pace'>): void;
 }
@@ -76,7 +76,14 @@ export function createPacing(): Pacing {
   let running: Pick<RunningProcess, 'pace'> | null = null;
   return {
     // Only output is taken too slowly, so the process that made it has begun.
-    slowDown: async () => running?.pace(),
+    slowDown: async () => {
+      try {
+        await running?.pace();
+      } catch (cause) {
+        if (!(cause instanceof ProcessStartError)) throw cause;
+        throw new ObjectDatabaseError('object-database-unavailable', cause.message, { cause });
+      }
+    },
     begun: (process) => {
       running = process;
     },
