@@ -40,12 +40,16 @@ const CONFIG: ConfigPairs = [
 export async function* archive(
   { git, slots, limits }: ArchiveContext,
   view: ObjectView,
-  { commit, format, prefix, signal }: ArchiveOptions,
+  { commit, format, prefix, signal, onMade }: ArchiveOptions,
 ): AsyncGenerator<Uint8Array> {
   const args = ['archive', `--format=${format}`, `--prefix=${prefix}`, commit];
   const own = { variables: VARIABLES, config: CONFIG, wallMsMax: ARCHIVE_SPAN_MS, limits, slots };
   const command: GitCommand = { args, view, signal, ...own };
-  yield* git.stream(command, noInput(), ({ killed, code }) => killed === 'no' && code === 0);
+  try {
+    yield* git.stream(command, noInput(), ({ killed, code }) => killed === 'no' && code === 0);
+  } finally {
+    onMade?.();
+  }
 }
 
 async function* noInput(): AsyncGenerator<Uint8Array> {}

@@ -111,7 +111,11 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         else if (answerKey === null) yield* context.answers.spool(wanted);
         else yield* context.answers.follow({ key: answerKeyStart(lease.folder.repository) + answerKey, ...wanted });
       }),
-    archive: (options) => streamWithLease(() => archive(context.archives, view, options)),
+    archive: (options) =>
+      streamWithLease(() => {
+        const make: MakeAnswer = (signal) => archive(context.archives, view, { ...options, signal });
+        return context.answers.spool({ account, signal: options.signal, make });
+      }),
     close,
   };
 }

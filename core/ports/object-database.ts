@@ -265,6 +265,8 @@ export interface ArchiveOptions {
   /** The folder, with its slash, that holds everything. */
   readonly prefix: string;
   readonly signal: AbortSignal;
+  /** Called when git has made all of it, or ended; the reader may still be reading. */
+  readonly onMade?: () => void;
 }
 
 export type ObjectDatabaseErrorCode =

@@ -19,6 +19,9 @@ import { type Account, createAccount, createRepository, git, newWorkTree, type S
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
+/** An account's share of what is kept for answers is an eighth: less than the archive takes. */
+const CACHE_BYTES_MAX = 64 * 1024 * 1024;
+
 describe('A client that begins archives and does not read them', skippedFor(NO_PROC), () => {
   const ending = suiteEnding();
   let strata: Strata;
@@ -27,7 +30,7 @@ describe('A client that begins archives and does not read them', skippedFor(NO_P
   let clone: string;
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
+    strata = await startNode(ending, await sharedParts(ending), { STRATA_CACHE_BYTES_MAX: String(CACHE_BYTES_MAX) });
     mallory = await createAccount(strata, 'mallory', 'FREE');
     ada = await createAccount(strata, 'ada', 'FREE');
     const work = await newWorkTree(ending);

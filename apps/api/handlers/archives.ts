@@ -14,7 +14,10 @@ import type { ReaderPace } from '../http/reader-pace.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
 
-const PACE: ReaderPace = { waitMs: ARCHIVE_READER_WAIT_MS, bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN };
+const PACE: Omit<ReaderPace, 'isOver'> = {
+  waitMs: ARCHIVE_READER_WAIT_MS,
+  bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN,
+};
 
 export async function getArchive(
   call: RepositoryCall,
@@ -45,7 +48,7 @@ export async function getArchive(
   const body = { etag, headers, sizeBytes: null, chunks: archive.chunks, close: archive.close };
   return answerWith(request, body, {
     withRanges: false,
-    pace: PACE,
+    pace: { ...PACE, isOver: archive.isMade },
     onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
   });
 }

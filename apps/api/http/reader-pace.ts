@@ -1,7 +1,8 @@
 /**
  * Watches how fast a client reads an answer that holds something dear while it is read.
  *
- * Must stay true: only the time that the chunks wait for their reader counts, not the time to make them.
+ * Must stay true: only the time that the chunks wait for their reader counts, not the time to make them, and none after
+ * nothing dear is held any more.
  */
 
 export interface ReaderPace {
@@ -9,18 +10,22 @@ export interface ReaderPace {
   readonly waitMs: number;
   /** What the reader takes earns this time again, up to `waitMs`, as if it had read it this fast. */
   readonly bytesPerSecondMin: number;
+  /** Whether the answer holds nothing dear any more. */
+  readonly isOver: () => boolean;
 }
 
 /** Yields the chunks; calls `onSlow` while one waits longer than the reader's time. */
 export async function* watchPace(
   chunks: AsyncIterable<Uint8Array>,
-  { waitMs, bytesPerSecondMin }: ReaderPace,
+  { waitMs, bytesPerSecondMin, isOver }: ReaderPace,
   onSlow: () => void,
 ): AsyncGenerator<Uint8Array> {
   let leftMs = waitMs;
   for await (const chunk of chunks) {
     const sinceMs = performance.now();
-    const timer = setTimeout(onSlow, leftMs);
+    const timer = setTimeout(() => {
+      if (!isOver()) onSlow();
+    }, leftMs);
     try {
       yield chunk;
     } finally {

@@ -1,8 +1,8 @@
 /**
  * Makes an archive of a commit's files.
  *
- * Must stay true: the repository's objects stay open, and the place among the archives of the node taken, until the
- * reader of the stream closes it, and no longer on any other exit.
+ * Must stay true: the repository's objects stay open until the reader of the stream closes it, and the place among the
+ * archives of the node taken until git has made it, and no longer on any other exit.
  */
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
@@ -44,6 +44,8 @@ export interface Archive {
   /** `<repository>-<ref>`, slashes as dashes: the folder that holds everything, and the name of the file. */
   readonly name: string;
   readonly chunks: () => AsyncIterable<Uint8Array>;
+  /** Whether git has made all of it, so that only its bytes wait for their reader. */
+  readonly isMade: () => boolean;
   readonly close: () => void;
 }
 
@@ -68,7 +70,13 @@ export async function readArchive(
     const commit = resolved.commit.id;
     const name = `${repository.owned.name}-${ref.replaceAll('/', '-')}`;
     isOpen = true;
-    return { commit, name, chunks: () => reader.archive({ commit, format, prefix: `${name}/`, signal }), close };
+    let isMade = false;
+    const onMade = (): void => {
+      isMade = true;
+      place.leave();
+    };
+    const chunks = () => reader.archive({ commit, format, prefix: `${name}/`, signal, onMade });
+    return { commit, name, chunks, isMade: () => isMade, close };
   } finally {
     if (!isOpen) close();
   }

@@ -48,8 +48,8 @@ describe('An archive', () => {
   let billions: ObjectId;
 
   beforeAll(async () => {
-    database = await testDatabase({ processesMax: 1 });
-    // More than sockets and pipes hold, so that git waits for its reader.
+    database = await testDatabase({ processesMax: 1, cacheBytesMax: 16 * 1024 * 1024 });
+    // More than sockets, pipes and the disk of its account hold, so that git waits for its reader.
     large = repository.commit({ large: randomBytes(8 * 1024 * 1024) });
     [thousand, million, billions] = [1, 3, 5].map((depth) => wideCommit(repository, 100, depth)) as [
       ObjectId,
@@ -73,6 +73,21 @@ describe('An archive', () => {
     for await (const chunk of { [Symbol.asyncIterator]: () => begin(from, commit) }) bytes += chunk.length;
     return bytes;
   }
+
+  test('is made to its end where there is room, although nobody reads on', async () => {
+    const roomy = await testDatabase({ layers: database.layers });
+    const reading = await roomy.database.open(objects);
+    const made = Promise.withResolvers<void>();
+    const chunks = reading.archive({ commit: large, format: 'zip', prefix: 'x/', signal, onMade: made.resolve });
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.length;
+      await made.promise;
+    }
+    assert.ok(bytes > 8 * 1024 * 1024);
+    reading.close();
+    await roomy.close();
+  });
 
   // The attack: 20 KB of pushed trees name ten billion files, all of which git lists in memory before it writes one.
   test('of more files than git may list in its memory ends with an error, and the next one is made', async () => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
 import { watchPace } from '../../../apps/api/http/reader-pace.ts';
 
-const PACE = { waitMs: 10_000, bytesPerSecondMin: 1_000 };
+const PACE = { waitMs: 10_000, bytesPerSecondMin: 1_000, isOver: () => false };
 const CHUNK = new Uint8Array(1_000);
 
 describe('The pace of a reader', () => {
@@ -16,7 +16,7 @@ describe('The pace of a reader', () => {
   });
 
   /** Reads chunks with a wait after each; returns how many it had read when it was found slow, or null. */
-  async function read(waitsMs: readonly number[], makingMs = 0): Promise<number | null> {
+  async function read(waitsMs: readonly number[], makingMs = 0, overAt = Infinity): Promise<number | null> {
     async function* chunks(): AsyncGenerator<Uint8Array> {
       for (const _ of waitsMs) {
         await vi.advanceTimersByTimeAsync(makingMs);
@@ -25,7 +25,7 @@ describe('The pace of a reader', () => {
     }
     let count = 0;
     let slowAt: number | null = null;
-    const watched = watchPace(chunks(), PACE, () => {
+    const watched = watchPace(chunks(), { ...PACE, isOver: () => count >= overAt }, () => {
       slowAt ??= count;
     });
     for await (const _ of watched) {
@@ -52,6 +52,11 @@ describe('The pace of a reader', () => {
 
   test('is not that of the one who makes what it reads', async () => {
     assert.equal(await read([0, 0, 0, 5_000], 60_000), null);
+  });
+
+  test('matters no more when nothing dear is held', async () => {
+    assert.equal(await read([0, 60_000], 0, 2), null);
+    assert.equal(await read([60_000, 0], 0, 2), 1);
   });
 
   test('ends with the reading', async () => {
