@@ -61,7 +61,8 @@ export function cutSlowReaders(server: Server, onCut: () => void): void {
     const connection: ReadConnection = {
       takenBytes: () => socket.bytesWritten - queuedBytes(socket),
       isWaiting: () => queuedBytes(socket) > 0,
-      cut: () => socket.destroy(),
+      // What waits is dropped at once; else the system would go on offering it.
+      cut: () => socket.resetAndDestroy(),
     };
     readers.add(connection);
     socket.once('close', () => readers.delete(connection));

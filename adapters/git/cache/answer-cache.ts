@@ -100,9 +100,9 @@ class KeptAnswers implements AnswerCache {
   }
 
   drop(keyStart: string): void {
-    for (const [key, answer] of [...this.#whole]) if (key.startsWith(keyStart)) this.#forgetWhole(answer);
+    for (const [key, answer] of this.#whole) if (key.startsWith(keyStart)) this.#forgetWhole(answer);
     // Without its place it is not kept when it is whole.
-    for (const [key, answer] of [...this.#growing]) if (key.startsWith(keyStart)) this.#forgetGrowing(answer);
+    for (const [key, answer] of this.#growing) if (key.startsWith(keyStart)) this.#forgetGrowing(answer);
   }
 
   keys(): readonly string[] {
@@ -110,7 +110,7 @@ class KeptAnswers implements AnswerCache {
   }
 
   async makeRoom(): Promise<void> {
-    for (const answer of [...this.#whole.values()]) this.#evict(answer);
+    for (const answer of this.#whole.values()) this.#evict(answer);
     await this.#removing;
   }
 

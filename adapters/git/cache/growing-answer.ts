@@ -221,7 +221,7 @@ export class GrowingAnswer {
     if (this.#passed === null) {
       this.#options.onPassed();
       await this.#pacing.slowDown();
-      void this.remove();
+      this.remove().catch(this.#options.onFault);
     }
     const from = this.#passed === null ? this.written : this.#passed.from + this.#passed.bytes.length;
     this.#passed = { from, bytes };

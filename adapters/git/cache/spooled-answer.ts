@@ -43,7 +43,8 @@ export async function* spooled(
   signal.throwIfAborted();
   signal.addEventListener('abort', leave, { once: true });
   const pacing = createPacing();
-  const filling = spool.fill(make(stop.signal, pacing), pacing);
+  // Its failure is the reader's.
+  const filling = spool.fill(make(stop.signal, pacing), pacing).catch(() => undefined);
   try {
     yield* spool.read();
     signal.throwIfAborted();

@@ -114,7 +114,7 @@ describe('Clones that nobody reads', skippedFor(NO_PROC), () => {
     );
     isOver = true;
     await looking;
-    context.annotate?.(`${Math.round(most / MIB)} MiB on disk at most`);
+    await context.annotate(`${Math.round(most / MIB)} MiB on disk at most`);
     assert.ok(most > 0 && most <= ANSWERS_BYTES_MAX, `${most} bytes of answers`);
     await eventually('git ends when nobody reads', () => gitBelow(stage.strata.process.pid).length === 0);
   });
