@@ -17,7 +17,7 @@ import { createRepository, git, newWorkTree } from '../../support/strata.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const AT_ONCE = 26;
-const ROUNDS = 3;
+const ROUNDS = 2;
 const WIDE_REFS = 100_000;
 
 describe('Fetches that name very many objects', skippedFor(NO_PROC), () => {
@@ -57,7 +57,7 @@ describe('Fetches that name very many objects', skippedFor(NO_PROC), () => {
 
   test('are refused by name beyond what git sends, and below it leave the event loop to others', async (context) => {
     const most = bodyOf(FETCH_HAVES_MAX);
-    const beyond = bodyOf(600_000);
+    const beyond = bodyOf(200_000);
     await underAttack(
       context,
       stage,
