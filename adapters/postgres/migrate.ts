@@ -26,6 +26,7 @@ import * as manifestWrites from './migrations/016-manifest-writes.ts';
 import * as logKeys from './migrations/017-log-keys.ts';
 import * as prune from './migrations/019-prune.ts';
 import * as roles from './migrations/020-roles.ts';
+import * as rateSums from './migrations/022-rate-sums.ts';
 import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bounds.ts';
 import * as readLeases from './migrations/025-read-leases.ts';
 import { createPool } from './pool.ts';
@@ -67,6 +68,7 @@ export const logMigrations: MigrationSet = {
     '017-log-keys': logKeys,
     '019-prune': prune,
     '020-roles': roles,
+    '022-rate-sums': rateSums,
     '024-webhook-and-device-bounds': webhookAndDeviceBounds,
     '025-read-leases': readLeases,
   },

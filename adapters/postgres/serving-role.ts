@@ -34,6 +34,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   policy_marks: CHANGE,
   rate_limits: CHANGE,
   read_leases: CHANGE,
+  rate_sums: CHANGE,
   refused_exchanges: CHANGE,
   signing_keys: CHANGE,
   snapshots: CHANGE,

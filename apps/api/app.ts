@@ -83,7 +83,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     reply.headers(corsHeaders(request.method));
     if (isPreflight(request.method, request.originalUrl)) return send(reply, PREFLIGHT);
-    const admitted = await admit(context, request, request.routeOptions.config.route);
+    const admitted = await admit(context, request, reply, request.routeOptions.config.route);
     if (admitted !== null && 'status' in admitted) return send(reply, admitted);
     request.admitted = admitted;
     return undefined;

@@ -4,19 +4,23 @@
  * Must stay true: the handler of an account or repository route runs only after `admit` has admitted the request.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import {
   admitToRepository,
+  type Denial,
   type Identified,
   identify,
   notPermitted,
   originOf,
   type RepositoryNames,
 } from '../front-door/admission.ts';
+import type { RateState } from '../front-door/callers.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
-import { denialAnswer } from './denials.ts';
+import { denialAnswer, rateAnswer } from './denials.ts';
 import { type Answer, problem } from './http/answer.ts';
 import { createUnmatched } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
@@ -37,22 +41,51 @@ const unmatched = createUnmatched(ROUTES);
 export async function admit(
   context: ApiServices,
   request: FastifyRequest,
+  reply: FastifyReply,
   route: Route | undefined,
 ): Promise<Admitted | Answer | null> {
   const fault = formFault(request.raw);
   if (fault !== null) return problem(400, fault, { connection: 'close' });
   if (route?.kind === 'public') return null;
-  const identified = await identify(context, request.raw, bearerToken(request.raw.headers.authorization));
+  const { raw } = request;
+  const exchange = { request: raw, response: reply.raw };
+  const identified = await identify(context, exchange, bearerToken(raw.headers.authorization), pointsOf(route));
   if ('denied' in identified) return denialAnswer(identified);
+  tellRate(reply, identified.rate);
   if (route === undefined) return unmatched(request.originalUrl);
-  const { principal, position } = identified;
+  const { principal } = identified;
   const path = pathNames(request.params);
-  if (route.kind === 'account') {
-    const denial = notPermitted(principal, route.requirement, path.id);
-    return denial === null ? { principal, position, repository: null } : denialAnswer(denial);
-  }
-  const repository = await admitToRepository(context, principal, route.requirement, path, 'permission');
-  return 'denied' in repository ? denialAnswer(repository) : { principal, position, repository };
+  const repository = await permittedOn(context, principal, route, path);
+  if (repository !== null && 'denied' in repository) return denialAnswer(repository);
+  // A request that may append.
+  const refusal = READING.has(route.method) ? null : context.callers.record(principal, 0);
+  return refusal === null ? { ...identified, repository } : rateAnswer(refusal);
+}
+
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** Returns the repository of a repository route, null for an account route, or the denial. */
+async function permittedOn(
+  context: ApiServices,
+  principal: Principal,
+  route: Exclude<Route, { readonly kind: 'public' }>,
+  path: ReturnType<typeof pathNames>,
+): Promise<FoundRepository | Denial | null> {
+  if (route.kind === 'account') return notPermitted(principal, route.requirement, path.id);
+  return admitToRepository(context, principal, route.requirement, path, 'permission');
+}
+
+/** By the route: a request that no route takes costs what a read does. */
+function pointsOf(route: Route | undefined): number {
+  const costly = route !== undefined && (route.costly === true || !READING.has(route.method));
+  return costly ? REQUEST_POINTS.costly : REQUEST_POINTS.read;
+}
+
+function tellRate(reply: FastifyReply, rate: RateState): void {
+  const { raw } = reply;
+  raw.setHeader('x-ratelimit-limit', rate.limit);
+  raw.setHeader('x-ratelimit-remaining', rate.remaining);
+  raw.setHeader('x-ratelimit-reset', rate.resetSeconds);
 }
 
 export async function run(

@@ -4,6 +4,7 @@
  * Must stay true: a repository that the caller does not see gets the answer of one that does not exist.
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';
+import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 import { refusalAnswer } from './refusals.ts';
 
@@ -21,9 +22,22 @@ export function denialAnswer(denial: Denial): Answer {
       return problem(429, 'This access token is not valid, as too many others from your address', {
         'retry-after': String(denial.waitSeconds),
       });
+    case 'rate-exceeded':
+      return rateAnswer(denial.refusal);
     case 'not-permitted':
       return problem(403, lackMessage(denial.lack));
     case 'repository-not-found':
       return REPOSITORY_NOT_FOUND;
   }
+}
+
+/** 429, with what is left of the caller's rate, and when to try again. */
+export function rateAnswer(refusal: RateRefusal): Answer {
+  const { limit, remaining, resetSeconds } = refusal.rate;
+  return problem(429, rateRefusalText(refusal), {
+    'retry-after': String(refusal.waitSeconds),
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(resetSeconds),
+  });
 }

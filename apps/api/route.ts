@@ -57,6 +57,8 @@ export interface RouteFacts {
   readonly method: Method;
   /** In OpenAPI's notation: `/v1/repos/{username}/{name}`. A last parameter `{path}` also matches slashes. */
   readonly path: string;
+  /** Costs more of the caller's rate than a read does, though it changes nothing. */
+  readonly costly?: true;
   /** Served, but absent from the OpenAPI document. A GET of this kind changes state, so it has no HEAD. */
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */

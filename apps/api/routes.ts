@@ -161,6 +161,7 @@ const AUDIT_ROUTES: readonly Route[] = [
   }),
   accountRoute({
     operationId: 'exportAccountLog',
+    costly: true,
     tag: 'Audit',
     summary: "Export the account's log",
     description: EXPORT_NOTES,
@@ -235,6 +236,7 @@ const AUDIT_ROUTES: readonly Route[] = [
   }),
   accountRoute({
     operationId: 'getAccountState',
+    costly: true,
     tag: 'Audit',
     summary: 'Read the account as of a moment',
     description:
@@ -250,6 +252,7 @@ const AUDIT_ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'listRefs',
+    costly: true,
     tag: 'Audit',
     summary: 'List all refs as of a moment',
     description:
@@ -662,6 +665,7 @@ export const ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'getArchive',
+    costly: true,
     tag: 'Code',
     summary: 'Download the files of a commit',
     description: ARCHIVE_NOTES,

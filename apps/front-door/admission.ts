@@ -6,7 +6,7 @@
  * (404), and last the request's content. The server answers nothing from memory before `entities.barrier()`. No denial
  * tells a repository that the caller does not see from one that does not exist.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
@@ -23,6 +23,7 @@ import {
 } from '../../core/use-cases/accounts/permission.ts';
 import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { RateRefusal, RateState } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
 
@@ -33,6 +34,8 @@ export type Denial =
   | { readonly denied: 'credential-not-valid' }
   /** Not valid either, and not the first that came from there. */
   | { readonly denied: 'too-many-failed-tokens'; readonly waitSeconds: number }
+  /** Valid, but its account asks for more than is its share. */
+  | { readonly denied: 'rate-exceeded'; readonly refusal: RateRefusal }
   | { readonly denied: 'not-permitted'; readonly lack: Lack }
   /** No repository has that name, or the caller does not see it. */
   | { readonly denied: 'repository-not-found' };
@@ -45,16 +48,19 @@ export interface Identified {
   readonly principal: Principal;
   /** The log's head when the request arrived; every answer includes the events up to it. */
   readonly position: LogPosition;
+  readonly rate: RateState;
 }
 
 /**
- * Returns the caller that the token's secret identifies, as of the log's current head. Throws `NodeBehind` when this
- * node does not reach that head within READ_WAIT_MS.
+ * Returns the caller that the token's secret identifies, as of the log's current head, and counts its request, which
+ * costs so many points, until the response is closed. Throws `NodeBehind` when this node does not reach that head within
+ * READ_WAIT_MS.
  */
 export async function identify(
   door: FrontDoor,
-  request: IncomingMessage,
+  { request, response }: Exchange,
   secret: string | null,
+  points: number,
 ): Promise<Identified | Denial> {
   if (secret === null) return CREDENTIAL_MISSING;
   const read = readSecret(door, secret);
@@ -70,8 +76,31 @@ export async function identify(
     return { denied: 'too-many-failed-tokens', waitSeconds: judgement.waitSeconds };
   }
   door.failedTokens.passed(read);
+  const entered = enter(door, response, principal, points);
+  if ('exceeded' in entered) return { denied: 'rate-exceeded', refusal: entered };
   door.lastUse.touch(usedBy(principal));
-  return { principal, position };
+  return { principal, position, rate: entered };
+}
+
+/** A request and the response to it. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Counts a request of the principal until its response is closed. */
+export function enter(
+  { callers }: Pick<FrontDoor, 'callers'>,
+  response: ServerResponse,
+  principal: Principal,
+  points: number,
+): RateState | RateRefusal {
+  const entered = callers.enter(principal, points);
+  if ('exceeded' in entered) return entered;
+  // The client may have gone meanwhile.
+  if (response.closed) entered.leave();
+  else response.once('close', entered.leave);
+  return entered.rate;
 }
 
 /**

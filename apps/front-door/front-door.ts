@@ -8,6 +8,7 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
+import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
 
 export interface FrontDoor extends Context {
@@ -17,6 +18,7 @@ export interface FrontDoor extends Context {
   readonly transferBudget: TransferBudget;
   readonly rateLimits: RateLimits;
   readonly failedTokens: FailedTokens;
+  readonly callers: Callers;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

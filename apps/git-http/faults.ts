@@ -5,6 +5,7 @@
  * repeats the message of a thrown error only for GitHttpError and BodyError, whose messages are written for clients.
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';
+import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
 import { type Outage, outageOf } from '../front-door/outages.ts';
 import { GitHttpError } from './answer.ts';
 import { BodyError } from './body.ts';
@@ -22,11 +23,17 @@ export function denialError(denial: Denial): GitHttpError {
       return new GitHttpError(429, 'This access token is not valid, as too many others from your address', {
         'Retry-After': String(denial.waitSeconds),
       });
+    case 'rate-exceeded':
+      return rateError(denial.refusal);
     case 'not-permitted':
       return new GitHttpError(403, lackMessage(denial.lack));
     case 'repository-not-found':
       return new GitHttpError(404, 'Repository not found');
   }
+}
+
+function rateError(refusal: RateRefusal): GitHttpError {
+  return new GitHttpError(429, rateRefusalText(refusal), { 'Retry-After': String(refusal.waitSeconds) });
 }
 
 /** Returns the answer to a thrown error: an error answer, an unacceptable body, an outage, or a bug. */

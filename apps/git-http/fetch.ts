@@ -10,9 +10,10 @@ import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { excerpt } from '../../core/git/wire/side-band.ts';
 import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
-import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
+import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
 import { NO_CACHE, sendBytes, write } from './answer.ts';
@@ -22,7 +23,7 @@ import type { GitRequest } from './git-request.ts';
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 
 export async function serveUploadPack(git: GitRequest): Promise<void> {
-  const { answers, repository, request, response, version, finished } = git;
+  const { answers, context, principal, repository, request, response, version, finished } = git;
   const body = openBody(request, { idleMs: BODY_IDLE_MS });
   const bytes = await readWhole(body.bytes, FETCH_REQUEST_BYTES_MAX);
   finished.receivedBytes = body.receivedBytes();
@@ -42,9 +43,16 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
       sendBytes(response, RESULT_TYPE, answer);
       return;
     }
-    case 'fetch':
+    case 'fetch': {
       finished.operation = 'fetch';
+      const refusal = context.callers.charge(principal, REQUEST_POINTS.fetch);
+      // Git would show nothing but the status of a refused POST.
+      if (refusal !== null) {
+        sendBytes(response, RESULT_TYPE, errorPacket(rateRefusalText(refusal)));
+        return;
+      }
       await reportingBuckets(git, () => serveFetch(git, parsed.request, bytes));
+    }
   }
 }
 

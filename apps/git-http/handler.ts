@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
+import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { lackOf } from '../../core/use-cases/accounts/permission.ts';
@@ -55,7 +56,12 @@ async function handle(
     const fault = formFault(request);
     // The end of such a request is not certain, so the server reads nothing more from its connection.
     if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
-    const identified = await identify(context, request, gitToken(request.headers.authorization));
+    const identified = await identify(
+      context,
+      { request, response },
+      gitToken(request.headers.authorization),
+      request.url?.endsWith('/git-receive-pack') === true ? REQUEST_POINTS.push : REQUEST_POINTS.read,
+    );
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
     actor = actorOf(principal);

@@ -14,6 +14,7 @@ import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-re
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
+import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
@@ -51,6 +52,13 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
         throw new GitHttpError(400, 'Not a push: bytes follow a command list that holds no command');
       }
       sendBytes(response, RESULT_TYPE, new Uint8Array());
+      return;
+    }
+    const refChanges = list.commands.length + list.refusedCommands.length;
+    const refusal = git.context.callers.record(git.principal, refChanges);
+    if (refusal !== null) {
+      await discard(git, body);
+      sendBytes(response, RESULT_TYPE, pushRefusal(rateRefusalText(refusal), list.capabilities));
       return;
     }
     await answer(git, list, rest, body);

@@ -44,6 +44,7 @@ import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
+import { composeCallers } from './callers.ts';
 import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
@@ -268,6 +269,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     pastRepositories: createPastRepositories({ ...context, objects, readModels, past, retentionMs }),
     lastUse,
     transfer,
+    callers: composeCallers({ settings, onFault, parts }, foundation),
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,
     archives: createArchiveLane(),

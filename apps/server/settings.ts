@@ -59,6 +59,8 @@ export interface Settings {
   readonly stsEndpoint: string | null;
   /** The S3 endpoint of buckets with a role; null: Amazon's. */
   readonly oidcS3Endpoint: string | null;
+  /** Multiplies the rates of callers. */
+  readonly rateFactor: number;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -136,6 +138,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     ),
     plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    rateFactor: integer('STRATA_RATE_FACTOR', 1, 1, 1_000_000),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',

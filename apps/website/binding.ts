@@ -7,11 +7,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { usernameRefusal } from '../../core/account/names.ts';
-import { BODY_IDLE_MS, FORM_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, FORM_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
-import { methodNotAllowed, notFound } from './layout/problems.ts';
+import { enter } from '../front-door/admission.ts';
+import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
 import type { FormOptions, Room, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
 import { CrossSiteForm, isCrossSite } from './sessions/cross-site.ts';
@@ -41,8 +42,16 @@ function siteOf(
   app: FastifyInstance,
   take: (path: string, methods: readonly string[]) => void,
 ): Site {
-  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const identify = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     request.identity = await identifyVisitor(serving.context, serving.cookies, request, reply);
+    const { known } = request.identity;
+    if (known?.status !== 'open') return undefined;
+    const points = request.method === 'POST' ? REQUEST_POINTS.costly : REQUEST_POINTS.page;
+    const entered = enter(serving.context, reply.raw, known.principal, points);
+    if (!('exceeded' in entered)) return undefined;
+    // The body is not read, so the connection cannot be used again.
+    if (request.method === 'POST') reply.header('connection', 'close');
+    return send(serving, reply, tooOften(currentVisit(serving, request, reply), entered));
   };
   const get = (path: string, run: Run): void => {
     take(path, ['GET', 'HEAD']);
@@ -65,6 +74,8 @@ function siteOf(
     return async (request, reply) => {
       const visit = currentVisit(serving, request, reply);
       if (!isPersons(visit)) return canExist(visit) ? wayIn(visit, request.method) : notFound(visit);
+      const refusal = request.method === 'POST' ? serving.context.callers.record(visit.person.principal, 0) : null;
+      if (refusal !== null) return tooOften(visit, refusal);
       const { position } = request.identity ?? STRANGER;
       return handler(personVisit(serving, request, visit, position), fieldsSent(request));
     };

@@ -244,6 +244,8 @@ export const COMPRESSED_ANSWER_BYTES_MIN = KIB;
 /** Entries of a folder on one page of the API. */
 export const CONTENTS_ENTRIES_MAX = 1_000;
 
+/** Access tokens of one account that are neither revoked nor expired. Creations that race may exceed it. */
+export const ACCESS_TOKENS_MAX = 1_000;
 export const TOKEN_NAME_LENGTH_MAX = 100;
 /** Repositories that one token may list: an event that lists them is much smaller than an append may be. */
 export const TOKEN_REPOSITORIES_MAX = 10_000;
@@ -325,6 +327,60 @@ export const FAILED_TOKENS_PER_MINUTE_WIDE_MAX = 300;
 export const FAILED_TOKENS_PER_MINUTE_NODE_MAX = 1_000;
 /** Tokens that one such lookup is for. */
 export const TOKENS_LOOKED_UP_MAX = 1_000;
+/**
+ * Points that callers may spend within a minute of the clock, by `REQUEST_POINTS`: of an account, by each of its tokens,
+ * and by its person on the website. `STRATA_RATE_FACTOR` multiplies these, and the two rates of an hour below.
+ */
+export const ACCOUNT_POINTS_PER_MINUTE_MAX = 600_000;
+export const TOKEN_POINTS_PER_MINUTE_MAX = 480_000;
+export const PERSON_POINTS_PER_MINUTE_MAX = 20_000;
+/**
+ * What requests cost in points: a read of the API, of refs by Git, or of a page; what appends or runs git; a fetch that
+ * git answers, beside the read that it is too; and a push.
+ */
+export const REQUEST_POINTS = { read: 2, page: 10, costly: 20, fetch: 50, push: 100 } as const;
+/** Requests that an account may begin within an hour of the clock that append to the log, and refs that it may change. */
+export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
+/** Those of the first that tokens leave to the person on the website, who may have to revoke them. */
+export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;
+export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
+/**
+ * Requests of an account that a node answers at once; and how many it may have while those of all accounts are so many
+ * that the rest is kept for others.
+ */
+export const ACCOUNT_REQUESTS_AT_ONCE_MAX = 512;
+export const REQUESTS_AT_ONCE_ROOMY_MAX = 1_536;
+export const ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX = 64;
+/** How often nodes tell each other what accounts spent with them, and from which part of a rate on they tell it. */
+export const RATE_EXCHANGE_INTERVAL_MS = 3_000;
+export const RATE_EXCHANGE_PART_MIN = 0.1;
+/** Accounts that a node tells of at once: those that spent most. */
+export const RATE_EXCHANGE_ACCOUNTS_MAX = 1_000;
+/**
+ * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's. The one that was
+ * idle for longest gives way.
+ */
+export const CONNECTIONS_MAX = 8_192;
+export const CONNECTIONS_OF_NETWORK_MAX = 1_024;
+/** How long the handshake of TLS may take. */
+export const TLS_HANDSHAKE_SPAN_MS = 30_000;
+/**
+ * Requests of one connection that wait until those before them are answered, and from how many on the node reads no
+ * more of it. One chunk may bring more: such a connection ends, at once if all connections have too many.
+ */
+export const PIPELINED_REQUESTS_MAX = 100;
+export const PIPELINED_REQUESTS_READ_MAX = 8;
+export const PIPELINED_REQUESTS_OF_NODE_MAX = 10_000;
+/**
+ * Bytes of request bodies in memory, after inflation: of all requests, of one account or network, and of one while those
+ * of all are so many that the rest is kept for others. Packs are not among them, which go to the disk as they arrive.
+ */
+export const BODIES_HELD_BYTES_MAX = 256 * MIB;
+export const BODIES_HELD_ROOMY_BYTES_MAX = 160 * MIB;
+export const BODIES_HELD_OF_CALLER_BYTES_MAX = 64 * MIB;
+export const BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX = 4 * MIB;
+/** The time from the end of a fetch request's head to the end of its body. */
+export const FETCH_BODY_SPAN_MS = 60_000;
 /** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */
 export const SIGN_UPS_PER_HOUR_MAX = 20;
 export const SIGN_UPS_PER_HOUR_WIDE_MAX = 100;

@@ -23,6 +23,7 @@ import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createArchiveLane } from '../../apps/front-door/archive-lane.ts';
+import { createCallers } from '../../apps/front-door/callers.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
@@ -149,6 +150,8 @@ export interface FixtureOptions {
   /** Called at each named step of a use case; may throw, as if the process died there. */
   readonly failpoint?: ApiContext['failpoint'];
   readonly baseUrl?: string;
+  /** Multiplies the rates of callers. */
+  readonly rateFactor?: number;
   /** Takes the place of parts of an issuer whose keys are no real ones. */
   readonly identity?: Partial<ApiContext['identity']>;
   /** Sends the requests to URLs of users; by default no request reaches anybody but the addresses of example names. */
@@ -248,6 +251,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    callers: createCallers({ clock, factor: options.rateFactor ?? 1 }),
     failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),
     newTokenSecret,

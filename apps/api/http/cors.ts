@@ -33,5 +33,6 @@ const READING = new Set(['GET', 'HEAD', 'OPTIONS']);
 const SHARED: Headers = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers':
-    'etag, x-request-id, retry-after, www-authenticate, content-disposition, content-range',
+    'etag, x-request-id, retry-after, www-authenticate, content-disposition, content-range, ' +
+    'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset',
 };

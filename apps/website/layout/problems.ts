@@ -4,6 +4,7 @@
  * Must stay true: a page about a fault names the request id and nothing of the fault itself. What somebody may not see
  * gets the same page as what does not exist.
  */
+import { type RateRefusal, rateRefusalText } from '../../front-door/callers.ts';
 import { type SiteAnswer, showPage } from './answer.ts';
 import { type Content, html } from './html.ts';
 import { page } from './page.ts';
@@ -41,4 +42,11 @@ export function methodNotAllowed(visit: Visit, methods: readonly string[]): Site
     ? 'A page is at this address, and it does not take this request. Nothing was changed. Open the address in the browser to see the page.'
     : 'Only a form of this site sends requests to this address. Nothing was changed. Go back to the page that you came from, and use its button.';
   return showProblem(visit, { status: 405, title: 'Method not allowed', text, headers: { allow: methods.join(', ') } });
+}
+
+/** For a person who asks for more than is theirs. */
+export function tooOften(visit: Visit, refusal: RateRefusal): SiteAnswer {
+  const headers = { 'retry-after': String(refusal.waitSeconds) };
+  const text = `${rateRefusalText(refusal)}. Nothing was changed.`;
+  return showProblem(visit, { status: 429, title: 'Too many requests', text, headers });
 }

@@ -1,0 +1,177 @@
+/**
+ * What identified callers may ask of this service: points a minute, requests at once, and appends and ref changes an hour.
+ *
+ * Must stay true: no request is counted by asking anybody: nodes tell each other their sums later
+ * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where tokens
+ * are revoked. A refused request counts nothing. Who enters leaves exactly once.
+ */
+import type { AccountId } from '../../core/kernel/ids.ts';
+import {
+  ACCOUNT_EVENTS_KEPT_FOR_PERSON,
+  ACCOUNT_EVENTS_PER_HOUR_MAX,
+  ACCOUNT_POINTS_PER_MINUTE_MAX,
+  ACCOUNT_REF_CHANGES_PER_HOUR_MAX,
+  ACCOUNT_REQUESTS_AT_ONCE_MAX,
+  ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX,
+  PERSON_POINTS_PER_MINUTE_MAX,
+  REQUESTS_AT_ONCE_ROOMY_MAX,
+  TOKEN_POINTS_PER_MINUTE_MAX,
+} from '../../core/kernel/limits.ts';
+import type { Clock } from '../../core/ports/clock.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import { createSpanCounts, type SpanCounts } from './span-counts.ts';
+
+/** Which rate is used up, or that too many requests of the account run. */
+export type Exceeded = 'token-points' | 'account-points' | 'person-points' | 'at-once' | 'events' | 'ref-changes';
+
+/** What `X-RateLimit-*` tells. */
+export interface RateState {
+  /** Points within a minute of who asks: the token, or the person. */
+  readonly limit: number;
+  /** What is left of them, or of the account's if that is less. */
+  readonly remaining: number;
+  /** When the minute ends, in seconds since 1970. */
+  readonly resetSeconds: number;
+}
+
+export interface RateRefusal {
+  readonly exceeded: Exceeded;
+  /** 1 or more. */
+  readonly waitSeconds: number;
+  readonly rate: RateState;
+}
+
+export interface Entered {
+  readonly rate: RateState;
+  /** To be called when the request is answered, or was given up. Later calls do nothing. */
+  readonly leave: () => void;
+}
+
+export interface Callers {
+  /** Counts a request that begins, by `REQUEST_POINTS`. */
+  enter(principal: Principal, points: number): Entered | RateRefusal;
+  /** Counts what a request that entered turned out to cost more. */
+  charge(principal: Principal, points: number): RateRefusal | null;
+  /** Counts a request that is about to append, and the refs that it wants to change. */
+  record(principal: Principal, refChanges: number): RateRefusal | null;
+  /** All counts by account, token or person, which nodes exchange. */
+  readonly counts: readonly SpanCounts[];
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** A request ends at any moment, so its place is soon free. */
+const AT_ONCE_WAIT_SECONDS = 1;
+
+export function createCallers(options: {
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly factor: number;
+}): Callers {
+  const { clock, factor } = options;
+  const perMinute = (name: string, max: number) =>
+    createSpanCounts({ name, max: max * factor, spanMs: MINUTE_MS, clock });
+  const perHour = (name: string, max: number) => createSpanCounts({ name, max: max * factor, spanMs: HOUR_MS, clock });
+  const accounts = perMinute('account-points', ACCOUNT_POINTS_PER_MINUTE_MAX);
+  const tokens = perMinute('token-points', TOKEN_POINTS_PER_MINUTE_MAX);
+  const persons = perMinute('person-points', PERSON_POINTS_PER_MINUTE_MAX);
+  const events = perHour('events', ACCOUNT_EVENTS_PER_HOUR_MAX);
+  const refChanges = perHour('ref-changes', ACCOUNT_REF_CHANGES_PER_HOUR_MAX);
+  const running = createRunning();
+
+  const rateOf = (principal: Principal): RateState => {
+    const resetSeconds = accounts.endsAtSeconds();
+    if (principal.kind === 'session') {
+      return { limit: persons.max, remaining: persons.left(principal.account), resetSeconds };
+    }
+    const remaining = Math.min(tokens.left(principal.tokenId), accounts.left(principal.account));
+    return { limit: tokens.max, remaining, resetSeconds };
+  };
+  const refuse = (principal: Principal, exceeded: Exceeded, waitSeconds: number): RateRefusal => ({
+    exceeded,
+    waitSeconds,
+    rate: rateOf(principal),
+  });
+  const charge = (principal: Principal, points: number): RateRefusal | null => {
+    const { account } = principal;
+    if (principal.kind === 'session') {
+      return persons.take(account, points) < 0 ? refuse(principal, 'person-points', persons.waitSeconds()) : null;
+    }
+    if (accounts.left(account) < points) return refuse(principal, 'account-points', accounts.waitSeconds());
+    if (tokens.take(principal.tokenId, points) < 0) return refuse(principal, 'token-points', tokens.waitSeconds());
+    accounts.take(account, points);
+    return null;
+  };
+  return {
+    counts: [accounts, tokens, persons, events, refChanges],
+    charge,
+    enter(principal, points) {
+      const leave = running.enter(principal);
+      if (leave === null) return refuse(principal, 'at-once', AT_ONCE_WAIT_SECONDS);
+      const refused = charge(principal, points);
+      if (refused === null) return { rate: rateOf(principal), leave };
+      leave();
+      return refused;
+    },
+    record(principal, changes) {
+      const { account } = principal;
+      if (changes > 0 && refChanges.left(account) < changes) {
+        return refuse(principal, 'ref-changes', refChanges.waitSeconds());
+      }
+      const kept = principal.kind === 'session' ? 0 : ACCOUNT_EVENTS_KEPT_FOR_PERSON;
+      if (events.take(account, 1, kept) < 0) return refuse(principal, 'events', events.waitSeconds());
+      if (changes > 0) refChanges.take(account, changes);
+      return null;
+    },
+  };
+}
+
+/** Requests under way, of accounts by their tokens and of their persons. */
+function createRunning(): { enter(principal: Principal): (() => void) | null } {
+  const byTokens = new Map<AccountId, number>();
+  const byPersons = new Map<AccountId, number>();
+  let total = 0;
+  return {
+    enter({ kind, account }) {
+      const isPerson = kind === 'session';
+      const counts = isPerson ? byPersons : byTokens;
+      const own = counts.get(account) ?? 0;
+      const tight = isPerson || total >= REQUESTS_AT_ONCE_ROOMY_MAX;
+      if (own >= (tight ? ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX : ACCOUNT_REQUESTS_AT_ONCE_MAX)) return null;
+      counts.set(account, own + 1);
+      total += 1;
+      let left = false;
+      return () => {
+        if (left) return;
+        left = true;
+        total -= 1;
+        const rest = (counts.get(account) ?? 0) - 1;
+        if (rest > 0) counts.set(account, rest);
+        else counts.delete(account);
+      };
+    },
+  };
+}
+
+/** What a refused caller is told, without a full stop: REST, Git and the website each write it in their own form. */
+export function rateRefusalText({ exceeded, waitSeconds }: RateRefusal): string {
+  const again = `try again in ${waitText(waitSeconds)}`;
+  switch (exceeded) {
+    case 'token-points':
+      return `This access token has used its points of this minute: ${again}`;
+    case 'account-points':
+      return `This account has used its points of this minute: ${again}`;
+    case 'person-points':
+      return `You have used the points of this minute: ${again}`;
+    case 'at-once':
+      return `Too many requests of this account are under way: ${again}`;
+    case 'events':
+      return `This account has made its changes of this hour: ${again}`;
+    case 'ref-changes':
+      return `This account has changed as many refs as it may within an hour: ${again}, or change fewer at once`;
+  }
+}
+
+function waitText(seconds: number): string {
+  if (seconds < 120) return seconds === 1 ? '1 second' : `${seconds} seconds`;
+  return `${Math.ceil(seconds / 60)} minutes`;
+}

@@ -1,0 +1,32 @@
+/**
+ * Tells other nodes what accounts spent with this one, and learns what they spent with others.
+ *
+ * Must stay true: no request waits for an exchange. A node that counted less than `RATE_EXCHANGE_PART_MIN` of every rate
+ * asks nothing. So an account gets from n nodes at most its rate, that part of it from each other node, and what it
+ * spends between two exchanges.
+ */
+import { RATE_EXCHANGE_ACCOUNTS_MAX, RATE_EXCHANGE_PART_MIN } from '../../core/kernel/limits.ts';
+import type { RateSumsExchange } from '../../core/ports/rate-sums.ts';
+import type { SpanCounts } from './span-counts.ts';
+
+export interface RateExchangeOptions {
+  /** Tells this node from others. */
+  readonly node: string;
+  readonly counts: readonly SpanCounts[];
+  readonly sums: RateSumsExchange;
+}
+
+/** Returns a function that exchanges once. It throws `RateLimitsError` if others cannot be reached. */
+export function createRateExchange({ node, counts, sums }: RateExchangeOptions): () => Promise<void> {
+  return async () => {
+    const told = counts.flatMap((count) => {
+      const largest = count.largest(count.max * RATE_EXCHANGE_PART_MIN, RATE_EXCHANGE_ACCOUNTS_MAX);
+      if (largest.length === 0) return [];
+      return [{ name: count.name, span: count.span(), endsAtSeconds: count.endsAtSeconds(), sums: largest }];
+    });
+    if (told.length === 0) return;
+    for (const { name, span, sums: others } of await sums.exchange(node, told)) {
+      counts.find((count) => count.name === name)?.noteOthers(span, others);
+    }
+  };
+}
