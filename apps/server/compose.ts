@@ -60,8 +60,8 @@ import { every } from './periodic.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
-import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { cutSlowReaders } from './slow-readers.ts';
+import { createClientAddress, createOwnAddress, createSourceAddressRef } from './source-address.ts';
 import { readNotifiedTo } from './webhooks.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
@@ -127,6 +127,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
       website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
+      isExempt: createOwnAddress(settings.trustedProxies),
       onUnreadable: (error, socket) => answerUnreadable(error, socket, context.ids.next()),
     });
     cutSlowReaders(http, () => {

@@ -8,8 +8,10 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { TLS_HANDSHAKE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { GitHandler } from '../git-http/handler.ts';
 import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
+import { createConnections, type Exchange } from './connections.ts';
 import type { Role, Settings } from './settings.ts';
 
 /** The content of the operators' endpoints. */
@@ -33,6 +35,8 @@ export interface HttpServerOptions {
   /** Takes every request that is for none of the others. Null without the role `website`. */
   readonly website: RequestListener | null;
   readonly newRequestId: () => string;
+  /** Whether the peer's address may open as many connections as there may be: this machine, and trusted proxies. */
+  readonly isExempt: (address: string) => boolean;
   /** Answers a request that is not valid HTTP, on the bare socket. */
   readonly onUnreadable: (error: Error, socket: Socket) => void;
 }
@@ -48,9 +52,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
   };
-  const latest = new WeakMap<object, Exchange>();
-  const route: RequestListener = (request, response) => {
-    latest.set(request.socket, { request, response });
+  const serve: RequestListener = (request, response) => {
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
     else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
@@ -61,19 +63,20 @@ export function createHttpServer(served: HttpServerOptions): Server {
       else leadTo(repository, request, response);
     }
   };
-  const server = tls === null ? createServer(options, route) : createTlsServer({ ...options, ...tls }, route);
+  const connections = createConnections({ serve, isExempt: served.isExempt, newRequestId: served.newRequestId });
+  const handshakes = { ...tls, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
+  const server =
+    tls === null
+      ? createServer(options, connections.take)
+      : createTlsServer({ ...options, ...handshakes }, connections.take);
+  connections.watch(server, tls !== null);
   server.on('clientError', (error: Error, socket: Socket) => {
-    const exchange = latest.get(socket);
-    if (exchange === undefined || !isAnswered(exchange)) onUnreadable(error, socket);
+    const exchange = connections.latest(socket);
+    if (exchange === null || !isAnswered(exchange)) onUnreadable(error, socket);
     else if (exchange.response.writableEnded) socket.end();
     else socket.destroy();
   });
   return server;
-}
-
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
 }
 
 /**

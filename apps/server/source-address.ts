@@ -18,18 +18,7 @@ export type ClientAddress = (request: IncomingMessage) => string;
 
 /** Entries are addresses or CIDR ranges. Throws TypeError on any other entry. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const trusted = new BlockList();
-  for (const entry of trustedProxies) {
-    const [address = '', prefix] = entry.split('/');
-    const version = isIP(address);
-    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
-    if (version === 0 || !Number.isInteger(bits)) throw new TypeError(`STRATA_TRUSTED_PROXIES: ${entry} is no address`);
-    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
-  }
-  const isTrusted = (address: string): boolean => {
-    const version = isIP(address);
-    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4');
-  };
+  const isTrusted = within(trustedProxies);
   return (request) => {
     const peer = plainAddress(request.socket.remoteAddress ?? '');
     const header = request.headers['x-forwarded-for'];
@@ -43,8 +32,30 @@ export function createClientAddress(trustedProxies: readonly string[]): ClientAd
   };
 }
 
+const LOOPBACK = ['127.0.0.0/8', '::1'];
+
+/** Returns a function that is true for addresses of this machine and of trusted proxies. */
+export function createOwnAddress(trustedProxies: readonly string[]): (address: string) => boolean {
+  return within([...LOOPBACK, ...trustedProxies]);
+}
+
+function within(entries: readonly string[]): (address: string) => boolean {
+  const trusted = new BlockList();
+  for (const entry of entries) {
+    const [address = '', prefix] = entry.split('/');
+    const version = isIP(address);
+    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
+    if (version === 0 || !Number.isInteger(bits)) throw new TypeError(`STRATA_TRUSTED_PROXIES: ${entry} is no address`);
+    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+  }
+  return (address) => {
+    const version = isIP(address);
+    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4');
+  };
+}
+
 /** Returns the IPv4 address of an IPv4-mapped IPv6 address, any other address unchanged. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 

@@ -113,6 +113,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     probes: { roles: [], metrics: async () => ({ contentType: '', text: '' }), ready: async () => readyNow() },
     rest: (request, response) => api.routing(request, response),
     website: null,
+    isExempt: () => true,
     newRequestId: () => context.ids.next(),
     onUnreadable: (_error, socket) => socket.destroy(),
   });

@@ -1,0 +1,216 @@
+/** Connections to a node: how many may be open, and what somebody gains who sends requests before the answers come. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test, type TestContext } from 'vitest';
+import { type ConnectionsOptions, createConnections } from '../../../apps/server/connections.ts';
+import {
+  PIPELINED_REQUESTS_MAX,
+  PIPELINED_REQUESTS_OF_NODE_MAX,
+  PIPELINED_REQUESTS_READ_MAX,
+} from '../../../core/kernel/limits.ts';
+import { cleanUp } from '../../support/cleanup.ts';
+
+interface Started {
+  readonly port: number;
+  /** Requests that are served now, in the order of their arrival: each is answered by its test. */
+  readonly served: { readonly target: string; readonly response: ServerResponse }[];
+  client(): Promise<Client>;
+}
+
+interface Client {
+  readonly socket: Socket;
+  received(): string;
+  readonly closed: Promise<unknown>;
+}
+
+async function start(context: TestContext, options: Partial<ConnectionsOptions> = {}): Promise<Started> {
+  const served: Started['served'] = [];
+  const connections = createConnections({
+    serve: (request, response) => void served.push({ target: request.url ?? '', response }),
+    isExempt: () => false,
+    newRequestId: () => 'an-id',
+    ...options,
+  });
+  const server = createServer(connections.take);
+  connections.watch(server, false);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  cleanUp(context, () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    served,
+    async client() {
+      const socket = connect(port, '127.0.0.1');
+      let text = '';
+      socket.on('data', (chunk) => {
+        text += chunk.toString('latin1');
+      });
+      socket.on('error', () => undefined);
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      await once(socket, 'connect');
+      // The server has it too.
+      await sleep(20);
+      return { socket, received: () => text, closed };
+    },
+  };
+}
+
+const get = (target: string): string => `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`;
+const requests = (count: number): string => Array.from({ length: count }, (_, n) => get(`/${n}`)).join('');
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let n = 0; n < 500 && !holds(); n += 1) await sleep(10);
+  assert.ok(holds(), 'it did not come to hold');
+}
+
+async function answerAll({ served }: Started, count: number): Promise<void> {
+  for (let n = 0; n < count; n += 1) {
+    await until(() => served.length > n);
+    assert.equal(served[n]?.target, `/${n}`);
+    served[n]?.response.end(`answer ${n}`);
+  }
+}
+
+describe('Somebody who sends requests before the answers come', () => {
+  test('has one worked on at a time, in their order, also those that the server had not read yet', async (context) => {
+    const started = await start(context);
+    const { socket, received } = await started.client();
+    const count = PIPELINED_REQUESTS_MAX + 1;
+    socket.write(requests(PIPELINED_REQUESTS_READ_MAX + 2));
+    await until(() => started.served.length === 1);
+    for (let n = PIPELINED_REQUESTS_READ_MAX + 2; n < count; n += 1) socket.write(get(`/${n}`));
+    await sleep(50);
+    assert.equal(started.served.length, 1);
+    await answerAll(started, count);
+    await until(() => received().includes(`answer ${count - 1}`));
+    assert.equal(received().match(/HTTP\/1\.1 200/g)?.length, count);
+  });
+
+  test('is answered a hundred that wait, then told by name, and the connection ends', async (context) => {
+    const started = await start(context);
+    const { socket, received, closed } = await started.client();
+    socket.write(requests(PIPELINED_REQUESTS_MAX + 1 + 500));
+    await answerAll(started, PIPELINED_REQUESTS_MAX + 1);
+    await closed;
+    assert.match(received(), /HTTP\/1\.1 429 [^]*Retry-After: 1[^]*At most 100 requests may wait/);
+    assert.equal(started.served.length, PIPELINED_REQUESTS_MAX + 1);
+  });
+
+  test('is read no further while some wait', async (context) => {
+    const started = await start(context);
+    const { socket } = await started.client();
+    const text = requests(200_000);
+    let sent = false;
+    socket.write(text, () => {
+      sent = true;
+    });
+    await until(() => started.served.length === 1);
+    await sleep(200);
+    assert.equal(sent, false);
+  });
+
+  test('loses what waits with the connection, and nothing of it is served later', async (context) => {
+    const started = await start(context);
+    const { socket, closed } = await started.client();
+    socket.write(requests(5));
+    await until(() => started.served.length === 1);
+    socket.destroy();
+    await closed;
+    started.served[0]?.response.end('late');
+    await sleep(50);
+    assert.equal(started.served.length, 1);
+  });
+
+  test('from so many connections that too many wait in all loses the last at once, and others are served', async (context) => {
+    const started = await start(context);
+    const each = 1_500;
+    const clients: Client[] = [];
+    for (let n = 0; n <= PIPELINED_REQUESTS_OF_NODE_MAX / each + 1; n += 1) {
+      const client = await started.client();
+      client.socket.write(requests(each));
+      clients.push(client);
+      await sleep(20);
+    }
+    await until(() => clients.some(({ socket }) => socket.destroyed));
+    const other = await started.client();
+    other.socket.write(get('/other'));
+    await until(() => started.served.some(({ target }) => target === '/other'));
+  });
+
+  test('may send a body before the answer, which is read when its turn has come', async (context) => {
+    const bodies: string[] = [];
+    const started = await start(context, {
+      serve: (request, response) => {
+        let body = '';
+        request.on('data', (chunk: Buffer) => {
+          body += chunk.toString();
+        });
+        request.on('end', () => {
+          bodies.push(body);
+          setTimeout(() => response.end('done'), 10);
+        });
+      },
+    });
+    const { socket, received } = await started.client();
+    const post = (body: string) => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const wanted = Array.from({ length: 30 }, (_, n) => String(n).repeat(5_000));
+    for (const body of wanted) {
+      const text = post(body);
+      socket.write(text.slice(0, -100));
+      await sleep(1);
+      socket.write(text.slice(-100));
+    }
+    await until(() => received().match(/HTTP\/1\.1 200/g)?.length === wanted.length);
+    assert.deepEqual(bodies, wanted);
+  });
+});
+
+describe('Connections', () => {
+  test('beyond those of a network end the one of it that was idle for longest, not one with a request', async (context) => {
+    const started = await start(context, { connectionsOfNetworkMax: 3 });
+    const [busy, oldest, newest] = [await started.client(), await started.client(), await started.client()];
+    busy.socket.write(get('/slow'));
+    await until(() => started.served.length === 1);
+    const next = await started.client();
+    await oldest.closed;
+    assert.deepEqual(
+      [busy, newest, next].map(({ socket }) => socket.destroyed),
+      [false, false, false],
+    );
+    started.served[0]?.response.end('slow answer');
+    await until(() => busy.received().includes('slow answer'));
+  });
+
+  test('of a network whose connections all have requests are refused by name', async (context) => {
+    const started = await start(context, { connectionsOfNetworkMax: 2 });
+    for (let n = 0; n < 2; n += 1) (await started.client()).socket.write(get('/slow'));
+    await until(() => started.served.length === 2);
+    const refused = await started.client();
+    await refused.closed;
+    assert.match(refused.received(), /^HTTP\/1\.1 503 [^]*Too many connections are open/);
+    assert.equal(started.served.length, 2);
+    started.served[0]?.response.end();
+    started.served[1]?.response.end();
+    await sleep(50);
+    const admitted = await started.client();
+    admitted.socket.write(get('/again'));
+    await until(() => started.served.length === 3);
+  });
+
+  test('of this machine and of proxies have the bound of the node alone', async (context) => {
+    const started = await start(context, { isExempt: () => true, connectionsOfNetworkMax: 1, connectionsMax: 4 });
+    const clients: Client[] = [];
+    for (let n = 0; n < 5; n += 1) clients.push(await started.client());
+    await clients[0]?.closed;
+    assert.deepEqual(
+      clients.map(({ socket }) => socket.destroyed),
+      [true, false, false, false, false],
+    );
+  });
+});
