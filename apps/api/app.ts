@@ -18,11 +18,14 @@ import { actorOf } from '../../core/use-cases/accounts/principal.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
+import { holdBody } from '../front-door/body-budget.ts';
+import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
+import { bodyRefusalAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
 import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
-import { readJsonBody } from './http/json-body.ts';
+import { BodyRefused, readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
@@ -88,9 +91,19 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     request.admitted = admitted;
     return undefined;
   });
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') limitBodyTime(request, timeouts.body);
-    done(null, payload);
+  app.addHook('preParsing', (request, reply, payload, done) => {
+    if (request.method === 'GET' || request.method === 'HEAD') {
+      done(null, payload);
+      return;
+    }
+    limitBodySpan(request.raw, timeouts.body, () => {
+      reply.hijack();
+      const body = JSON.stringify({ detail: LATE_BODY_TEXT });
+      answerLate(request.raw, reply.raw, { contentType: JSON_TYPE, body });
+    });
+    const caller = { account: request.admitted?.principal.account ?? null, bytesMax: JSON_BODY_BYTES_MAX };
+    const refusal = holdBody(context, { request: request.raw, response: reply.raw }, caller);
+    done(refusal === null ? null : new BodyRefused(bodyRefusalAnswer(refusal)), payload);
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));
@@ -100,12 +113,6 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     for (const route of ROUTES) mount(app, context, route, timeouts.idle);
   });
   return app;
-}
-
-function limitBodyTime({ raw }: FastifyRequest, spanMs: number): void {
-  const timer = setTimeout(() => raw.destroy(), spanMs).unref();
-  raw.once('close', () => clearTimeout(timer));
-  raw.once('end', () => clearTimeout(timer));
 }
 
 function acceptOnlyJsonBodies(app: FastifyInstance): void {

@@ -8,6 +8,7 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
+import type { BodyBudget } from './body-budget.ts';
 import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
 
@@ -19,6 +20,7 @@ export interface FrontDoor extends Context {
   readonly rateLimits: RateLimits;
   readonly failedTokens: FailedTokens;
   readonly callers: Callers;
+  readonly bodyBudget: BodyBudget;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

@@ -3,14 +3,23 @@
  *
  * Must stay true: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
  * server itself is slow, the client may be silent, and its pace does not count. `readWhole` bounds a body after
- * inflation.
+ * inflation, in bytes and in time.
  */
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import type { HeldBody } from '../front-door/body-budget.ts';
+import { LATE_BODY_TEXT } from '../front-door/body-span.ts';
 import { GitHttpError } from './answer.ts';
 
-export type BodyErrorCode = 'body-encoding-unknown' | 'body-too-large' | 'body-broken';
+export type BodyErrorCode =
+  | 'body-encoding-unknown'
+  | 'body-too-large'
+  | 'body-broken'
+  | 'body-too-slow'
+  /** No memory is left for it: the caller's, or that of all. */
+  | 'body-of-caller-held'
+  | 'body-of-all-held';
 
 /** The server does not accept the body; the message is sent to the client. */
 export class BodyError extends Error {
@@ -125,14 +134,50 @@ async function* inflate(
   }
 }
 
-/** Resolves to the whole body. Throws `BodyError` `body-too-large` beyond `bytesMax`. */
-export async function readWhole(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
+export interface WholeBodyOptions {
+  readonly bytesMax: number;
+  readonly spanMs: number;
+  /** Counts what is read; its owner releases it. */
+  readonly held: Pick<HeldBody, 'grow'>;
+  /** Returns false when nothing more need be read, since what was read is wrong already. */
+  readonly isWanted: (chunk: Uint8Array) => boolean;
+}
+
+/**
+ * Resolves to the whole body, or to what came until it was not wanted any more. Throws `BodyError`: `body-too-large`
+ * beyond `bytesMax`, `body-too-slow` after `spanMs`, and `body-of-…-held` when there is no memory for it.
+ */
+export async function readWhole(bytes: AsyncIterable<Uint8Array>, options: WholeBodyOptions): Promise<Buffer> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  // A body that arrives in time leaves it pending.
+  late.catch(() => undefined);
+  const timer = setTimeout(() => reject(new BodyError('body-too-slow', LATE_BODY_TEXT)), options.spanMs);
+  const chunks = bytes[Symbol.asyncIterator]();
+  try {
+    return await collect({ next: () => Promise.race([chunks.next(), late]) }, options);
+  } finally {
+    clearTimeout(timer);
+    // It may wait for bytes until the connection ends.
+    chunks.return?.()?.catch(() => undefined);
+  }
+}
+
+async function collect(
+  { next }: Pick<AsyncIterator<Uint8Array>, 'next'>,
+  { bytesMax, held, isWanted }: WholeBodyOptions,
+): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let total = 0;
-  for await (const chunk of bytes) {
+  for (let read = await next(); read.done !== true; read = await next()) {
+    const chunk = read.value;
     total += chunk.length;
     if (total > bytesMax) throw new BodyError('body-too-large', `The body takes more than ${bytesMax} bytes`);
+    const refusal = held.grow(chunk.length);
+    if (refusal !== null) {
+      throw new BodyError(refusal.status === 429 ? 'body-of-caller-held' : 'body-of-all-held', refusal.text);
+    }
     chunks.push(chunk);
+    if (!isWanted(chunk)) break;
   }
   return chunks.length === 1 && chunks[0] !== undefined ? Buffer.from(chunks[0]) : Buffer.concat(chunks, total);
 }

@@ -8,7 +8,7 @@ import { type Denial, lackMessage } from '../front-door/admission.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
 import { type Outage, outageOf } from '../front-door/outages.ts';
 import { GitHttpError } from './answer.ts';
-import { BodyError } from './body.ts';
+import { BodyError, type BodyErrorCode } from './body.ts';
 
 /** Authentication by HTTP Basic (RFC 7617). */
 const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="Strata"' } as const;
@@ -39,11 +39,27 @@ function rateError(refusal: RateRefusal): GitHttpError {
 /** Returns the answer to a thrown error: an error answer, an unacceptable body, an outage, or a bug. */
 export function faultError(error: unknown, requestId: string): GitHttpError {
   if (error instanceof GitHttpError) return error;
-  if (error instanceof BodyError) return new GitHttpError(error.code === 'body-too-large' ? 413 : 400, error.message);
+  if (error instanceof BodyError) return bodyError(error);
   const outage = outageOf(error);
   if (outage !== null) return outageError(outage);
   return new GitHttpError(500, `Something went wrong here; the request was ${requestId}`);
 }
+
+function bodyError({ code, message }: BodyError): GitHttpError {
+  const status = BODY_STATUSES[code];
+  const waits = status === 429 || status === 503;
+  return new GitHttpError(status, message, waits ? { 'Retry-After': String(BODY_WAIT_SECONDS) } : {});
+}
+
+const BODY_WAIT_SECONDS = 5;
+const BODY_STATUSES: { readonly [Code in BodyErrorCode]: number } = {
+  'body-encoding-unknown': 400,
+  'body-broken': 400,
+  'body-too-large': 413,
+  'body-too-slow': 408,
+  'body-of-caller-held': 429,
+  'body-of-all-held': 503,
+};
 
 function outageError(outage: Outage): GitHttpError {
   const { status, message } = outage;

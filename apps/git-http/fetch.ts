@@ -8,9 +8,10 @@ import type { ServerResponse } from 'node:http';
 import { withoutEdges } from '../../core/git/history/hidden-edges.ts';
 import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
+import { createPacketFraming } from '../../core/git/wire/packet-framing.ts';
 import { excerpt } from '../../core/git/wire/side-band.ts';
 import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
-import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, FETCH_BODY_SPAN_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/callers.ts';
@@ -23,11 +24,25 @@ import type { GitRequest } from './git-request.ts';
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 
 export async function serveUploadPack(git: GitRequest): Promise<void> {
-  const { answers, context, principal, repository, request, response, version, finished } = git;
-  const body = openBody(request, { idleMs: BODY_IDLE_MS });
-  const bytes = await readWhole(body.bytes, FETCH_REQUEST_BYTES_MAX);
-  finished.receivedBytes = body.receivedBytes();
-  const parsed = await parseUploadPackRequest(bytes, version, git.context.clock.nextTurn);
+  const held = git.context.bodyBudget.open(git.principal.account);
+  try {
+    const body = openBody(git.request, { idleMs: BODY_IDLE_MS });
+    const bytes = await readWhole(body.bytes, {
+      ...{ bytesMax: FETCH_REQUEST_BYTES_MAX, spanMs: FETCH_BODY_SPAN_MS },
+      ...{ held, isWanted: createPacketFraming() },
+    });
+    git.finished.receivedBytes = body.receivedBytes();
+    // What follows a malformed packet is not read.
+    if (!git.request.complete) git.response.setHeader('Connection', 'close');
+    await answer(git, bytes);
+  } finally {
+    held.release();
+  }
+}
+
+async function answer(git: GitRequest, bytes: Uint8Array): Promise<void> {
+  const { answers, context, principal, repository, response, version, finished } = git;
+  const parsed = await parseUploadPackRequest(bytes, version, context.clock.nextTurn);
   if ('refused' in parsed) {
     sendBytes(response, RESULT_TYPE, errorPacket(parsed.detail));
     return;

@@ -39,6 +39,7 @@ import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createArchiveLane } from '../front-door/archive-lane.ts';
+import { createBodyBudget } from '../front-door/body-budget.ts';
 import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
@@ -270,6 +271,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     pastRepositories: createPastRepositories({ ...context, objects, readModels, past, retentionMs }),
     lastUse,
     transfer,
+    bodyBudget: createBodyBudget(),
     callers: composeCallers({ settings, onFault, parts }, foundation),
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,

@@ -12,6 +12,8 @@ import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { enter } from '../front-door/admission.ts';
+import { type BodyRefusal, holdBody } from '../front-door/body-budget.ts';
+import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
 import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
 import type { FormOptions, Room, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
@@ -62,7 +64,7 @@ function siteOf(
     const options = {
       bodyLimit: bytesMax,
       onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
-      preParsing: async (request: FastifyRequest) => limitBodyTime(request, serving.bodySpanMs),
+      preParsing: async (request: FastifyRequest, reply: FastifyReply) => boundForm(serving, request, reply, bytesMax),
       preHandler: app.csrfProtection,
     };
     app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
@@ -151,10 +153,32 @@ function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): voi
   if (isCrossSite(sender, context.addresses().webUrl)) throw new CrossSiteForm();
 }
 
-function limitBodyTime({ raw }: FastifyRequest, spanMs: number): void {
-  const timer = setTimeout(() => raw.destroy(), spanMs).unref();
-  raw.once('close', () => clearTimeout(timer));
-  raw.once('end', () => clearTimeout(timer));
+/** No memory is left for the form; apps/website/faults.ts answers it. */
+export class FormRefused extends Error {
+  override readonly name = 'FormRefused';
+  readonly refusal: BodyRefusal;
+  constructor(refusal: BodyRefusal) {
+    super('There is no room for the form');
+    this.refusal = refusal;
+  }
+}
+
+/** Bounds the time that the form takes to arrive, and holds the memory for it. */
+function boundForm(
+  { context, bodySpanMs }: Serving,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  bytesMax: number,
+): void {
+  const exchange = { request: request.raw, response: reply.raw };
+  limitBodySpan(request.raw, bodySpanMs, () => {
+    reply.hijack();
+    answerLate(request.raw, reply.raw, { contentType: 'text/plain; charset=utf-8', body: `${LATE_BODY_TEXT}\n` });
+  });
+  const known = request.identity?.known ?? null;
+  const account = known === null ? null : known.status === 'open' ? known.principal.account : known.account;
+  const refusal = holdBody(context, exchange, { account, bytesMax });
+  if (refusal !== null) throw new FormRefused(refusal);
 }
 
 /** Returns the fields of the request's form; none for a page. */

@@ -8,7 +8,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
-import { currentVisit, send, type Serving } from './binding.ts';
+import { currentVisit, FormRefused, send, type Serving } from './binding.ts';
 import { CrossSiteForm } from './sessions/cross-site.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';
@@ -46,6 +46,11 @@ const TOO_LARGE: Problem = {
 
 function problemOf({ context }: Serving, error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof CrossSiteForm) return FOREIGN_FORM;
+  if (error instanceof FormRefused) {
+    const { status, text, waitSeconds } = error.refusal;
+    const headers = { 'retry-after': String(waitSeconds), connection: 'close' };
+    return { status, title: 'Not now', text: `${text}. Nothing was changed.`, headers };
+  }
   const { id: requestId } = request;
   const operation = request.routeOptions.url ?? null;
   const outage = outageOf(error);

@@ -23,6 +23,7 @@ import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createArchiveLane } from '../../apps/front-door/archive-lane.ts';
+import { createBodyBudget } from '../../apps/front-door/body-budget.ts';
 import { createCallers } from '../../apps/front-door/callers.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
@@ -251,6 +252,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    bodyBudget: createBodyBudget(),
     callers: createCallers({ clock, factor: options.rateFactor ?? 1 }),
     failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),

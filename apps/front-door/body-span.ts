@@ -1,0 +1,28 @@
+/** Ends a request whose body takes too long to arrive. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export const LATE_BODY_TEXT = 'The body took too long to arrive: send it at once';
+
+/** Calls `late` if the body is not there in time; the caller answers with 408 and ends the connection. */
+export function limitBodySpan(request: IncomingMessage, spanMs: number, late: () => void): void {
+  if (request.complete) return;
+  const timer = setTimeout(late, spanMs).unref();
+  const settle = (): void => clearTimeout(timer);
+  request.once('close', settle);
+  request.once('end', settle);
+}
+
+/** Answers a request whose body is not read to its end, and ends its connection. */
+export function answerLate(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { contentType, body }: { readonly contentType: string; readonly body: string },
+): void {
+  const end = (): void => void request.destroy();
+  if (response.headersSent) {
+    end();
+    return;
+  }
+  response.once('finish', end);
+  response.writeHead(408, { 'Content-Type': contentType, 'Cache-Control': 'no-store', Connection: 'close' }).end(body);
+}

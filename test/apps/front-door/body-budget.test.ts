@@ -1,0 +1,184 @@
+/** Bodies of requests in memory: how many bytes, whose, and for how long. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { describe, test } from 'vitest';
+import { createBodyBudget } from '../../../apps/front-door/body-budget.ts';
+import { BodyError, readWhole } from '../../../apps/git-http/body.ts';
+import { createPacketFraming } from '../../../core/git/wire/packet-framing.ts';
+import { dataPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from '../../../core/git/wire/pkt-line.ts';
+import {
+  BODIES_HELD_BYTES_MAX,
+  BODIES_HELD_OF_CALLER_BYTES_MAX,
+  BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
+  BODIES_HELD_ROOMY_BYTES_MAX,
+  JSON_BODY_BYTES_MAX,
+} from '../../../core/kernel/limits.ts';
+import { createApiFixture } from '../../support/api-fixture.ts';
+import { startGit } from '../../support/git-fixture.ts';
+
+describe('The memory for bodies', () => {
+  test('has a part for each caller, to the byte, and what is released can be held again', () => {
+    const budget = createBodyBudget();
+    const [one, two] = [budget.open('ada'), budget.open('ada')];
+    assert.equal(one.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 1), null);
+    assert.equal(two.grow(2)?.status, 429);
+    assert.equal(two.grow(1), null);
+    assert.equal(two.grow(1)?.status, 429);
+    assert.equal(budget.open('grace').grow(1), null);
+    one.release();
+    one.release();
+    assert.equal(budget.heldBytes(), 2);
+    assert.equal(two.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 1), null);
+  });
+
+  test('gives each caller little while much of it is taken, and never more than there is', () => {
+    const budget = createBodyBudget();
+    for (let n = 0; budget.heldBytes() < BODIES_HELD_ROOMY_BYTES_MAX; n += 1) {
+      assert.equal(budget.open(`greedy ${n}`).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
+    }
+    const ada = budget.open('ada');
+    assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX + 1)?.status, 429);
+    assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX), null);
+    for (let n = 0; n < 100; n += 1) budget.open(`other ${n}`).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX);
+    assert.equal(budget.open('late').grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX)?.status, 503);
+    assert.ok(budget.heldBytes() <= BODIES_HELD_BYTES_MAX);
+  });
+});
+
+describe('A body that is read whole', () => {
+  const options = (spanMs = 5_000) => ({
+    ...{ bytesMax: 100, spanMs },
+    ...{ held: createBodyBudget().open('ada'), isWanted: () => true },
+  });
+  async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
+    for (const text of texts) yield Buffer.from(text);
+  }
+
+  test('ends in time, however slowly it comes', async () => {
+    async function* drops(): AsyncGenerator<Uint8Array> {
+      for (;;) {
+        yield Buffer.from('x');
+        await sleep(20);
+      }
+    }
+    const reading = readWhole(drops(), { ...options(100), bytesMax: 1_000_000 });
+    await assert.rejects(reading, (error) => error instanceof BodyError && error.code === 'body-too-slow');
+  });
+
+  test('is not read on when it is not wanted any more, or has no room', async () => {
+    const unwanted = await readWhole(chunks('wrong', 'more'), { ...options(), isWanted: () => false });
+    assert.equal(unwanted.toString(), 'wrong');
+    const held = createBodyBudget().open('ada');
+    assert.equal(held.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 3), null);
+    const refused = readWhole(chunks('abc', 'd'), { ...options(), held });
+    await assert.rejects(refused, (error) => error instanceof BodyError && error.code === 'body-of-caller-held');
+  });
+});
+
+describe('The framing of packets', () => {
+  test('holds for packets however they are split, and for the largest, and ends at the first wrong byte', () => {
+    const whole = Buffer.concat([
+      dataPacket('want 1'),
+      FLUSH_PACKET,
+      dataPacket(Buffer.alloc(PACKET_PAYLOAD_BYTES_MAX)),
+      Buffer.from('00010002000400Aa'),
+    ]);
+    for (const size of [1, 3, 7, whole.length]) {
+      const framing = createPacketFraming();
+      for (let at = 0; at < whole.length; at += size) assert.equal(framing(whole.subarray(at, at + size)), true);
+    }
+    for (const wrong of ['\0', 'fff1', 'xyzw', '000g', '-001']) {
+      assert.equal(createPacketFraming()(Buffer.from(`0000${wrong}`)), false, wrong);
+    }
+  });
+});
+
+test('Zeros that gzip made small are refused at the first of them, not when all are there', async () => {
+  const fixture = await createApiFixture();
+  const git = await startGit(fixture);
+  try {
+    const account = await fixture.account('ada');
+    await fixture.repository(account, 'engine');
+    const token = await fixture.token(account);
+    const zeros = gzipSync(Buffer.alloc(24 * 1024 * 1024));
+    const socket = connect(git.port, '127.0.0.1');
+    const basic = Buffer.from(`ada:${token.secret}`).toString('base64');
+    const head = [
+      'POST /r/ada/engine.git/git-upload-pack HTTP/1.1',
+      'Host: localhost',
+      `Authorization: Basic ${basic}`,
+      'Content-Type: application/x-git-upload-pack-request',
+      'Content-Encoding: gzip',
+      `Content-Length: ${zeros.length}`,
+    ];
+    // The rest never comes.
+    socket.write(`${head.join('\r\n')}\r\n\r\n`);
+    socket.write(zeros.subarray(0, zeros.length - 100));
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    await once(socket, 'close');
+    assert.match(answer, /^HTTP\/1\.1 200 [^]*ERR /);
+    assert.equal(fixture.context.bodyBudget.heldBytes(), 0);
+  } finally {
+    await git.close();
+    await fixture.close();
+  }
+});
+
+describe('A caller of the API', () => {
+  test('who holds bodies open gets no memory beyond its part, and others do', async () => {
+    const fixture = await createApiFixture();
+    const port = await fixture.listen();
+    const sockets = [];
+    try {
+      const [ada, grace] = [await fixture.account('ada'), await fixture.account('grace')];
+      const [greedy, other] = [await fixture.token(ada), await fixture.token(grace)];
+      const places = BODIES_HELD_OF_CALLER_BYTES_MAX / JSON_BODY_BYTES_MAX;
+      for (let n = 0; n < places; n += 1) {
+        const socket = connect(port, '127.0.0.1');
+        const head = `POST /v1/repositories HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${greedy.secret}\r\n`;
+        socket.write(`${head}Content-Type: application/json\r\nContent-Length: ${JSON_BODY_BYTES_MAX}\r\n\r\n{`);
+        sockets.push(socket);
+      }
+      const { bodyBudget } = fixture.context;
+      for (let n = 0; n < 500 && bodyBudget.heldBytes() < BODIES_HELD_OF_CALLER_BYTES_MAX; n += 1) await sleep(10);
+      const body = { name: 'hello' };
+      const refused = await fixture.request('POST', '/v1/repositories', greedy, { body });
+      assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '5']);
+      assert.match(refused.json().detail, /Too many bytes of your requests/);
+      assert.equal((await fixture.request('POST', '/v1/repositories', other, { body })).statusCode, 201);
+      for (const socket of sockets) socket.destroy();
+      for (let n = 0; n < 500 && bodyBudget.heldBytes() > 0; n += 1) await sleep(10);
+      assert.equal(bodyBudget.heldBytes(), 0);
+      assert.equal((await fixture.request('POST', '/v1/repositories', greedy, { body })).statusCode, 201);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await fixture.close();
+    }
+  });
+
+  test('whose body does not arrive is told so, and the connection ends', async () => {
+    const fixture = await createApiFixture({ timeouts: { body: 100, idle: 5_000 } });
+    try {
+      const { secret } = await fixture.token(await fixture.account('ada'));
+      const socket = connect(await fixture.listen(), '127.0.0.1');
+      const head = `POST /v1/repositories HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\n`;
+      socket.write(`${head}Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += chunk.toString('latin1');
+      });
+      await once(socket, 'close');
+      assert.match(answer, /^HTTP\/1\.1 408 [^]*The body took too long to arrive: send it at once/);
+      assert.equal(fixture.context.bodyBudget.heldBytes(), 0);
+    } finally {
+      await fixture.close();
+    }
+  });
+});
