@@ -16,6 +16,7 @@ import {
   DEVICE_HOSTNAME_LENGTH_MAX,
   DROPPING_BYTES_MAX,
   MFA_TOKEN_NAME_LENGTH_MAX,
+  ACCESS_TOKENS_MAX,
   MFA_TOKENS_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
@@ -67,6 +68,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () => "The log has no such tree: sizes are at most the log's own, an entry comes before the tree's size",
   },
   'token-not-found': { status: 404, message: () => 'Access token not found' },
+  'token-limit-reached': {
+    status: 422,
+    message: () =>
+      `An account has at most ${ACCESS_TOKENS_MAX} access tokens: revoke one that is not used, or let them expire`,
+  },
   'token-no-longer-valid': { status: 401, message: () => 'The access token is no longer valid' },
   'token-name-length': {
     status: 422,

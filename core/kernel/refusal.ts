@@ -49,6 +49,7 @@ export type Refusal =
   /** The account's log has no tree of a size that was asked for, or the tree has no such entry. */
   | { readonly code: 'no-such-tree' }
   | { readonly code: 'token-not-found' }
+  | { readonly code: 'token-limit-reached' }
   | { readonly code: 'token-no-longer-valid' }
   | { readonly code: 'token-name-length' }
   | { readonly code: 'token-grants-empty' }

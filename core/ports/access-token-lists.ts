@@ -1,4 +1,4 @@
-/** Lists of access tokens, read from a read model. An account may have any number of tokens. */
+/** Lists of access tokens, read from a read model. */
 import type { Grant, Scope } from '../kernel/grants.ts';
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
@@ -17,6 +17,8 @@ export interface AccessTokenRow {
 export interface AccessTokenLists {
   /** Returns the account's active tokens, newest first, without those that expired before `now`. */
   accessTokens(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]>;
+  /** Returns how many that are. */
+  accessTokenCount(account: AccountId, now: Timestamp): Promise<number>;
 }
 
 export interface KnownTokens {

@@ -22,6 +22,16 @@ export async function readAccessTokens(
   return value as readonly AccessTokenRow[];
 }
 
+const countQuery: ReadQuery = {
+  answer: (table) => `SELECT to_json(count(*)) FROM ${table('access_tokens')}
+    WHERE account_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+};
+
+export async function countAccessTokens(reader: LiveReader, account: AccountId, now: Timestamp): Promise<number> {
+  const { value } = await reader.read(countQuery, [account, now], () => ({ account }));
+  return value as number;
+}
+
 const tokensAmongQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(id), '[]') FROM (
     SELECT id FROM ${table('access_tokens')} WHERE id = ANY ($1::uuid[])

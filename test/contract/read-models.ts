@@ -352,6 +352,8 @@ function accessTokensContract(open: Open): void {
       listed.map(({ id }) => id),
       [second, first],
     );
+    assert.equal(await reads.accessTokenCount(account, timestamp('2026-11-21T23:59:59.999Z')), 2);
+    assert.equal(await reads.accessTokenCount(account, timestamp('2026-11-22T00:00:00.000Z')), 1);
     assert.deepEqual(listed[1], {
       ...{ id: first, name: 'renamed', scope: 'SELECTED_REPO', grants: ['GIT_HTTP_READ'] },
       ...{ repositoryIds: [repository], expiresAt: '2027-01-01T00:00:00.000Z' },

@@ -8,7 +8,12 @@ import {
   revokeAccessToken,
   updateAccessToken,
 } from '../../../core/use-cases/accounts/access-tokens.ts';
-import { listAccessTokens, readAccessToken, addLastUse } from '../../../core/use-cases/reading/list-access-tokens.ts';
+import {
+  addLastUse,
+  listAccessTokens,
+  readAccessToken,
+  refuseBeyondTokens,
+} from '../../../core/use-cases/reading/list-access-tokens.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type {
@@ -27,9 +32,11 @@ type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 const NOT_FOUND: Outcome = { refused: { code: 'token-not-found' } };
 
 export async function postAccessToken(
-  { context, origin }: AccountCall,
+  { context, origin, principal }: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_ACCESS_TOKEN> },
 ): Promise<Outcome> {
+  const tooMany = await refuseBeyondTokens(context, principal.account);
+  if (tooMany !== null) return tooMany;
   const secret = context.newTokenSecret();
   const settings = {
     name: body.name,

@@ -5,6 +5,7 @@
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
  */
 import { createAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
+import { refuseBeyondTokens } from '../../../core/use-cases/reading/list-access-tokens.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -49,6 +50,8 @@ export async function makeToken(context: SiteContext, visit: PersonVisit, fields
     createPage(context, visit, { own, choice: choiceSent(fields), errors });
   const parsed = parseChoice(fields, { own, now: visit.now, isChange: false });
   if ('errors' in parsed) return refused(parsed.errors);
+  const tooMany = await refuseBeyondTokens(context, visit.person.account);
+  if (tooMany !== null) return refused(errorsOfRefusal(tooMany.refused));
   if (!(await isFirstSending(visit, fields.text(FORM_ID)))) return sentBefore(visit);
   const secret = context.newTokenSecret();
   const created = await createAccessToken(context, await visit.origin(null), parsed.settings, secret);

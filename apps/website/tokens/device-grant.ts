@@ -14,6 +14,7 @@ import {
   grantDeviceLogin,
   readPendingDeviceSession,
 } from '../../../core/use-cases/accounts/device-login.ts';
+import { refuseBeyondTokens } from '../../../core/use-cases/reading/list-access-tokens.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
 import { REFUSALS, refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
@@ -114,6 +115,8 @@ export async function decideGrant(
   if (decision !== 'grant') return refused({ form: 'Grant or deny' });
   const parsed = parseChoice(fields, { own, now: visit.now, isChange: false });
   if ('errors' in parsed) return refused(parsed.errors);
+  const tooMany = await refuseBeyondTokens(context, visit.person.account);
+  if (tooMany !== null) return refused(errorsOfRefusal(tooMany.refused));
   const granted = await grantDeviceLogin(context, await visit.origin(null), pending.id, parsed.settings);
   if (!('refused' in granted)) {
     return redirectTo('/access-tokens', 'Granted. Go back to your command line: it logs in by itself.');

@@ -1,9 +1,12 @@
 /** Reads access tokens with the time of their last use. */
+import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../../kernel/ids.ts';
+import { ACCESS_TOKENS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccessTokenLists, AccessTokenRow } from '../../ports/access-token-lists.ts';
 import type { LastUse } from '../../ports/last-use.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { findAccessToken } from '../accounts/access-tokens.ts';
@@ -30,6 +33,21 @@ export async function listAccessTokens(
 ): Promise<readonly AccessTokenWithLastUse[]> {
   await context.readModels.caughtUp(seen);
   return withLastUse(context, await context.readModels.accessTokens(account, context.clock.now()));
+}
+
+/**
+ * Refused with `token-limit-reached` if the account has as many tokens as it may. The list may lag a little, so that
+ * creations which race each other may exceed it.
+ */
+export async function refuseBeyondTokens(
+  {
+    readModels,
+    clock,
+  }: { readonly readModels: Pick<AccessTokenLists, 'accessTokenCount'>; readonly clock: Pick<Clock, 'now'> },
+  account: AccountId,
+): Promise<{ readonly refused: Refusal } | null> {
+  const count = await readModels.accessTokenCount(account, clock.now());
+  return count < ACCESS_TOKENS_MAX ? null : refuse({ code: 'token-limit-reached' });
 }
 
 /** Refused with `token-not-found`, both for an unknown token and for another account's. */

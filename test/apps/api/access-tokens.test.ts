@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
+import { ACCESS_TOKENS_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('access tokens', () => {
@@ -187,5 +187,24 @@ describe('access tokens', () => {
       assert.equal(there.statusCode, status === 201 ? 200 : 404);
     }
     await raced.close();
+  });
+
+  test('are a thousand of an account, all listed, and the next is refused until one is revoked', async () => {
+    const bob = await fixture.account('bob');
+    const maker = await fixture.token(bob);
+    const make = () =>
+      fixture.request('POST', '/v1/access-tokens', maker, {
+        body: { name: 'ci', scope: 'ALL_REPO', grants: ['GIT_HTTP_READ'] },
+      });
+    for (let n = 0; n < ACCESS_TOKENS_MAX - 2; n += 1) await fixture.token(bob);
+    const last = await make();
+    assert.equal(last.statusCode, 201);
+    const refused = await make();
+    assert.equal(refused.statusCode, 422);
+    assert.match(refused.json().detail, /at most 1000 access tokens: revoke one/);
+    const listed = await fixture.request('GET', '/v1/access-tokens', maker);
+    assert.equal(listed.json().access_tokens.length, ACCESS_TOKENS_MAX);
+    await fixture.request('DELETE', `/v1/access-tokens/${last.json().id}`, maker);
+    assert.equal((await make()).statusCode, 201);
   });
 });

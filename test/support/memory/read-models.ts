@@ -81,6 +81,17 @@ export function createMemoryReadModels(options: {
   let branchReads = 0;
   const deliveries = createMemoryDeliveries(events);
 
+  async function accessTokenRows(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]> {
+    const all = await fold();
+    const rows = [...all.tokens].flatMap(([id, { state }]): AccessTokenRow[] => {
+      if (state.status !== 'active' || state.account !== account) return [];
+      if (state.expiresAt !== null && state.expiresAt <= now) return [];
+      const { name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix } = state;
+      return [{ id, name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix }];
+    });
+    return rows.reverse();
+  }
+
   async function fold(): Promise<Fold> {
     if (failure !== null) throw failure;
     const folded = {
@@ -308,16 +319,8 @@ export function createMemoryReadModels(options: {
       const items = all.slice(offset, offset + limit).map(commitRow);
       return { revision: found.revision, tip, items, total: all.length };
     },
-    accessTokens: async (account, now) => {
-      const all = await fold();
-      const rows = [...all.tokens].flatMap(([id, { state }]): AccessTokenRow[] => {
-        if (state.status !== 'active' || state.account !== account) return [];
-        if (state.expiresAt !== null && state.expiresAt <= now) return [];
-        const { name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix } = state;
-        return [{ id, name, scope, grants, repositoryIds, expiresAt, createdAt, tokenPrefix }];
-      });
-      return rows.reverse();
-    },
+    accessTokens: accessTokenRows,
+    accessTokenCount: async (account, now) => (await accessTokenRows(account, now)).length,
     tokensAmong: async (ids) => {
       const { tokens } = await fold();
       const isToken = (status?: string): boolean => status === 'active' || status === 'exchanged';
