@@ -15,11 +15,12 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   401: 'No access token, or one that is malformed, unknown, expired or revoked',
   403: 'The token lacks the grant or the scope that the text names, or a quota or limit is reached',
   404: 'Not found, or out of the sight of this token',
+  408: 'The body took too long to arrive',
   409: 'The name is taken',
   413: 'The body is larger than 1 MiB',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
-  429: 'Too often: try again after the seconds of Retry-After',
+  429: 'Too often, too many at once, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
   503: 'The service cannot answer now: try again after the seconds of Retry-After',
 };
 
@@ -81,7 +82,7 @@ function problems(route: Route): Record<string, unknown> {
     ...(route.kind === 'public' ? [] : [401, 429, 503]),
     ...(route.requirement?.grant == null ? [] : [403]),
     ...(route.kind === 'repository' ? [404] : []),
-    ...(route.schemas.body === undefined ? [] : [413]),
+    ...(route.schemas.body === undefined ? [] : [408, 413, 429, 503]),
     ...(takesInput ? [422] : []),
     ...route.problems,
   ]);
@@ -116,7 +117,7 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
         title: 'Strata',
         version,
         description:
-          'Hosts Git repositories. Requests and answers are JSON in UTF-8; times are RFC 3339 in UTC, ids are UUIDs. Fields of a request that are not known are ignored. Every answer carries `X-Request-Id`.',
+          'Hosts Git repositories. Requests and answers are JSON in UTF-8; times are RFC 3339 in UTC, ids are UUIDs. Fields of a request that are not known are ignored. Every answer carries `X-Request-Id`, and to a token `X-RateLimit-Limit`, `-Remaining` and `-Reset`.',
       },
       components: {
         securitySchemes: {
@@ -128,7 +129,8 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
       const documented = described(route);
       return { ...documented, url: documented.url.replace(/\*$/, ':path') };
     },
-    transformObject: (document) => withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable),
+    transformObject: (document) =>
+      withRateHeaders(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable)),
   };
 }
 
@@ -174,6 +176,25 @@ function withOptionalBodies(document: object, operations: ReadonlySet<string>): 
     if (typeof requestBody !== 'object' || requestBody === null) return value;
     return { ...value, requestBody: { ...requestBody, required: false } };
   });
+  if (typeof marked !== 'object' || marked === null) throw new TypeError('The document is an object');
+  return marked;
+}
+
+const header = (description: string): object => ({ description, schema: { type: 'integer' } });
+
+/** Of 429, and without the first of every answer to a token. */
+const RATE_HEADERS = {
+  'Retry-After': header('Seconds after which to try again'),
+  'X-RateLimit-Limit': header('Points of the token within a minute; none without a token'),
+  'X-RateLimit-Remaining': header("What is left of them, or of the account's if that is less"),
+  'X-RateLimit-Reset': header('When the minute ends, in seconds since 1970'),
+};
+
+/** The generator leaves headers out. */
+function withRateHeaders(document: object): object {
+  const marked: unknown = JSON.parse(JSON.stringify(document), (key, value: unknown) =>
+    key === '429' && typeof value === 'object' ? { ...value, headers: RATE_HEADERS } : value,
+  );
   if (typeof marked !== 'object' || marked === null) throw new TypeError('The document is an object');
   return marked;
 }

@@ -160,7 +160,12 @@ async function serve(dataDir: string, name: string, repositories: readonly Repos
   const group = createProcessGroup(name, GRACE_MS);
   const port = await findFreePort();
   const own = Object.entries(process.env).filter(([setting]) => !setting.startsWith('STRATA_'));
-  const server = { STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error' };
+  const server = {
+    STRATA_PORT: String(port),
+    STRATA_DATA_DIR: dataDir,
+    STRATA_LOG_LEVEL: 'error',
+    STRATA_RATE_FACTOR: '1000',
+  };
   const start = performance.now();
   // Starts the server as npm start does, since the launcher's options bound the memory of Node.
   const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];

@@ -83,7 +83,7 @@ export async function openScene(
     (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('STRATA_'),
   );
   const env = {
-    ...{ ...Object.fromEntries(own), NODE_ENV: 'production', STRATA_LOG_LEVEL: 'error' },
+    ...{ ...Object.fromEntries(own), NODE_ENV: 'production', STRATA_LOG_LEVEL: 'error', STRATA_RATE_FACTOR: '1000' },
     ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir },
     STRATA_DATABASE_URL: database.connectionString,
     STRATA_DATABASE_OWNER_URL: database.ownerConnectionString,

@@ -120,7 +120,13 @@ async function newScene(folder: string, ending: Scene['ending']): Promise<Scene>
     (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('STRATA_'),
   );
   const settings = {
-    ...{ STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_LOG_LEVEL: 'error', NODE_ENV: 'production' },
+    ...{
+      STRATA_PORT: String(port),
+      STRATA_DATA_DIR: dataDir,
+      STRATA_LOG_LEVEL: 'error',
+      NODE_ENV: 'production',
+      STRATA_RATE_FACTOR: '1000',
+    },
     ...{ STRATA_ALLOW_PRIVATE_TARGETS: 'true', NODE_EXTRA_CA_CERTS: path.join(folder, 'authority.pem') },
   };
   return { folder, dataDir, port, env: { ...Object.fromEntries(own), ...settings }, ending };

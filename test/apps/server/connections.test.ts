@@ -113,6 +113,7 @@ describe('Somebody who sends requests before the answers come', () => {
     await until(() => started.served.length === 1);
     await sleep(200);
     assert.equal(sent, false);
+    assert.equal(socket.destroyed, false);
   });
 
   test('loses what waits with the connection, and nothing of it is served later', async (context) => {

@@ -102,6 +102,14 @@ describe('deliveries_per_hour of STRATA_PLANS', () => {
   });
 });
 
+test('STRATA_RATE_FACTOR is 1 until it is set, and a whole number', () => {
+  assert.equal(readSettings({}, '/').rateFactor, 1);
+  assert.equal(readSettings({ STRATA_RATE_FACTOR: '1000' }, '/').rateFactor, 1_000);
+  for (const value of ['0', '-1', '1.5', 'none', '1000001']) {
+    assert.throws(() => readSettings({ STRATA_RATE_FACTOR: value }, '/'), /STRATA_RATE_FACTOR is/);
+  }
+});
+
 describe('STRATA_SIGN_UP', () => {
   test('is open until it is set to closed, and stops the start with any other value', () => {
     assert.equal(readSettings({}, '/').signUpOpen, true);

@@ -24,6 +24,7 @@ export async function startStrata(context: SideContext): Promise<Side> {
     STRATA_PORT: String(port),
     STRATA_DATA_DIR: dataFolder,
     STRATA_LOG_LEVEL: 'warn',
+    STRATA_RATE_FACTOR: '1000',
     NODE_ENV: 'production',
   };
   const logFile = path.join(context.folder, 'server.log');
