@@ -28,8 +28,10 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
   try {
     const body = openBody(git.request, { idleMs: BODY_IDLE_MS });
     const bytes = await readWhole(body.bytes, {
-      ...{ bytesMax: FETCH_REQUEST_BYTES_MAX, spanMs: FETCH_BODY_SPAN_MS },
-      ...{ held, isWanted: createPacketFraming() },
+      bytesMax: FETCH_REQUEST_BYTES_MAX,
+      spanMs: FETCH_BODY_SPAN_MS,
+      held,
+      isWanted: createPacketFraming(),
     });
     git.finished.receivedBytes = body.receivedBytes();
     // What follows a malformed packet is not read.

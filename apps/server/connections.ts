@@ -49,6 +49,8 @@ interface Connection {
   refused: ServerResponse | null;
   /** How many there were of them. Only the first is answered. */
   surplus: number;
+  /** Whether it will soon be seen to that no more is read. */
+  holdingBack: boolean;
 }
 
 export function createConnections(options: ConnectionsOptions): Connections {
@@ -60,7 +62,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
   const connectionOf = (socket: Socket): Connection => {
     const connection = known.get(socket);
     if (connection !== undefined) return connection;
-    const made: Connection = { latest: null, underWay: false, waiting: [], refused: null, surplus: 0 };
+    const made = newConnection();
     known.set(socket, made);
     socket.once('close', () => {
       waitingOfNode -= made.waiting.length + made.surplus;
@@ -85,7 +87,8 @@ export function createConnections(options: ConnectionsOptions): Connections {
       return;
     }
     waitingOfNode -= 1;
-    if (connection.waiting.length < PIPELINED_REQUESTS_READ_MAX && connection.refused === null) socket.resume();
+    if (isReadOn(connection)) socket.resume();
+    else holdBack(socket, connection);
     run(socket, connection, next);
   };
   const wait = (socket: Socket, connection: Connection, exchange: Exchange): void => {
@@ -96,7 +99,7 @@ export function createConnections(options: ConnectionsOptions): Connections {
     }
     waitingOfNode += 1;
     if (waitingOfNode > PIPELINED_REQUESTS_OF_NODE_MAX) socket.destroy();
-    else if (connection.waiting.length >= PIPELINED_REQUESTS_READ_MAX) socket.pause();
+    else if (!isReadOn(connection)) holdBack(socket, connection);
   };
   return {
     latest: (socket) => known.get(socket)?.latest ?? null,
@@ -114,15 +117,38 @@ export function createConnections(options: ConnectionsOptions): Connections {
       room.busy(socket);
       run(socket, connection, exchange);
     },
-    watch(server, tls) {
-      server.on('connection', (socket: Socket) => room.enter(socket, tls));
-      if (!tls) return;
-      server.on('secureConnection', (socket: Socket) => {
-        room.idle(socket);
-        socket.once('close', () => room.busy(socket));
-      });
-    },
+    watch: (server, tls) => watch(room, server, tls),
   };
+}
+
+function newConnection(): Connection {
+  return { latest: null, underWay: false, waiting: [], refused: null, surplus: 0, holdingBack: false };
+}
+
+/** A connection of TLS is one of the machine first, and takes requests after its handshake. */
+function watch(room: Room, server: Server, tls: boolean): void {
+  server.on('connection', (socket: Socket) => room.enter(socket, tls));
+  if (!tls) return;
+  server.on('secureConnection', (socket: Socket) => {
+    room.idle(socket);
+    socket.once('close', () => room.busy(socket));
+  });
+}
+
+function isReadOn({ waiting, refused }: Connection): boolean {
+  return waiting.length < PIPELINED_REQUESTS_READ_MAX && refused === null;
+}
+
+/** Stops the reading of the socket. Node begins it again after each message, at the next tick, so this comes later. */
+function holdBack(socket: Socket, connection: Connection): void {
+  if (connection.holdingBack) return;
+  connection.holdingBack = true;
+  process.nextTick(() =>
+    process.nextTick(() => {
+      connection.holdingBack = false;
+      if (!isReadOn(connection)) socket.pause();
+    }),
+  );
 }
 
 /** Answers the request after the last that may wait, and ends the connection: those behind it are not answered. */

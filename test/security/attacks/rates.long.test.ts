@@ -32,7 +32,7 @@ describe('An account that asks for as much as it can', () => {
     const answered = answers.byStatus.get(200) ?? 0;
     assert.ok(answered > 0);
     assert.ok((answers.byStatus.get(429) ?? 0) > 0, `more than ${ACCOUNT_REQUESTS_AT_ONCE_MAX} at once were let in`);
-    assert.deepEqual([...answers.byStatus.keys()].toSorted(), [200, 429]);
+    assert.deepEqual(new Set(answers.byStatus.keys()), new Set([200, 429]));
     assert.match(String(answers.refused['retry-after']), /^\d+$/);
     assert.ok(figures.answers.p50 >= 0);
   });
