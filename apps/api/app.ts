@@ -30,7 +30,7 @@ import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
 import { refusalAnswer } from './refusals.ts';
-import type { Route } from './route.ts';
+import type { Outcome, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { type ApiServices, createApiServices } from './services.ts';
 
@@ -124,7 +124,7 @@ function acceptOnlyJsonBodies(app: FastifyInstance): void {
 
 function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs: number): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const outcome = await run(context, { request, reply }, route, request.admitted);
+    const outcome = await runInTurn(context, { request, reply }, route);
     const answer = 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome;
     return send(reply, await compressedAnswer(answer, request.headers['accept-encoding']), idleMs);
   };
@@ -132,6 +132,22 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });
   // Node drops the body of an answer to HEAD.
   if (hasHead(route)) app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
+}
+
+/** Runs the handler when it is the account's turn: its body is there, and what it makes may be read slowly. */
+async function runInTurn(
+  context: ApiServices,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  route: Route,
+): Promise<Outcome> {
+  const { admitted } = request;
+  const turn = admitted === null ? null : context.requestTurns.begin(admitted.principal.account);
+  try {
+    if (turn?.waits) await turn.waits;
+    return await run(context, { request, reply }, route, admitted);
+  } finally {
+    turn?.end();
+  }
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = BODY_IDLE_MS): FastifyReply {

@@ -11,6 +11,7 @@ import type { TransferMeter } from '../../core/usage/meter.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
+import type { RequestTurns } from './request-turns.ts';
 
 export interface FrontDoor extends Context {
   readonly digest: Digest;
@@ -21,6 +22,7 @@ export interface FrontDoor extends Context {
   readonly failedTokens: FailedTokens;
   readonly callers: Callers;
   readonly bodyBudget: BodyBudget;
+  readonly requestTurns: RequestTurns;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */

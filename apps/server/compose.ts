@@ -42,6 +42,7 @@ import { createArchiveLane } from '../front-door/archive-lane.ts';
 import { createBodyBudget } from '../front-door/body-budget.ts';
 import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
+import { createRequestTurns } from '../front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
@@ -272,6 +273,7 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     lastUse,
     transfer,
     bodyBudget: createBodyBudget(),
+    requestTurns: createRequestTurns(),
     callers: composeCallers({ settings, onFault, parts }, foundation),
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),
     bucketChecks,

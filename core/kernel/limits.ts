@@ -351,6 +351,8 @@ export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
 export const ACCOUNT_REQUESTS_AT_ONCE_MAX = 512;
 export const REQUESTS_AT_ONCE_ROOMY_MAX = 1_536;
 export const ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX = 64;
+/** Of those, requests of the API that are worked on; the others wait for their turn, holding nothing. */
+export const ACCOUNT_REQUESTS_WORKED_ON_MAX = 32;
 /** How often nodes tell each other what accounts spent with them, and from which part of a rate on they tell it. */
 export const RATE_EXCHANGE_INTERVAL_MS = 3_000;
 export const RATE_EXCHANGE_PART_MIN = 0.1;

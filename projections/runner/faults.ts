@@ -72,6 +72,13 @@ const OUTAGE_STATES = /^(08|53|57P0|57014|40001|40P01|55P03|25P03|25P04)/;
 const STALE_STATES = new Set(['42P01', '3F000']);
 const SOCKET_FAULTS = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOENT', 'ENOTFOUND', 'EAI_AGAIN']);
 
+/**
+ * The driver sets no code if the connection ends during a statement or has ended before, nor if none came free in time:
+ * then others are using all of them.
+ */
+const CODELESS_OUTAGES =
+  /connection (terminated|ended)|client was closed|not queryable|timeout exceeded when trying to connect|query read timeout|timeout expired/i;
+
 export function faultKind(error: unknown): FaultKind {
   if (error instanceof CheckpointMoved) return 'stale';
   if (error instanceof ProjectionHalted) return 'halt';
@@ -80,9 +87,7 @@ export function faultKind(error: unknown): FaultKind {
   if (code !== null && OUTAGE_STATES.test(code)) return 'outage';
   if (code !== null && STALE_STATES.has(code)) return 'stale';
   if (code !== null && SOCKET_FAULTS.has(code)) return 'outage';
-  // The driver sets no code if the connection ends during a statement or has ended before.
-  const ended =
-    error instanceof Error && /connection (terminated|ended)|client was closed|not queryable/i.test(error.message);
+  const ended = error instanceof Error && CODELESS_OUTAGES.test(error.message);
   return ended ? 'outage' : 'fault';
 }
 

@@ -27,6 +27,7 @@ import { createBodyBudget } from '../../apps/front-door/body-budget.ts';
 import { createCallers } from '../../apps/front-door/callers.ts';
 import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
+import { createRequestTurns } from '../../apps/front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
@@ -253,6 +254,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
     bodyBudget: createBodyBudget(),
+    requestTurns: createRequestTurns(),
     callers: createCallers({ clock, factor: options.rateFactor ?? 1 }),
     failedTokens: createFailedTokens({ clock, tokens: readModels }),
     rateLimits: createMemoryRateLimits(clock),
