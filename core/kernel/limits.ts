@@ -331,14 +331,14 @@ export const TOKENS_LOOKED_UP_MAX = 1_000;
  * Points that callers may spend within a minute of the clock, by `REQUEST_POINTS`: of an account, by each of its tokens,
  * and by its person on the website. `STRATA_RATE_FACTOR` multiplies these, and the two rates of an hour below.
  */
-export const ACCOUNT_POINTS_PER_MINUTE_MAX = 600_000;
-export const TOKEN_POINTS_PER_MINUTE_MAX = 480_000;
-export const PERSON_POINTS_PER_MINUTE_MAX = 20_000;
+export const ACCOUNT_POINTS_PER_MINUTE_MAX = 3_000_000;
+export const TOKEN_POINTS_PER_MINUTE_MAX = 2_400_000;
+export const PERSON_POINTS_PER_MINUTE_MAX = 120_000;
 /**
  * What requests cost in points: a read of the API, of refs by Git, or of a page; what appends or runs git; a fetch that
  * git answers, beside the read that it is too; and a push.
  */
-export const REQUEST_POINTS = { read: 2, page: 10, costly: 20, fetch: 50, push: 100 } as const;
+export const REQUEST_POINTS = { read: 2, page: 10, costly: 20, fetch: 20, push: 40 } as const;
 /** Requests that an account may begin within an hour of the clock that append to the log, and refs that it may change. */
 export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
 /** Those of the first that tokens leave to the person on the website, who may have to revoke them. */

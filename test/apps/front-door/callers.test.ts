@@ -63,7 +63,7 @@ describe('The points of a minute', () => {
     return { clock, callers: createCallers({ clock, factor }) };
   };
 
-  test('are 480,000 of a token and 600,000 of its account, and come back at the full minute', () => {
+  test('are 2,400,000 of a token and 3,000,000 of its account, and come back at the full minute', () => {
     const { clock, callers } = started();
     const ada = account();
     const [first, second] = [tokenOf(ada), tokenOf(ada)];
@@ -92,7 +92,7 @@ describe('The points of a minute', () => {
     });
   });
 
-  test('of tokens leave their person 20,000 on the website', () => {
+  test('of tokens leave their person 120,000 on the website', () => {
     const { callers } = started();
     const ada = account();
     spend(callers, tokenOf(ada), TOKEN_POINTS_PER_MINUTE_MAX);
