@@ -10,12 +10,20 @@ import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts
 import type { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresLeaseTable } from '../../adapters/postgres/read-leases.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/runtime/read-leases.ts';
 import { createSettledLog } from '../../core/runtime/settled-log.ts';
-import type { Foundation } from './foundation.ts';
+import type { PartHealth } from './readiness.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
+
+/** What comes with the log beside its events. */
+export interface LogHealth {
+  readonly pruning: LogPruning;
+  /** The health of this node's clock, beside that of the log; null for a log that does not tell its own time. */
+  readonly clock: Pick<PartHealth, 'isDegraded'> | null;
+}
 
 type EventLog = EventStore & { close(): Promise<void> };
 
@@ -38,7 +46,7 @@ interface SettledLogParts extends Omit<LogParts, 'node' | 'leases'> {
 export async function openSettledLog(
   settings: Settings,
   { connectionString, pool, log, holds, parts }: SettledLogParts,
-): Promise<{ readonly events: EventStore; readonly leases: ReadLeases } & Pick<Foundation, 'pruning' | 'clock'>> {
+): Promise<{ readonly events: EventStore; readonly leases: ReadLeases } & LogHealth> {
   const node: string = uuids.next();
   const table = createPostgresLeaseTable({ connectionString, node, log });
   parts.add(() => table.close());
@@ -71,7 +79,7 @@ interface LogParts {
 async function openEventLog(
   { eventStoreDb }: Settings,
   { connectionString, pool, log, node, leases }: LogParts,
-): Promise<{ readonly events: EventLog } & Pick<Foundation, 'pruning' | 'clock'>> {
+): Promise<{ readonly events: EventLog } & LogHealth> {
   if (eventStoreDb === null) {
     const events = createPostgresEventStore({
       connectionString,

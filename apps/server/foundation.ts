@@ -41,7 +41,6 @@ import type { Plans } from '../../core/account/plans.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
-import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
@@ -55,14 +54,13 @@ import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import { lockDataDirectory } from './data-directory.ts';
-import { openSettledLog } from './event-log.ts';
+import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
-import type { PartHealth } from './readiness.ts';
 import type { Settings } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
-export interface Foundation {
+export interface Foundation extends LogHealth {
   readonly context: Context & {
     readonly digest: Digest;
     readonly vault: Vault;
@@ -85,9 +83,6 @@ export interface Foundation {
   readonly connectionString: string;
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
-  readonly pruning: LogPruning;
-  /** The health of this node's clock, beside that of the log; null for a log that does not tell its own time. */
-  readonly clock: Pick<PartHealth, 'isDegraded'> | null;
   readonly leases: Pick<ReadLeases, 'figures'>;
   close(): Promise<void>;
 }
