@@ -3,9 +3,9 @@ import { gzipSync } from 'node:zlib';
 import type { Dice } from '../support/seeded.ts';
 import { basicAuthorization, packet, ZERO } from '../support/git-wire.ts';
 import type { Draft } from './heads.ts';
+import { EMPTY, FILLED, type Making, PUSHED } from './making.ts';
 import { hostileText, mutateBytes, mutateText } from './mutations.ts';
 import { mutatePack } from './packs.ts';
-import { EMPTY, FILLED, type FuzzAccount, PUSHED, type Scene } from './scene.ts';
 
 /** A pkt-line's payload, or the four bytes of a special packet. */
 type Line = Buffer | '0000' | '0001' | '0002';
@@ -22,14 +22,6 @@ const WRONG_LENGTHS: readonly string[] = [
   'zzzz',
   '0x10',
 ];
-
-export interface Making {
-  readonly scene: Scene;
-  readonly account: FuzzAccount;
-  readonly dice: Dice;
-  /** Whether the request is changed; else it is as a client sends it. */
-  readonly isMutated: boolean;
-}
 
 function gitDraft(making: Making, service: string, body: Buffer | null, more: Draft['headers'] = []): Draft {
   const { dice, account, isMutated } = making;

@@ -4,7 +4,7 @@ import { blob, commit, pack } from '../support/git-wire.ts';
 import { inputOf, KINDS } from './inputs.ts';
 import { partsOf } from './packs.ts';
 import { operationsOf } from './rest-inputs.ts';
-import type { Scene } from './scene.ts';
+import type { Scene } from './making.ts';
 
 const INPUTS = 3_000;
 const SEED = 5;

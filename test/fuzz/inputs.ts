@@ -4,10 +4,10 @@
  * Must stay true: seed, index and scene decide an input and its sending, so that `--replay` sends the same again.
  */
 import { createDice, type Dice } from '../support/seeded.ts';
-import { advertisement, fetchV0, fetchV2, lsRefs, type Making, push } from './git-inputs.ts';
+import { advertisement, fetchV0, fetchV2, lsRefs, push } from './git-inputs.ts';
 import { type Draft, mutateHead, requestBytes } from './heads.ts';
 import { restInput } from './rest-inputs.ts';
-import type { Scene } from './scene.ts';
+import type { Making, Scene } from './making.ts';
 import { formInput, pageInput } from './site.ts';
 
 export interface Kind {

@@ -3,38 +3,9 @@
  * right or changed.
  */
 import type { Dice } from '../support/seeded.ts';
-import type { Making } from './git-inputs.ts';
 import type { Draft } from './heads.ts';
 import { hostileText, mutateBytes, mutateText } from './mutations.ts';
-import { EMPTY, FILLED, PUSHED } from './scene.ts';
-
-/** The part of JSON Schema that the document uses. */
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly enum?: readonly (string | number)[];
-  readonly const?: string | number | boolean;
-  readonly examples?: readonly unknown[];
-  readonly format?: string;
-  readonly minimum?: number;
-  readonly maximum?: number;
-}
-
-export interface Operation {
-  readonly operationId: string;
-  readonly method: string;
-  /** With `{name}` for each parameter. */
-  readonly path: string;
-  readonly query: readonly { readonly name: string; readonly schema: Schema }[];
-  readonly body: Schema | null;
-  readonly schemas: Readonly<Record<string, Schema>>;
-}
+import { EMPTY, FILLED, type Making, type Operation, PUSHED, type Schema } from './making.ts';
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;

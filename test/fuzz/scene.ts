@@ -17,35 +17,13 @@ import { createSampleRepository } from '../support/sample-repository.ts';
 import { browserOf } from '../support/site-browser.ts';
 import { api, type Strata } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { type PackParts, partsOf } from './packs.ts';
-import { type Operation, operationsOf } from './rest-inputs.ts';
-import { cookieOf, crawl, NO_SITE, type Site, siteOf } from './site.ts';
+import { EMPTY, FILLED, type FuzzAccount, PUSHED, type Scene } from './making.ts';
+import { partsOf } from './packs.ts';
+import { operationsOf } from './rest-inputs.ts';
+import { cookieOf, crawl, NO_SITE, siteOf } from './site.ts';
 
 /** The password of every account that `newAccount` makes. */
 const PASSWORD = 'correct horse battery';
-export const FILLED = 'code';
-export const EMPTY = 'empty';
-export const PUSHED = 'pushed';
-
-export interface FuzzAccount {
-  readonly username: string;
-  readonly plan: Plan;
-  readonly id: string;
-  readonly token: string;
-  /** Ids of what the account has, in the order of its making, by the part of the path before `{id}`. */
-  readonly ids: Readonly<Record<string, readonly string[]>>;
-  readonly site: Site;
-}
-
-export interface Scene {
-  readonly accounts: readonly FuzzAccount[];
-  readonly operations: readonly Operation[];
-  readonly packs: readonly PackParts[];
-  /** Of the filled repository, by kind. */
-  readonly objects: Readonly<Record<'commit' | 'tree' | 'blob' | 'tag', readonly string[]>>;
-  readonly refs: readonly string[];
-}
-
 export type Served = Pick<Strata, 'url' | 'env'>;
 
 /** Makes an account of each of these plans, filled and signed in. */

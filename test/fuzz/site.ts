@@ -1,21 +1,9 @@
 /** The website as a signed-in person finds it: its pages by following links, and its forms with their fields. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SiteBrowser } from '../support/form-browser.ts';
-import type { Making } from './git-inputs.ts';
 import type { Draft } from './heads.ts';
+import type { Making, Site, SiteForm } from './making.ts';
 import { hostileText, mutateText } from './mutations.ts';
-
-export interface SiteForm {
-  readonly action: string;
-  readonly fields: readonly (readonly [name: string, value: string])[];
-}
-
-export interface Site {
-  /** The header of the session. */
-  readonly cookie: string;
-  readonly pages: readonly string[];
-  readonly forms: readonly SiteForm[];
-}
 
 export const NO_SITE: Site = { cookie: '', pages: [], forms: [] };
 const PAGES_MAX = 150;
