@@ -11,6 +11,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
+import { systemClock } from '../../adapters/node/clock.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
@@ -20,7 +21,7 @@ import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
+import { METRICS_AGE_MS_MAX, PURGES_AT_ONCE_MAX, READINESS_AGE_MS_MAX } from '../../core/kernel/limits.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
@@ -57,12 +58,15 @@ import { createHttpServer } from './http.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { createMetricsPeers } from './metrics-peers.ts';
 import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
+import type { Probes } from './probes.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
 import type { Role, Settings } from './settings.ts';
 import { cutSlowReaders } from './slow-readers.ts';
+import { createSnapshot } from './snapshot.ts';
 import { createClientAddress, createOwnAddress, createSourceAddressRef } from './source-address.ts';
 import { readNotifiedTo } from './webhooks.ts';
 import { pause } from '../../adapters/node/pause.ts';
@@ -121,11 +125,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const http = createHttpServer({
       tls: settings.tls,
       git: runs('git') ? git : null,
-      probes: {
-        roles: settings.roles,
-        metrics: async () => ({ contentType: metrics.contentType, text: await metrics.text() }),
-        ready: () => readiness({ log: context.entities.barrier() }, healths),
-      },
+      probes: probesOf(composing, () => readiness({ log: context.entities.barrier() }, healths)),
       rest: runs('api') ? (request, response) => api.routing(request, response) : null,
       website: runs('website') ? (request, response) => website.routing(request, response) : null,
       newRequestId: () => context.ids.next(),
@@ -141,6 +141,18 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await parts.close();
     throw error;
   }
+}
+
+/** Scrapes and checks share one answer, so that their number costs nothing. */
+function probesOf({ settings, metrics }: Composing, ready: Probes['ready']): Probes {
+  const { monotonicMs } = systemClock;
+  const made = async () => ({ contentType: metrics.contentType, bytes: Buffer.from(await metrics.text()) });
+  return {
+    roles: settings.roles,
+    metrics: createSnapshot(made, { ageMsMax: METRICS_AGE_MS_MAX, monotonicMs }),
+    ready: createSnapshot(ready, { ageMsMax: READINESS_AGE_MS_MAX, monotonicMs }),
+    mayScrape: createMetricsPeers(settings),
+  };
 }
 
 interface Composing {

@@ -1,4 +1,8 @@
-/** Gauges that are read at each scrape of /metrics: entities in memory, parked streams, pending and overdue work. */
+/**
+ * Gauges that are read when the metrics are made: entities in memory, parked streams, pending and overdue work.
+ *
+ * Must stay true: gauges that show the same answer of the database ask for it once.
+ */
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
@@ -25,7 +29,8 @@ export function registerGauges(options: GaugesOptions): void {
   const { metrics, clock, entities, objects, deliveries, timers, leases, parkedStreams } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
-  const overdue = () => Promise.all(timers.map((some) => some.overdue(clock.now())));
+  const overdue = atOnce(() => Promise.all(timers.map((some) => some.overdue(clock.now()))));
+  const backlog = atOnce(() => deliveries.backlog());
   metrics.gauge('strata_entities', 'Entities in memory', () => entities.residents().count);
   metrics.gauge('strata_entities_bytes', 'Bytes of entities', () => entities.residents().sizeBytes);
   metrics.gauge('strata_read_lease_held', 'Whether this node answers from memory without asking the log, 0 or 1', () =>
@@ -48,10 +53,10 @@ export function registerGauges(options: GaugesOptions): void {
   metrics.total('strata_git_answers_evicted_bytes_total', 'Kept answers that made room', () => answers().evictedBytes);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
-    return (await deliveries.backlog()).pending;
+    return (await backlog()).pending;
   });
   metrics.gauge('strata_webhook_oldest_pending_seconds', 'Age of the oldest of them, 0 without any', async () => {
-    return ageSeconds((await deliveries.backlog()).oldestAt);
+    return ageSeconds((await backlog()).oldestAt);
   });
   metrics.gauge('strata_workflow_overdue', 'Steps of workflows that should have been carried out by now', async () => {
     return (await overdue()).reduce((sum, { count }) => sum + count, 0);
@@ -59,4 +64,15 @@ export function registerGauges(options: GaugesOptions): void {
   metrics.gauge('strata_workflow_oldest_overdue_seconds', 'How late the oldest of them is, 0 without any', async () => {
     return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
   });
+}
+
+/** All who call it while it runs share one call. */
+function atOnce<Value>(read: () => Promise<Value>): () => Promise<Value> {
+  let running: Promise<Value> | null = null;
+  return () => {
+    running ??= read().finally(() => {
+      running = null;
+    });
+    return running;
+  };
 }

@@ -5,21 +5,15 @@
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
  * repository does not exist. A request gets one answer, also one that turns out unreadable after it was answered.
  */
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLS_HANDSHAKE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { GitHandler } from '../git-http/handler.ts';
 import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
 import { createConnections, type Exchange } from './connections.ts';
+import { createProbeListener, isProbe, type Probes } from './probes.ts';
 import type { Role, Settings } from './settings.ts';
-
-/** The content of the operators' endpoints. */
-export interface Probes {
-  readonly roles: readonly Role[];
-  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
-  ready(): Promise<{ readonly ready: boolean; readonly parts: Readonly<Record<string, string>> }>;
-}
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
@@ -42,7 +36,8 @@ export interface HttpServerOptions {
 }
 
 export function createHttpServer(served: HttpServerOptions): Server {
-  const { tls, probes, onUnreadable } = served;
+  const { tls, onUnreadable } = served;
+  const probe = createProbeListener(served.probes);
   const git = served.git ?? misdirected('git', served.newRequestId);
   const rest = served.rest ?? misdirected('api', served.newRequestId);
   const website = served.website ?? misdirected('website', served.newRequestId);
@@ -55,7 +50,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const serve: RequestListener = (request, response) => {
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
-    else if (PROBES.has(target)) probe(probes, target, request, response).catch(() => response.destroy());
+    else if (isProbe(target)) probe(target, request, response);
     else if (isForRest(target)) rest(request, response);
     else {
       const repository = repositoryBehind(target);
@@ -102,34 +97,4 @@ function misdirected(role: Role, newRequestId: () => string): RequestListener {
     // The rest of the body is not read, so the connection cannot be used again.
     response.writeHead(421, { ...headers, 'X-Request-Id': newRequestId(), Connection: 'close' }).end(body);
   };
-}
-
-const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
-
-async function probe(
-  probes: Probes,
-  target: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') {
-    response.writeHead(405, { Allow: 'GET' }).end();
-    return;
-  }
-  try {
-    if (target === '/metrics') {
-      const { contentType, text } = await probes.metrics();
-      response.writeHead(200, { 'Content-Type': contentType }).end(text);
-      return;
-    }
-    const state = target === '/healthz' ? { ready: true, parts: {} } : await probes.ready();
-    const status = state.ready ? 200 : 503;
-    const body = {
-      status: state.ready ? 'ok' : 'unavailable',
-      ...(target === '/readyz' ? { roles: probes.roles, parts: state.parts } : {}),
-    };
-    response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
-  } catch {
-    response.writeHead(503, { 'Content-Type': 'application/json' }).end('{"status":"unavailable"}');
-  }
 }

@@ -4,6 +4,7 @@
  * Must stay true: every unusable value is recorded with its setting's name, so that one start reports all of them.
  */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import path from 'node:path';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,6 +20,8 @@ export interface SettingsReader {
   oneOf<Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value;
   /** Takes some of the values, separated by commas; returns them in the order of `values`. All if it is not set. */
   someOf<Value extends string>(name: string, values: readonly Value[]): readonly Value[];
+  /** Takes addresses and CIDR ranges, separated by commas; none if it is not set. */
+  addresses(name: string): readonly string[];
   /** Takes an http or https URL; returns it without a trailing slash. */
   url(name: string, fallback: string): string;
   /**
@@ -59,6 +62,13 @@ export function createSettingsReader(environment: Environment, workingDirectory:
     fault(name, JSON.stringify(value), `one or more of ${values.join(', ')}, separated by commas`);
     return values;
   };
+  const addresses = (name: string): readonly string[] => {
+    const entries = (text(name) ?? '').split(',').flatMap((entry) => entry.trim() || []);
+    for (const entry of entries) {
+      if (!isAddressOrRange(entry)) fault(name, JSON.stringify(entry), 'addresses or ranges such as 10.0.0.0/8');
+    }
+    return entries.filter(isAddressOrRange);
+  };
   const url = (name: string, fallback: string): string => {
     const value = text(name);
     if (value === null) return fallback;
@@ -79,5 +89,11 @@ export function createSettingsReader(environment: Environment, workingDirectory:
       return null;
     }
   };
-  return { faults, fault, text, integer, oneOf, someOf, url, file };
+  return { faults, fault, text, integer, oneOf, someOf, addresses, url, file };
+}
+
+function isAddressOrRange(entry: string): boolean {
+  const [address = '', prefix = '0', ...more] = entry.split('/');
+  const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
+  return more.length === 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bitsMax;
 }

@@ -63,6 +63,8 @@ export interface Settings {
   readonly rateFactor: number;
   /** Addresses of the peers whose X-Forwarded-For the server trusts. */
   readonly trustedProxies: readonly string[];
+  /** Addresses of those who may read the metrics, beside loopback. */
+  readonly metricsPeers: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
   readonly roles: readonly Role[];
   /** How long the process may answer from memory without asking the log; 0: never. */
@@ -137,7 +139,8 @@ export function readSettings(environment: Environment, workingDirectory: string)
       Number.MAX_SAFE_INTEGER,
     ),
     plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
-    trustedProxies: (text('STRATA_TRUSTED_PROXIES') ?? '').split(',').flatMap((entry) => entry.trim() || []),
+    trustedProxies: reader.addresses('STRATA_TRUSTED_PROXIES'),
+    metricsPeers: reader.addresses('STRATA_METRICS_PEERS'),
     rateFactor: integer('STRATA_RATE_FACTOR', 1, 1, 1_000_000),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),

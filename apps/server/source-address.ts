@@ -18,13 +18,12 @@ export type ClientAddress = (request: IncomingMessage) => string;
 
 /** Entries are addresses or CIDR ranges. Throws TypeError on any other entry. */
 export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const isTrusted = within(trustedProxies);
+  const isTrusted = createAddressList('STRATA_TRUSTED_PROXIES', trustedProxies);
   return (request) => {
-    const peer = plainAddress(request.socket.remoteAddress ?? '');
+    const peer = peerOf(request);
     const header = request.headers['x-forwarded-for'];
     if (header === undefined || !isTrusted(peer)) return peer;
-    const hops = (Array.isArray(header) ? header.join(',') : header).split(',').map((hop) => plainAddress(hop.trim()));
-    for (const hop of hops.toReversed()) {
+    for (const hop of hopsOf(header).toReversed()) {
       if (isIP(hop) === 0) return peer;
       if (!isTrusted(hop)) return hop;
     }
@@ -36,22 +35,38 @@ const LOOPBACK = ['127.0.0.0/8', '::1'];
 
 /** Returns a function that is true for addresses of this machine and of trusted proxies. */
 export function createOwnAddress(trustedProxies: readonly string[]): (address: string) => boolean {
-  return within([...LOOPBACK, ...trustedProxies]);
+  return createAddressList('STRATA_TRUSTED_PROXIES', [...LOOPBACK, ...trustedProxies]);
 }
 
-function within(entries: readonly string[]): (address: string) => boolean {
-  const trusted = new BlockList();
+/**
+ * Returns whether an address is in the list. Entries are addresses or CIDR ranges; any other one throws TypeError with
+ * the setting's name.
+ */
+export function createAddressList(setting: string, entries: readonly string[]): (address: string) => boolean {
+  const listed = new BlockList();
   for (const entry of entries) {
     const [address = '', prefix] = entry.split('/');
     const version = isIP(address);
-    const bits = prefix === undefined ? (version === 6 ? 128 : 32) : Number(prefix);
-    if (version === 0 || !Number.isInteger(bits)) throw new TypeError(`STRATA_TRUSTED_PROXIES: ${entry} is no address`);
-    trusted.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
+    const bitsMax = version === 6 ? 128 : 32;
+    const bits = prefix === undefined ? bitsMax : /^\d{1,3}$/.test(prefix) ? Number(prefix) : -1;
+    if (version === 0 || bits < 0 || bits > bitsMax) throw new TypeError(`${setting}: ${entry} is no address`);
+    listed.addSubnet(address, bits, version === 6 ? 'ipv6' : 'ipv4');
   }
   return (address) => {
     const version = isIP(address);
-    return version !== 0 && trusted.check(address, version === 6 ? 'ipv6' : 'ipv4');
+    return version !== 0 && listed.check(address, version === 6 ? 'ipv6' : 'ipv4');
   };
+}
+
+/** Returns the addresses of X-Forwarded-For, from the client's to that of the last proxy but one; they may be no addresses. */
+export function hopsOf(header: string | readonly string[]): readonly string[] {
+  const text = typeof header === 'string' ? header : header.join(',');
+  return text.split(',').map((hop) => plainAddress(hop.trim()));
+}
+
+/** Returns the address that the connection comes from; empty once it is closed. */
+export function peerOf(request: IncomingMessage): string {
+  return plainAddress(request.socket.remoteAddress ?? '');
 }
 
 /** Returns the IPv4 address of an IPv4-mapped IPv6 address, any other address unchanged. */

@@ -763,3 +763,7 @@ export const ENTRIES_READ_LENGTH_MAX = 2 * MIB;
 /** Exports of accounts' logs that a node sends at once, and those of one account: each may be read slowly for hours. */
 export const LOG_EXPORTS_AT_ONCE_MAX = 16;
 export const LOG_EXPORTS_OF_ACCOUNT_MAX = 2;
+
+/** The metrics are made once for all who ask within this span, and whether a node is ready once within the other. */
+export const METRICS_AGE_MS_MAX = 1_000;
+export const READINESS_AGE_MS_MAX = 250;

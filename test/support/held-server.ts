@@ -110,7 +110,12 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
   const http = createHttpServer({
     tls: null,
     git: createGitHandler({ ...context, pastRepositories, agent: 'strata/test', log: pino({ level: 'silent' }) }),
-    probes: { roles: [], metrics: async () => ({ contentType: '', text: '' }), ready: async () => readyNow() },
+    probes: {
+      roles: [],
+      metrics: async () => ({ contentType: '', bytes: Buffer.alloc(0) }),
+      ready: async () => readyNow(),
+      mayScrape: () => true,
+    },
     rest: (request, response) => api.routing(request, response),
     website: null,
     isExempt: () => true,
