@@ -2,8 +2,8 @@
  * The operators' endpoints: `/healthz`, `/readyz` and `/metrics`.
  *
  * Must stay true: what they cost does not grow with the number of requests. The bytes of the metrics are made once for
- * all; a connection gets them once, and is closed then, so that requests that follow it in a pipeline cost nothing. Who
- * may not read the metrics gets the answer of a path that does not exist.
+ * all. A connection that sends a request before the one before it is answered ends, so that a pipeline of them costs
+ * nothing: no monitor and no proxy sends one. Who may not read the metrics gets the answer of a path that does not exist.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -28,17 +28,18 @@ export function isProbe(target: string): boolean {
 }
 
 export function createProbeListener(probes: Probes): ProbeListener {
-  const scraped = new WeakSet<Socket>();
+  const answering = new WeakSet<Socket>();
   return (target, request, response) => {
-    if (target === '/metrics') {
-      // The answer before it closes the connection.
-      if (scraped.has(request.socket)) return;
-      scraped.add(request.socket);
-      response.setHeader('Connection', 'close');
-      if (!probes.mayScrape(request)) {
-        response.writeHead(404, JSON_HEADERS).end('{"detail":"Not found"}');
-        return;
-      }
+    const { socket } = request;
+    if (answering.has(socket)) {
+      socket.destroy();
+      return;
+    }
+    answering.add(socket);
+    response.once('close', () => answering.delete(socket));
+    if (target === '/metrics' && !probes.mayScrape(request)) {
+      response.writeHead(404, JSON_HEADERS).end('{"detail":"Not found"}');
+      return;
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405, { Allow: 'GET' }).end();
