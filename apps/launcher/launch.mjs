@@ -4,7 +4,7 @@
  *
  * Must stay true: these files are plain modules for Node 20 without dependencies, since they run before the install.
  * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing, and stays no process of its own
- * if Node can replace itself. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
+ * if Node can replace itself; only the server keeps it, which it starts again after a failure. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { InstallError, install } from './install.mjs';
 import { mismatch } from './installed.mjs';
 import { endWithout, isStartedByNpm, watchingOption } from './parent.mjs';
+import { supervise } from './supervise.mjs';
 
 const NODE_MAJOR_MIN = 20;
 /** The Node version that runs TypeScript from source; NODE_PACKAGES names the packages with its binary. */
@@ -33,6 +34,8 @@ const NODE_OPTIONS = [
   '--max-semi-space-size=16',
 ];
 const GIT_MIN = { major: 2, minor: 39 };
+/** Entries that run until somebody stops them. */
+const SUPERVISED = ['apps/server/main.ts'];
 const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -165,6 +168,7 @@ async function main() {
   const node = findNode();
   const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();
+  if (SUPERVISED.includes(entry)) return supervise(node, nodeArgs, env);
   if (process.execve === undefined) return runAsChild(node, nodeArgs, env);
   process.execve(node, [node, ...(endsWithNpm ? [watchingOption()] : []), ...nodeArgs], env);
 }

@@ -64,6 +64,7 @@ import { every } from './periodic.ts';
 import type { Probes } from './probes.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
+import { openRunRecord, type RunRecord, type StrayKind } from './run-record.ts';
 import type { Role, Settings } from './settings.ts';
 import { cutSlowReaders } from './slow-readers.ts';
 import { createSnapshot } from './snapshot.ts';
@@ -81,6 +82,10 @@ const CACHE_DROPS_INTERVAL_MS = 60_000;
 export interface ComposedServer {
   /** Not yet listening. */
   readonly http: Server;
+  /** Takes that this process serves, and how it ends. */
+  readonly runRecord: Pick<RunRecord, 'begin' | 'end'>;
+  /** Counts a failure that nobody caught. */
+  readonly countStray: (kind: StrayKind) => void;
   /** Drains and closes everything. */
   stop(): Promise<void>;
 }
@@ -99,6 +104,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const { context } = foundation;
     const runs = (role: Role): boolean => settings.roles.includes(role);
     metrics.roles(settings.roles);
+    const runRecord = openRunRecord(settings.dataDir, { now: context.clock.now, log });
+    metrics.runs(runRecord);
     await repeatErasures({ ...context, platformStore: opened.layers.platform, log });
     await projections.runner.start({ lead: runs('worker') });
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
@@ -136,7 +143,11 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       metrics.slowReader();
       log.info({}, 'A client was disconnected, since it read too slowly');
     });
-    return { http, stop: () => stop(http, parts) };
+    const countStray = (kind: StrayKind): void => {
+      metrics.stray(kind);
+      runRecord.noteStray(kind);
+    };
+    return { http, runRecord, countStray, stop: () => stop(http, parts) };
   } catch (error) {
     await parts.close();
     throw error;

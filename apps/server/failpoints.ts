@@ -1,5 +1,7 @@
 /**
- * Failpoints armed by `STRATA_FAILPOINT`: a test makes its server process die at a named step.
+ * Failpoints armed by `STRATA_FAILPOINT`: a test makes its server process fail at a named step. `NAME` kills it;
+ * `NAME:rejection` rejects a promise that nobody handles, and `NAME:exception` throws where nobody catches, each time
+ * that the step is reached.
  *
  * Must stay true: without `STRATA_FAILPOINT` every failpoint does nothing. An unknown name stops the start, so that no
  * test passes because its failpoint never fired.
@@ -9,16 +11,32 @@ import { SettingsError } from './settings.ts';
 
 const NEVER = async (): Promise<void> => undefined;
 
-export function armedFailpoint(environment: Readonly<Record<string, string | undefined>>): Failpoint {
-  const armed = environment['STRATA_FAILPOINT'];
-  if (armed === undefined || armed === '') return NEVER;
-  if (!FAILPOINTS.some((point) => point === armed)) {
-    throw new SettingsError(`STRATA_FAILPOINT is ${JSON.stringify(armed)}: expected one of ${FAILPOINTS.join(', ')}`);
-  }
-  return async (point) => {
-    if (point !== armed) return;
+/** Nobody looks into it. */
+const unhandled: Promise<never>[] = [];
+
+const FAILURES: Readonly<Record<string, () => Promise<void>>> = {
+  kill: async () => {
     process.kill(process.pid, 'SIGKILL');
     // The signal may take a moment to arrive, and nothing may happen after this point.
     await new Promise(() => undefined);
+  },
+  rejection: async () => void unhandled.push(Promise.reject(new Error('The failpoint rejects a promise'))),
+  exception: async () => {
+    setImmediate(() => {
+      throw new Error('The failpoint throws an exception');
+    });
+  },
+};
+
+export function armedFailpoint(environment: Readonly<Record<string, string | undefined>>): Failpoint {
+  const armed = environment['STRATA_FAILPOINT'];
+  if (armed === undefined || armed === '') return NEVER;
+  const [name = '', kind = 'kill'] = armed.split(':');
+  const fail = Object.hasOwn(FAILURES, kind) ? FAILURES[kind] : undefined;
+  if (fail === undefined || !FAILPOINTS.some((point) => point === name)) {
+    throw new SettingsError(`STRATA_FAILPOINT is ${JSON.stringify(armed)}: expected one of ${FAILPOINTS.join(', ')}`);
+  }
+  return async (point) => {
+    if (point === name) await fail();
   };
 }

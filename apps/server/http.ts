@@ -14,6 +14,7 @@ import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
 import { createConnections, type Exchange } from './connections.ts';
 import { createProbeListener, isProbe, type Probes } from './probes.ts';
 import type { Role, Settings } from './settings.ts';
+import { withinRequest } from './stray-failures.ts';
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
@@ -47,7 +48,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     maxHeaderSize: HEADER_BYTES_MAX,
   };
-  const serve: RequestListener = (request, response) => {
+  const dispatch: RequestListener = (request, response) => {
     const target = request.url ?? '';
     if (target.startsWith('/r/')) git(request, response);
     else if (isProbe(target)) probe(target, request, response);
@@ -58,6 +59,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
       else leadTo(repository, request, response);
     }
   };
+  const serve: RequestListener = (request, response) => withinRequest(response, () => dispatch(request, response));
   const connections = createConnections({ serve, isExempt: served.isExempt, newRequestId: served.newRequestId });
   const handshakes = { ...tls, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
   const server =

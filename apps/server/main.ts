@@ -3,21 +3,25 @@
  *
  * Must stay true: the log line at the start names the host and port. What is not a line of the log is printed on a
  * terminal only, so that programs can read the output. A signal drains the requests under way before the
- * database closes. A failed start prints the reason, for an expected one in one line, and leaves nothing running.
+ * database closes, and a failure that nobody caught ends the process in the same order, with another exit code than 0.
+ * A failed start prints the reason, for an expected one in one line, and leaves nothing running.
  */
 import type { Server } from 'node:http';
 import type { DestinationStream } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
-import { composeServer } from './compose.ts';
+import { type ComposedServer, composeServer } from './compose.ts';
 import type { Logger } from 'pino';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, type Settings, SettingsError } from './settings.ts';
+import { takeStrayFailures } from './stray-failures.ts';
 
 /** Requests under way may take this long after a signal; a second signal ends them at once. */
 const DRAIN_MS = 30_000;
+/** After a failure that nobody caught, they may take only this long. */
+const FAILED_DRAIN_MS = 2_000;
 /** Closing the parts may take this long after that, and the process this long to end afterwards. */
 const CLOSE_MS = 20_000;
 const END_MS = 10_000;
@@ -32,42 +36,77 @@ async function main(): Promise<void> {
     await server.stop();
     throw error;
   });
+  server.runRecord.begin();
   const port = portOf(server.http);
   log.info(
     { port, host: settings.host, dataDir: settings.dataDir, readyMs: Math.round(performance.now()) },
     'Strata is ready',
   );
 
-  let stopping = false;
   // The read models of a first start log that they begin: the greeting stands below these lines.
+  const ending = createEnding(server, log);
   if (process.stdout.isTTY) {
-    setTimeout(() => stopping || process.stdout.write(greeting(settings)), GREETING_PAUSE_MS);
+    setTimeout(() => ending.begun() || process.stdout.write(greeting(settings)), GREETING_PAUSE_MS);
   }
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) {
-      log.warn({ signal }, 'Stopping at once');
-      server.http.closeAllConnections();
-      return;
-    }
-    stopping = true;
-    log.info({ signal }, 'Stopping: requests under way are finished first');
-    const drained = setTimeout(() => server.http.closeAllConnections(), DRAIN_MS);
-    const closed = setTimeout(() => endNow(log, 'A part did not close in time'), DRAIN_MS + CLOSE_MS);
+  takeStrayFailures({ log, count: server.countStray, end: ending.fail });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ending.stop);
+  tellLauncher(ending);
+}
+
+interface Ending {
+  begun(): boolean;
+  /** Drains and ends with 0; the second signal ends what is under way at once. */
+  stop(signal: NodeJS.Signals): void;
+  /** Ends with 1 after a failure that nobody caught: what is under way gets little time. */
+  fail(reason: 'uncaught-exception' | 'unhandled-rejection'): void;
+}
+
+function createEnding(server: ComposedServer, log: Logger): Ending {
+  let begun = false;
+  const end = (drainMs: number): void => {
+    begun = true;
+    const drained = setTimeout(() => server.http.closeAllConnections(), drainMs);
+    const closed = setTimeout(() => endNow(log, 'A part did not close in time'), drainMs + CLOSE_MS);
     server.stop().then(
       () => {
         for (const deadline of [drained, closed]) clearTimeout(deadline);
         log.info({}, 'Stopped');
+        if (process.exitCode === 1) process.exit();
         setTimeout(() => endNow(log, 'Something kept the process running'), END_MS).unref();
       },
       (error: unknown) => {
+        server.runRecord.end('close-failed');
         log.fatal({ err: error }, 'Stopping failed');
         process.exitCode = 1;
       },
     );
   };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
-  process.on('SIGHUP', stop);
+  return {
+    begun: () => begun,
+    stop(signal) {
+      if (begun) {
+        log.warn({ signal }, 'Stopping at once');
+        server.http.closeAllConnections();
+        return;
+      }
+      server.runRecord.end('stopped');
+      log.info({ signal }, 'Stopping: requests under way are finished first');
+      end(DRAIN_MS);
+    },
+    fail(reason) {
+      // Also the last word on a stop under way.
+      server.runRecord.end(reason);
+      process.exitCode = 1;
+      if (!begun) end(FAILED_DRAIN_MS);
+    },
+  };
+}
+
+/** Under the launcher (apps/launcher/supervise.mjs), says that the server is ready, and ends with it. */
+function tellLauncher(ending: Ending): void {
+  if (process.send === undefined) return;
+  process.on('disconnect', () => ending.begun() || ending.stop('SIGTERM'));
+  process.send('ready');
 }
 
 /** Ends a process whose stop hangs. That loses nothing: all that was acknowledged is durable. */

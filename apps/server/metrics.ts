@@ -9,6 +9,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { AttemptOutcome } from '../../core/webhook-delivery/events.ts';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';
+import { END_REASONS, type RunRecord, STRAY_KINDS, type StrayKind } from './run-record.ts';
 import { ROLES, type Role } from './settings.ts';
 
 export interface Metrics {
@@ -23,6 +24,10 @@ export interface Metrics {
   swept(what: 'layer' | 'vault-record' | 'stream'): void;
   /** Counts a client that was disconnected since it read too slowly. */
   slowReader(): void;
+  /** Shows how the processes before this one ended, and counts on from their stray failures. */
+  runs(record: Pick<RunRecord, 'restarts' | 'lastEnd' | 'strays'>): void;
+  /** Counts a failure that nobody caught. */
+  stray(kind: StrayKind): void;
   /** Sets the gauge of the roles that this process runs. */
   roles(running: readonly Role[]): void;
   /** Counts a recorded attempt at a webhook delivery. */
@@ -48,6 +53,7 @@ export function createMetrics(): Metrics {
     projections: projectionMetrics(registers),
     ...upkeepMetrics(registers),
     ...workMetrics(registers),
+    ...runMetrics(registers),
     roles: (running) => setRoles(registers, running),
     gauge(name, help, read) {
       const collect = async (): Promise<void> => gauge.set(await figure(read));
@@ -193,6 +199,30 @@ function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept' | 
     fault: (what) => faults.inc({ what }),
     swept: (what) => swept.inc({ what }),
     slowReader: () => slowReaders.inc(),
+  };
+}
+
+function runMetrics(registers: Registers): Pick<Metrics, 'runs' | 'stray'> {
+  const strays = new Counter({
+    name: 'strata_stray_failures_total',
+    help: 'Failures that no code caught, by kind, those of earlier processes included: rejections of promises, exceptions',
+    labelNames: ['kind'],
+    registers,
+  });
+  return {
+    stray: (kind) => strays.inc({ kind }),
+    runs({ restarts, lastEnd, strays: earlier }) {
+      for (const kind of STRAY_KINDS) strays.inc({ kind }, earlier[kind]);
+      const help = 'Starts on this data directory after an end that nobody asked for';
+      new Counter({ name: 'strata_restarts_total', help, registers }).inc(restarts);
+      const ended = new Gauge({
+        name: 'strata_last_end',
+        help: 'How the process before this one ended: 1 for that reason, 0 for the others',
+        labelNames: ['reason'],
+        registers,
+      });
+      for (const reason of END_REASONS) ended.set({ reason }, lastEnd?.reason === reason ? 1 : 0);
+    },
   };
 }
 

@@ -36,7 +36,7 @@ test('the image has every module that its programs import, and its build context
   const { copies, command, user } = await dockerfile();
   const sources = copies.flatMap((copy) => copy.sources);
   const tree = projectTree();
-  const reached = new Set([command[1] ?? '', ADMIN]);
+  const reached = new Set([...command.slice(1), ADMIN]);
   for (const module of reached) for (const next of importedModules(tree, module)) reached.add(next);
   assert.ok(reached.size > 100, 'the programs import too few modules');
   const missing = [...reached].filter((module) => !sources.some((source) => `${module}/`.startsWith(`${source}/`)));
@@ -153,6 +153,10 @@ async function startAndCheck(context: Ending, { root, command, healthCheck, envi
 
 /** Copies what `INSTALL` leaves from the packages that are installed here. */
 async function copyPackages(root: string): Promise<void> {
+  // npm's record of the install, by which the launcher finds it whole.
+  const record = 'node_modules/.package-lock.json';
+  await mkdir(path.join(root, 'node_modules'));
+  await cp(path.join(ROOT, record), path.join(root, record));
   const { packages } = JSON.parse(await readFile(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
     readonly packages: Readonly<Record<string, { readonly dev?: true; readonly optional?: true }>>;
   };
