@@ -5,6 +5,7 @@
  * figures collected in memory, then closes parts in the reverse order of opening, PostgreSQL last.
  */
 import type { Server } from 'node:http';
+import { Server as TlsServer } from 'node:tls';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -69,6 +70,7 @@ import type { Role, Settings } from './settings.ts';
 import { cutSlowReaders } from './slow-readers.ts';
 import { createSnapshot } from './snapshot.ts';
 import { createClientAddress, createOwnAddress, createSourceAddressRef } from './source-address.ts';
+import { createTlsRenewal } from './tls-renewal.ts';
 import { readNotifiedTo } from './webhooks.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
@@ -78,12 +80,15 @@ import { registerGauges } from './gauges.ts';
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 const FLUSH_INTERVAL_MS = 60_000;
 const CACHE_DROPS_INTERVAL_MS = 60_000;
+const TLS_LOOK_INTERVAL_MS = 10_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
   readonly http: Server;
   /** Takes that this process serves, and how it ends. */
   readonly runRecord: Pick<RunRecord, 'begin' | 'end'>;
+  /** Takes the files of a renewed TLS certificate at once; null without TLS. */
+  readonly renewCertificate: (() => Promise<void>) | null;
   /** Counts a failure that nobody caught. */
   readonly countStray: (kind: StrayKind) => void;
   /** Drains and closes everything. */
@@ -147,7 +152,8 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       metrics.stray(kind);
       runRecord.noteStray(kind);
     };
-    return { http, runRecord, countStray, stop: () => stop(http, parts) };
+    const renewCertificate = startRenewal(composing, http);
+    return { http, runRecord, countStray, renewCertificate, stop: () => stop(http, parts) };
   } catch (error) {
     await parts.close();
     throw error;
@@ -243,6 +249,15 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     identityTokens,
     buckets,
   };
+}
+
+/** Looks for a renewed TLS certificate now and then, and whenever the result is called; null without TLS. */
+function startRenewal({ settings, log, onFault, parts }: Composing, http: Server): ComposedServer['renewCertificate'] {
+  const { tls } = settings;
+  if (tls === null || !(http instanceof TlsServer)) return null;
+  const { look } = createTlsRenewal({ server: http, tls, log });
+  parts.add(every(TLS_LOOK_INTERVAL_MS, look, (cause) => onFault('tls-renewal', cause)));
+  return look;
 }
 
 /** Drops what this node has cached of repositories whose layers went. */

@@ -13,15 +13,16 @@ import type { GitHandler } from '../git-http/handler.ts';
 import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
 import { createConnections, type Exchange } from './connections.ts';
 import { createProbeListener, isProbe, type Probes } from './probes.ts';
-import type { Role, Settings } from './settings.ts';
+import type { Role } from './settings.ts';
 import { withinRequest } from './stray-failures.ts';
+import type { TlsPair } from './tls-renewal.ts';
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const HEADER_BYTES_MAX = 32 * 1024;
 
 export interface HttpServerOptions {
-  readonly tls: Settings['tls'];
+  readonly tls: Pick<TlsPair, 'cert' | 'key'> | null;
   /** Null without the role `git`. */
   readonly git: GitHandler | null;
   readonly probes: Probes;
@@ -61,11 +62,10 @@ export function createHttpServer(served: HttpServerOptions): Server {
   };
   const serve: RequestListener = (request, response) => withinRequest(response, () => dispatch(request, response));
   const connections = createConnections({ serve, isExempt: served.isExempt, newRequestId: served.newRequestId });
-  const handshakes = { ...tls, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
   const server =
     tls === null
       ? createServer(options, connections.take)
-      : createTlsServer({ ...options, ...handshakes }, connections.take);
+      : createTlsServer({ ...options, ...handshakesOf(tls) }, connections.take);
   connections.watch(server, tls !== null);
   server.on('clientError', (error: Error, socket: Socket) => {
     const exchange = connections.latest(socket);
@@ -74,6 +74,10 @@ export function createHttpServer(served: HttpServerOptions): Server {
     else socket.destroy();
   });
   return server;
+}
+
+function handshakesOf({ cert, key }: TlsPair) {
+  return { cert, key, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
 }
 
 /**

@@ -49,7 +49,11 @@ async function main(): Promise<void> {
     setTimeout(() => ending.begun() || process.stdout.write(greeting(settings)), GREETING_PAUSE_MS);
   }
   takeStrayFailures({ log, count: server.countStray, end: ending.fail });
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ending.stop);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, ending.stop);
+  const { renewCertificate } = server;
+  // On a terminal it means that the terminal is closed.
+  const onHangUp = renewCertificate === null || process.stdout.isTTY ? ending.stop : renewCertificate;
+  process.on('SIGHUP', (signal) => void Promise.resolve(onHangUp(signal)).catch(() => undefined));
   tellLauncher(ending);
 }
 
@@ -106,6 +110,8 @@ function createEnding(server: ComposedServer, log: Logger): Ending {
 function tellLauncher(ending: Ending): void {
   if (process.send === undefined) return;
   process.on('disconnect', () => ending.begun() || ending.stop('SIGTERM'));
+  // The listener would keep the process running after its end.
+  process.channel?.unref();
   process.send('ready');
 }
 

@@ -28,6 +28,8 @@ export interface SettingsReader {
    * Returns the content of the file that the setting names, relative to the working directory; null if it is not set.
    */
   file(name: string): Buffer | null;
+  /** Returns the absolute path of that file, which need not exist; null if it is not set. */
+  filePath(name: string): string | null;
 }
 
 export function createSettingsReader(environment: Environment, workingDirectory: string): SettingsReader {
@@ -79,17 +81,25 @@ export function createSettingsReader(environment: Environment, workingDirectory:
     fault(name, JSON.stringify(value), 'an http or https URL such as https://git.example.org');
     return fallback;
   };
-  const file = (name: string): Buffer | null => {
+  const filePath = (name: string): string | null => {
     const value = text(name);
-    if (value === null) return null;
+    return value === null ? null : path.resolve(workingDirectory, value);
+  };
+  const file = (name: string): Buffer | null => {
+    const found = filePath(name);
+    if (found === null) return null;
     try {
-      return readFileSync(path.resolve(workingDirectory, value));
+      return readFileSync(found);
     } catch (error) {
-      fault(name, JSON.stringify(value), `a readable file (${error instanceof Error ? error.message : 'unreadable'})`);
+      fault(
+        name,
+        JSON.stringify(text(name)),
+        `a readable file (${error instanceof Error ? error.message : 'unreadable'})`,
+      );
       return null;
     }
   };
-  return { faults, fault, text, integer, oneOf, someOf, addresses, url, file };
+  return { faults, fault, text, integer, oneOf, someOf, addresses, url, file, filePath };
 }
 
 function isAddressOrRange(entry: string): boolean {

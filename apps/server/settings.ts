@@ -19,6 +19,7 @@ import {
 } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
+import type { TlsPair } from './tls-renewal.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 
 export interface Settings {
@@ -32,7 +33,7 @@ export interface Settings {
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | null;
+  readonly tls: TlsPair | null;
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
   /** The owner of that database; null: not known, or the embedded PostgreSQL, which knows its own. */
@@ -94,12 +95,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
   const { faults, fault, text, integer, oneOf, someOf, url, file } = reader;
   const port = integer('STRATA_PORT', 8080, 1, 65_535);
   const host = text('STRATA_HOST') ?? '127.0.0.1';
-  const cert = file('STRATA_TLS_CERT');
-  const key = file('STRATA_TLS_KEY');
-  if ((text('STRATA_TLS_CERT') === null) !== (text('STRATA_TLS_KEY') === null)) {
-    faults.push('STRATA_TLS_CERT and STRATA_TLS_KEY go together: set both or neither');
-  }
-  const tls = cert !== null && key !== null ? { cert, key } : null;
+  const tls = readTls(reader);
   // One origin by default.
   const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
   const masterKey = text('STRATA_MASTER_KEY');
@@ -162,6 +158,16 @@ export function readSettings(environment: Environment, workingDirectory: string)
 /** At most a quarter of the machine's memory, unless that is less than a push needs. */
 function defaultPushMemoryBytes(): number {
   return Math.max(PUSH_MEMORY_BYTES_MIN, Math.min(PUSH_MEMORY_BYTES_MAX, Math.floor(totalmem() / 4)));
+}
+
+function readTls({ faults, text, file, filePath }: SettingsReader): TlsPair | null {
+  const [cert, certFile] = [file('STRATA_TLS_CERT'), filePath('STRATA_TLS_CERT')];
+  const [key, keyFile] = [file('STRATA_TLS_KEY'), filePath('STRATA_TLS_KEY')];
+  if ((text('STRATA_TLS_CERT') === null) !== (text('STRATA_TLS_KEY') === null)) {
+    faults.push('STRATA_TLS_CERT and STRATA_TLS_KEY go together: set both or neither');
+  }
+  if (cert === null || certFile === null || key === null || keyFile === null) return null;
+  return { cert, key, certFile, keyFile };
 }
 
 function readDatabase({ faults, fault, text }: SettingsReader): Pick<Settings, 'databaseUrl' | 'databaseOwnerUrl'> {
