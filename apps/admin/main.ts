@@ -21,6 +21,7 @@ import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import { addDeviceCommands } from './device-commands.ts';
 import { addIdentityCommands } from './identity-commands.ts';
 import { addLogCommands } from './log-commands.ts';
+import { addLogSourceCommand } from './log-source-command.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addResetMfaCommand } from './reset-mfa-command.ts';
 import { addStorageCommands } from './storage-commands.ts';
@@ -174,6 +175,7 @@ token
 addResetMfaCommand(account, act);
 addProjectionCommands(program, act);
 addLogCommands(program, { act, print, wantsJson });
+addLogSourceCommand(program, act);
 addDeviceCommands(program, act);
 addStorageCommands(program, act);
 addIdentityCommands(program, act);

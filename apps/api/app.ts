@@ -168,14 +168,17 @@ function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = B
 
 function report(context: ApiServices, request: FastifyRequest, reply: FastifyReply): void {
   const { admitted } = request;
-  context.onFinished({
-    operationId: request.routeOptions.config.route?.operationId ?? null,
-    method: request.method,
-    status: reply.statusCode,
-    durationMs: reply.elapsedTime,
-    requestId: request.id,
-    actor: admitted === null ? null : actorOf(admitted.principal),
-  });
+  context.onFinished(
+    {
+      operationId: request.routeOptions.config.route?.operationId ?? null,
+      method: request.method,
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+      requestId: request.id,
+      actor: admitted === null ? null : actorOf(admitted.principal),
+    },
+    request.raw,
+  );
 }
 
 /** Returns the OpenAPI document's bytes, made at the first request, when the server's own address is known. */

@@ -1,4 +1,5 @@
 /** The context of the REST API; apps/server creates it. */
+import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
@@ -74,7 +75,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   /** The version of this program, for the OpenAPI document. */
   readonly version: string;
   /** Called for every finished request, for the metrics and the log. */
-  readonly onFinished: (finished: FinishedApiRequest) => void;
+  readonly onFinished: (finished: FinishedApiRequest, request: IncomingMessage) => void;
 }
 
 export interface FinishedApiRequest {

@@ -1,4 +1,5 @@
 /** The context of the Git endpoints; apps/server creates it. */
+import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
@@ -11,7 +12,7 @@ export interface GitHttpContext extends PushContext, FrontDoor {
   /** `strata/<version>`: the agent capability sent to clients. */
   readonly agent: string;
   /** Called for every finished request, for the metrics and the log. */
-  readonly onFinished: (finished: FinishedRequest) => void;
+  readonly onFinished: (finished: FinishedRequest, request: IncomingMessage) => void;
 }
 
 export type GitOperation = 'info-refs' | 'ls-refs' | 'fetch' | 'push' | 'none';

@@ -89,7 +89,7 @@ async function handle(
     fail(context, request, response, { requestId, operation: finished.operation }, error);
   }
   const durationMs = context.clock.monotonicMs() - startedMs;
-  context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor });
+  context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor }, request);
 }
 
 /** Returns the repository, or the repository as of the moment, if the caller may read it. Throws GitHttpError. */

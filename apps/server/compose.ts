@@ -64,6 +64,7 @@ import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';
 import type { Probes } from './probes.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
+import { createRefusedSource } from './refused-sources.ts';
 import { readiness } from './readiness.ts';
 import { openRunRecord, type RunRecord, type StrayKind } from './run-record.ts';
 import type { Role, Settings } from './settings.ts';
@@ -115,7 +116,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await projections.runner.start({ lead: runs('worker') });
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
     if (work !== null) parts.add(work.stop);
-    const shared = requestContext(composing, opened);
+    const shared = await requestContext(composing, opened);
     const git = composeGit(composing, shared);
     const api = composeApi(composing, opened, shared);
     await api.ready();
@@ -271,13 +272,13 @@ function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }:
   parts.add(every(CACHE_DROPS_INTERVAL_MS, drops.catchUp, (cause) => onFault('cache-drops', cause)));
 }
 
-type RequestContext = ReturnType<typeof requestContext>;
+type RequestContext = Awaited<ReturnType<typeof requestContext>>;
 
 /**
  * The context that REST and Git share. Transfer and token use are collected in memory, flushed every minute and on
  * stop.
  */
-function requestContext({ settings, log, onFault, parts }: Composing, opened: Opened) {
+async function requestContext({ settings, log, onFault, parts }: Composing, opened: Opened) {
   const { foundation, layers, objects, projections } = opened;
   const { context, pool } = foundation;
   const lastUse = createPostgresLastUse(pool, context.clock);
@@ -300,6 +301,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
   const { past } = opened;
   const { retentionMs } = settings;
   const { readModels } = projections;
+  const clientAddress = createClientAddress(settings.trustedProxies);
+  const sourceKey = await context.vault.fingerprint('log-source', 'addresses');
   return {
     ...context,
     layers,
@@ -325,7 +328,8 @@ function requestContext({ settings, log, onFault, parts }: Composing, opened: Op
     onLayer,
     ...createKnownAnswers(),
     transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
-    clientAddress: createClientAddress(settings.trustedProxies),
+    clientAddress,
+    refusedSource: createRefusedSource(sourceKey, clientAddress),
     sourceAddressRef,
     log,
   };
@@ -335,9 +339,9 @@ function composeGit({ log, metrics }: Composing, shared: RequestContext): GitHan
   return createGitHandler({
     ...shared,
     agent: `strata/${packageJson.version}`,
-    onFinished: (finished) => {
+    onFinished: (finished, request) => {
       metrics.gitFinished(finished);
-      log.info(finished, 'git');
+      log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'git');
     },
   });
 }
@@ -367,9 +371,9 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
   const { log, metrics } = composing;
   return createApi({
     ...handlerContext(composing, opened, shared),
-    onFinished: (finished) => {
+    onFinished: (finished, request) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
-      log.info(finished, 'api');
+      log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'api');
     },
   });
 }
@@ -387,9 +391,9 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
     signUpOpen: settings.signUpOpen,
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
-    onFinished: (finished) => {
+    onFinished: (finished, request) => {
       metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
-      log.info(finished, 'website');
+      log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'website');
     },
   });
 }

@@ -1,4 +1,5 @@
 /** The context of the website; apps/server creates it. */
+import type { IncomingMessage } from 'node:http';
 import type { Background } from '../../core/ports/background.ts';
 import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
@@ -31,7 +32,7 @@ export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
   readonly operatorContact: string | null;
   /** 32 bytes or more, the same on every node: the tokens of forms are made with it. */
   readonly formKey: string;
-  readonly onFinished: (finished: FinishedSiteRequest) => void;
+  readonly onFinished: (finished: FinishedSiteRequest, request: IncomingMessage) => void;
 }
 
 export interface FinishedSiteRequest {

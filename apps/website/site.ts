@@ -124,12 +124,15 @@ function serveAssets(app: FastifyInstance): void {
 }
 
 function report(context: SiteContext, request: FastifyRequest, reply: FastifyReply): void {
-  context.onFinished({
-    route: request.routeOptions.url ?? null,
-    method: request.method,
-    status: reply.statusCode,
-    durationMs: reply.elapsedTime,
-    requestId: request.id,
-    account: request.identity?.session?.account ?? null,
-  });
+  context.onFinished(
+    {
+      route: request.routeOptions.url ?? null,
+      method: request.method,
+      status: reply.statusCode,
+      durationMs: reply.elapsedTime,
+      requestId: request.id,
+      account: request.identity?.session?.account ?? null,
+    },
+    request.raw,
+  );
 }

@@ -77,7 +77,7 @@ export interface Vault {
    * Returns an HMAC-SHA-256 under a key of the vault, hex: to name a stream or a count without revealing the value, or as
    * a key that all nodes share and no store holds.
    */
-  fingerprint(purpose: 'email' | 'rate-limit' | 'website-forms', value: string): Promise<string>;
+  fingerprint(purpose: 'email' | 'rate-limit' | 'website-forms' | 'log-source', value: string): Promise<string>;
 }
 
 export type VaultErrorCode = 'account-erased' | 'record-tampered' | 'vault-unavailable';
