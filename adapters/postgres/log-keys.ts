@@ -6,8 +6,10 @@
  */
 import type pg from 'pg';
 import { type LogKey, type LogKeys, LogKeysError } from '../../core/ports/log-keys.ts';
+import { keyringOf, type MasterKeyring } from './master-keyring.ts';
 import { queryReporting } from './outages.ts';
-import { openForService, sealForService, serviceKeyOf } from './vault-cipher.ts';
+import { addSealed, type ServiceRow } from './service-rows.ts';
+import { openForService } from './vault-cipher.ts';
 
 const query = queryReporting(
   (cause) => new LogKeysError('log-keys-unavailable', 'PostgreSQL cannot be reached', { cause }),
@@ -16,34 +18,41 @@ const query = queryReporting(
 export interface PostgresLogKeysOptions {
   /** Of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
-  /** 32 bytes. */
-  readonly masterKey: Uint8Array;
+  /** Those of the service, or one of 32 bytes that never changes. */
+  readonly masterKey: Uint8Array | MasterKeyring;
 }
 
 export function createPostgresLogKeys({ pool, masterKey }: PostgresLogKeysOptions): LogKeys {
-  const serviceKey = serviceKeyOf(masterKey);
+  const keyring = keyringOf(pool, masterKey);
   return {
     async list() {
-      const text = 'SELECT generation, sealed FROM log_keys ORDER BY generation';
-      const { rows } = await query<{ generation: number; sealed: Buffer }>(pool, text, []);
-      return rows.map(({ generation, sealed }) => open(serviceKey, generation, sealed));
+      const text = 'SELECT generation, sealed, master_key_id FROM log_keys ORDER BY generation';
+      const { rows } = await query<ServiceRow>(pool, text, []);
+      return Promise.all(
+        rows.map(async (row) => open((await keyring.named(row.master_key_id)).service, row.generation, row.sealed)),
+      );
     },
     async add({ generation, name, publicKey, privateKey }) {
       const content = JSON.stringify({ name, publicKey, privateKey });
-      const sealed = sealForService(serviceKey, contextOf(generation), content);
-      const text = 'INSERT INTO log_keys (generation, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING';
-      return (await query(pool, text, [generation, sealed])).rowCount === 1;
+      return addSealed({
+        query: (text, values) => query(pool, text, values),
+        keyring,
+        table: 'log_keys',
+        generation,
+        context: logKeysContext(generation),
+        content,
+      });
     },
   };
 }
 
-function contextOf(generation: number): string {
+export function logKeysContext(generation: number): string {
   return `log keys 1\0${generation}`;
 }
 
 function open(serviceKey: Buffer, generation: number, sealed: Buffer): LogKey {
   try {
-    return { generation, ...parseKey(openForService(serviceKey, contextOf(generation), sealed)) };
+    return { generation, ...parseKey(openForService(serviceKey, logKeysContext(generation), sealed)) };
   } catch {
     const message = `The log key of generation ${generation} was changed, or STRATA_MASTER_KEY is not the one that sealed it`;
     // Without a cause: a parser's error quotes what it could not read.

@@ -27,6 +27,7 @@ import * as logKeys from './migrations/017-log-keys.ts';
 import * as prune from './migrations/019-prune.ts';
 import * as roles from './migrations/020-roles.ts';
 import * as rateSums from './migrations/022-rate-sums.ts';
+import * as masterKeys from './migrations/023-master-keys.ts';
 import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bounds.ts';
 import * as readLeases from './migrations/025-read-leases.ts';
 import { createPool } from './pool.ts';
@@ -69,6 +70,7 @@ export const logMigrations: MigrationSet = {
     '019-prune': prune,
     '020-roles': roles,
     '022-rate-sums': rateSums,
+    '023-master-keys': masterKeys,
     '024-webhook-and-device-bounds': webhookAndDeviceBounds,
     '025-read-leases': readLeases,
   },

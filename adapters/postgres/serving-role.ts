@@ -27,6 +27,8 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   log_keys: ADD,
   device_login_changes: CHANGE,
   device_login_networks: CHANGE,
+  // Only a rotation writes it, as the owner.
+  master_keys: READ,
   device_login_requests: CHANGE,
   layer_compactions: CHANGE,
   manifest_writes: CHANGE,

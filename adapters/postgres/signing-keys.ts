@@ -13,8 +13,10 @@ import {
   type SigningKeys,
   SigningKeysError,
 } from '../../core/ports/signing-keys.ts';
+import { keyringOf, type MasterKeyring } from './master-keyring.ts';
 import { queryReporting } from './outages.ts';
-import { openForService, sealForService, serviceKeyOf } from './vault-cipher.ts';
+import { addSealed, type ServiceRow } from './service-rows.ts';
+import { openForService } from './vault-cipher.ts';
 
 const query = queryReporting(
   (cause) => new SigningKeysError('signing-keys-unavailable', 'PostgreSQL cannot be reached', { cause }),
@@ -23,22 +25,30 @@ const query = queryReporting(
 export interface PostgresSigningKeysOptions {
   /** Of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
-  /** 32 bytes. */
-  readonly masterKey: Uint8Array;
+  /** Those of the service, or one of 32 bytes that never changes. */
+  readonly masterKey: Uint8Array | MasterKeyring;
 }
 
 export function createPostgresSigningKeys({ pool, masterKey }: PostgresSigningKeysOptions): SigningKeys {
-  const serviceKey = serviceKeyOf(masterKey);
+  const keyring = keyringOf(pool, masterKey);
   return {
     async list() {
-      const text = 'SELECT generation, sealed FROM signing_keys ORDER BY generation';
-      const { rows } = await query<{ generation: number; sealed: Buffer }>(pool, text, []);
-      return rows.map(({ generation, sealed }) => open(serviceKey, generation, sealed));
+      const text = 'SELECT generation, sealed, master_key_id FROM signing_keys ORDER BY generation';
+      const { rows } = await query<ServiceRow>(pool, text, []);
+      return Promise.all(
+        rows.map(async (row) => open((await keyring.named(row.master_key_id)).service, row.generation, row.sealed)),
+      );
     },
     async add({ generation, signsFrom, keys }) {
-      const sealed = sealForService(serviceKey, contextOf(generation), JSON.stringify({ signsFrom, keys }));
-      const text = 'INSERT INTO signing_keys (generation, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING';
-      return (await query(pool, text, [generation, sealed])).rowCount === 1;
+      const content = JSON.stringify({ signsFrom, keys });
+      return addSealed({
+        query: (text, values) => query(pool, text, values),
+        keyring,
+        table: 'signing_keys',
+        generation,
+        context: signingKeysContext(generation),
+        content,
+      });
     },
     async removeBelow(generation) {
       await query(pool, 'DELETE FROM signing_keys WHERE generation < $1', [generation]);
@@ -46,13 +56,13 @@ export function createPostgresSigningKeys({ pool, masterKey }: PostgresSigningKe
   };
 }
 
-function contextOf(generation: number): string {
+export function signingKeysContext(generation: number): string {
   return `signing keys 1\0${generation}`;
 }
 
 function open(serviceKey: Buffer, generation: number, sealed: Buffer): SigningKeySet {
   try {
-    return { generation, ...parseSet(openForService(serviceKey, contextOf(generation), sealed)) };
+    return { generation, ...parseSet(openForService(serviceKey, signingKeysContext(generation), sealed)) };
   } catch {
     const message = `The signing keys of generation ${generation} were changed, or STRATA_MASTER_KEY is not the one that sealed them`;
     // Without a cause: a parser's error quotes what it could not read.

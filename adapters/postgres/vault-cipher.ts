@@ -11,6 +11,8 @@ import type { VaultField, VaultRef } from '../../core/ports/vault.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;
+const ID_BYTES = 8;
+const FINGERPRINT_CONTEXT = 'strata fingerprint key 1';
 const NONCE_BYTES = 32;
 /** NIST SP 800-38D: the IV has 96 bits, the tag 128. Random IVs are safe for 2^32 records under one key. */
 const IV_BYTES = 12;
@@ -27,25 +29,50 @@ export interface OpenRecord {
   readonly value: string;
 }
 
-/** The keys derived from the master key. The master key itself is not kept. */
-export interface MasterKeys {
+/** The keys derived from a master key. The master key itself is not kept. */
+export interface MasterKey {
+  /** Names it in the database: 16 hex digits that tell nothing of it. */
+  readonly id: string;
   readonly wrapping: Buffer;
+  /** Of fingerprints, unless a rotation has kept that of an earlier master key. */
   readonly fingerprint: Buffer;
+  /** For records that belong to the service, and to no account. */
+  readonly service: Buffer;
 }
 
-export function deriveMasterKeys(masterKey: Uint8Array): MasterKeys {
-  if (masterKey.length !== KEY_BYTES) throw new TypeError(`A master key has ${KEY_BYTES} bytes`);
-  return { wrapping: derive(masterKey, 'strata vault wrapping'), fingerprint: derive(masterKey, 'strata fingerprint') };
+export function deriveMasterKey(bytes: Uint8Array): MasterKey {
+  if (bytes.length !== KEY_BYTES) throw new TypeError(`A master key has ${KEY_BYTES} bytes`);
+  return {
+    id: derive(bytes, 'strata master key id').subarray(0, ID_BYTES).toString('hex'),
+    wrapping: derive(bytes, 'strata vault wrapping'),
+    fingerprint: derive(bytes, 'strata fingerprint'),
+    service: derive(bytes, 'strata service records'),
+  };
+}
+
+export function sealFingerprintKey(master: MasterKey, key: Buffer): Buffer {
+  return seal(master.wrapping, FINGERPRINT_CONTEXT, key);
+}
+
+/** Throws when it was changed, or sealed under another master key. */
+export function openFingerprintKey(master: MasterKey, sealed: Buffer): Buffer {
+  return unseal(master.wrapping, FINGERPRINT_CONTEXT, sealed);
+}
+
+/** Returns an account's data key, wrapped by another master key. Throws as `unwrapAccountKeys`. */
+export function wrapAgain(from: MasterKey, to: MasterKey, account: AccountId, wrapped: Buffer): Buffer {
+  const context = wrappingContext(account);
+  return seal(to.wrapping, context, unseal(from.wrapping, context, wrapped));
 }
 
 /** Returns a new data key, and its wrapped form, which is bound to the account. */
-export function makeAccountKeys(master: MasterKeys, account: AccountId): { keys: AccountKeys; wrapped: Buffer } {
+export function makeAccountKeys(master: MasterKey, account: AccountId): { keys: AccountKeys; wrapped: Buffer } {
   const data = randomBytes(KEY_BYTES);
   return { keys: accountKeys(data), wrapped: seal(master.wrapping, wrappingContext(account), data) };
 }
 
 /** Throws when the wrapped key was changed, belongs to another account, or was wrapped by another master key. */
-export function unwrapAccountKeys(master: MasterKeys, account: AccountId, wrapped: Buffer): AccountKeys {
+export function unwrapAccountKeys(master: MasterKey, account: AccountId, wrapped: Buffer): AccountKeys {
   return accountKeys(unseal(master.wrapping, wrappingContext(account), wrapped));
 }
 
@@ -84,14 +111,8 @@ export function lookupOf(keys: AccountKeys, field: VaultField, value: string): B
   return createHmac('sha256', keys.lookup).update(`${field}\0${value}`, 'utf8').digest();
 }
 
-export function fingerprintOf(master: MasterKeys, purpose: string, value: string): string {
-  return createHmac('sha256', master.fingerprint).update(`${purpose}\0${value}`, 'utf8').digest('hex');
-}
-
-/** Returns the key for records that belong to the service, and to no account. */
-export function serviceKeyOf(masterKey: Uint8Array): Buffer {
-  if (masterKey.length !== KEY_BYTES) throw new TypeError(`A master key has ${KEY_BYTES} bytes`);
-  return derive(masterKey, 'strata service records');
+export function fingerprintOf(key: Buffer, purpose: string, value: string): string {
+  return createHmac('sha256', key).update(`${purpose}\0${value}`, 'utf8').digest('hex');
 }
 
 export function sealForService(serviceKey: Buffer, context: string, text: string): Buffer {

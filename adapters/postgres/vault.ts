@@ -17,31 +17,30 @@ import {
 } from '../../core/ports/vault.ts';
 import {
   type AccountKeys,
-  deriveMasterKeys,
   fingerprintOf,
   lookupOf,
   makeAccountKeys,
-  type MasterKeys,
   openRecord,
   sealRecord,
   unwrapAccountKeys,
 } from './vault-cipher.ts';
+import { CURRENT_KEY, keyringOf, type MasterKeyring } from './master-keyring.ts';
 import { vaultQuery } from './vault-query.ts';
 
 export interface PostgresVaultOptions {
   /** Of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
-  /** 32 bytes. */
-  readonly masterKey: Uint8Array;
+  /** Those of the service, or one of 32 bytes that never changes. */
+  readonly masterKey: Uint8Array | MasterKeyring;
 }
 
 interface Context {
   readonly pool: pg.Pool;
-  readonly master: MasterKeys;
+  readonly keyring: MasterKeyring;
 }
 
 export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): Vault {
-  const context: Context = { pool, master: deriveMasterKeys(masterKey) };
+  const context: Context = { pool, keyring: keyringOf(pool, masterKey) };
   return {
     put: (account, field, value) => put(context, account, field, value),
     get: async (account, field, ref) => (await disclose(context, account, field, ref))?.value ?? null,
@@ -55,7 +54,7 @@ export function createPostgresVault({ pool, masterKey }: PostgresVaultOptions): 
       await vaultQuery(pool, 'DELETE FROM vault_records WHERE account_id = $1 AND ref = $2', [account, ref]);
     },
     eraseAccount: (account) => eraseAccount(context, account),
-    fingerprint: async (purpose, value) => fingerprintOf(context.master, purpose, value),
+    fingerprint: async (purpose, value) => fingerprintOf(await context.keyring.fingerprintKey(), purpose, value),
   };
 }
 
@@ -117,15 +116,15 @@ async function discloseAll(
   records: readonly VaultRecordName[],
 ): Promise<ReadonlyMap<VaultRef, VaultDisclosure>> {
   if (records.length === 0) return new Map();
-  const { rows } = await vaultQuery<{ wrapped_key: Buffer; ref: VaultRef; field: VaultField; sealed: Buffer }>(
+  const { rows } = await vaultQuery<WrappedKey & { ref: VaultRef; field: VaultField; sealed: Buffer }>(
     context.pool,
-    `SELECT k.wrapped_key, r.ref, r.field, r.sealed FROM vault_records r JOIN vault_keys k USING (account_id)
+    `SELECT k.wrapped_key, k.master_key_id, r.ref, r.field, r.sealed FROM vault_records r JOIN vault_keys k USING (account_id)
      WHERE r.account_id = $1 AND r.ref = ANY($2::text[]) AND k.wrapped_key IS NOT NULL`,
     [account, records.map(({ ref }) => ref)],
   );
   const [first] = rows;
   if (first === undefined) return new Map();
-  const keys = unwrap(context.master, account, first.wrapped_key);
+  const keys = await unwrap(context, account, first);
   const fields = new Map(records.map(({ ref, field }) => [ref, field]));
   const found = rows.filter(({ ref, field }) => fields.get(ref) === field);
   return new Map(found.map(({ ref, field, sealed }) => [ref, opened(keys, account, { field, ref }, sealed)]));
@@ -161,29 +160,43 @@ async function eraseAccount({ pool }: Context, account: AccountId): Promise<void
 /** Returns the account's keys, and creates them if it has none; null after the account was erased. */
 async function keysForWriting(context: Context, account: AccountId): Promise<AccountKeys | null> {
   const wrapped = await readWrappedKey(context, account);
-  if (wrapped !== undefined) return wrapped === null ? null : unwrap(context.master, account, wrapped);
-  const made = makeAccountKeys(context.master, account);
+  if (wrapped !== undefined) return wrapped === null ? null : unwrap(context, account, wrapped);
+  const { key, name } = await context.keyring.current();
+  const made = makeAccountKeys(key, account);
   const inserted = await vaultQuery(
     context.pool,
-    'INSERT INTO vault_keys (account_id, wrapped_key) VALUES ($1, $2) ON CONFLICT (account_id) DO NOTHING',
-    [account, made.wrapped],
+    `INSERT INTO vault_keys (account_id, wrapped_key, master_key_id)
+     SELECT $1, $2, $3 WHERE $3::text IS NOT DISTINCT FROM ${CURRENT_KEY} ON CONFLICT (account_id) DO NOTHING`,
+    [account, made.wrapped, name],
   );
-  return inserted.rowCount === 1 ? made.keys : keysForWriting(context, account);
+  if (inserted.rowCount === 1) return made.keys;
+  // Another call was first, or the master key was replaced.
+  await context.keyring.renew();
+  return keysForWriting(context, account);
+}
+
+interface WrappedKey {
+  readonly wrapped_key: Buffer;
+  readonly master_key_id: string | null;
 }
 
 /** Resolves with null for an erased account, and with undefined for one that never had a key. */
-async function readWrappedKey({ pool }: Context, account: AccountId): Promise<Buffer | null | undefined> {
-  const { rows } = await vaultQuery<{ wrapped_key: Buffer | null }>(
+async function readWrappedKey({ pool }: Context, account: AccountId): Promise<WrappedKey | null | undefined> {
+  const { rows } = await vaultQuery<{ wrapped_key: Buffer | null; master_key_id: string | null }>(
     pool,
-    'SELECT wrapped_key FROM vault_keys WHERE account_id = $1',
+    'SELECT wrapped_key, master_key_id FROM vault_keys WHERE account_id = $1',
     [account],
   );
-  return rows[0]?.wrapped_key;
+  const [found] = rows;
+  if (found === undefined) return undefined;
+  const { wrapped_key, master_key_id } = found;
+  return wrapped_key === null ? null : { wrapped_key, master_key_id };
 }
 
-function unwrap(master: MasterKeys, account: AccountId, wrapped: Buffer): AccountKeys {
+async function unwrap({ keyring }: Context, account: AccountId, wrapped: WrappedKey): Promise<AccountKeys> {
+  const key = await keyring.named(wrapped.master_key_id);
   try {
-    return unwrapAccountKeys(master, account, wrapped);
+    return unwrapAccountKeys(key, account, wrapped.wrapped_key);
   } catch (error) {
     const message = `The data key of account ${account} was changed, or STRATA_MASTER_KEY is not the one that wrapped it`;
     throw new VaultError('record-tampered', message, { cause: error });

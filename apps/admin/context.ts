@@ -50,8 +50,8 @@ export function callersFolder(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
 
-function open(): { readonly settings: Settings; readonly log: Logger } {
-  const settings = readSettings(process.env, callersFolder());
+function open(more: Readonly<Record<string, string>> = {}): { readonly settings: Settings; readonly log: Logger } {
+  const settings = readSettings({ ...process.env, ...more }, callersFolder());
   return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
 }
 
@@ -68,6 +68,24 @@ export async function withImport(file: string | null): Promise<ImportReport> {
     const { claim } = foundation;
     if (claim === null) throw new TypeError('A foundation for an import holds a claim');
     return await importLogFile({ ...foundation, claim }, log, file);
+  } finally {
+    await foundation.close();
+  }
+}
+
+/** `masterKeyNew` stands in for STRATA_MASTER_KEY_NEW; null for what the environment says. */
+export async function withFoundation<Result>(
+  masterKeyNew: string | null,
+  run: (foundation: Foundation, settings: Settings, log: Logger) => Promise<Result>,
+): Promise<Result> {
+  const { settings, log } = open(masterKeyNew === null ? {} : { STRATA_MASTER_KEY_NEW: masterKeyNew });
+  const foundation = await composeFoundation(settings, log, {
+    besideServer: true,
+    entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+  });
+  try {
+    return await run(foundation, settings, log);
   } finally {
     await foundation.close();
   }

@@ -22,6 +22,7 @@ import { addDeviceCommands } from './device-commands.ts';
 import { addIdentityCommands } from './identity-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addLogSourceCommand } from './log-source-command.ts';
+import { addMasterKeyCommand } from './master-key-command.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addResetMfaCommand } from './reset-mfa-command.ts';
 import { addStorageCommands } from './storage-commands.ts';
@@ -179,6 +180,7 @@ addLogSourceCommand(program, act);
 addDeviceCommands(program, act);
 addStorageCommands(program, act);
 addIdentityCommands(program, act);
+addMasterKeyCommand(program, { print });
 
 /** Returns the first line of standard input, without its line feed, which `echo` adds. */
 async function passwordFromStdin(): Promise<string> {

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
-import { loadMasterKey } from '../../adapters/filesystem/master-key.ts';
+import { loadMasterKeys } from '../../adapters/filesystem/master-key.ts';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
@@ -35,6 +35,7 @@ import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
+import { createMasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -47,7 +48,7 @@ import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
-import type { Vault } from '../../core/ports/vault.ts';
+import { type Vault, VaultError } from '../../core/ports/vault.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -81,6 +82,8 @@ export interface Foundation extends LogHealth {
   /** For read models and operational tables; the event log has a pool of its own. */
   readonly pool: Pool;
   readonly connectionString: string;
+  /** Connects as the owner of the database; null if nobody named it. */
+  readonly ownerConnectionString: string | null;
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
   readonly leases: Pick<ReadLeases, 'figures'>;
@@ -136,7 +139,8 @@ export async function composeFoundation(
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
-    const masterKey = await loadMasterKey({ dataDir: settings.dataDir, configured: settings.masterKey ?? undefined });
+    const masterKey = createMasterKeyring({ pool, candidates: () => masterKeysOf(settings) });
+    await masterKey.current().catch(refuseForeignKey);
     // Nobody else has read leases of an embedded database: a server that was killed may have left one.
     if (settings.databaseUrl === null && !options.besideServer) await endAllLeases(pool);
     // A command beside a server answers nothing from memory, but its appends wait for the servers that do.
@@ -183,11 +187,33 @@ export async function composeFoundation(
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
     };
-    return { context, pool, connectionString, claim, pruning, clock, leases, close: () => parts.close() };
+    return {
+      context,
+      pool,
+      connectionString,
+      ownerConnectionString,
+      claim,
+      pruning,
+      clock,
+      leases,
+      close: () => parts.close(),
+    };
   } catch (error) {
     await parts.close();
     throw error;
   }
+}
+
+/** Returns the keys of the settings, or of the data directory. */
+export function masterKeysOf({ dataDir, masterKey, masterKeyNew }: Settings) {
+  const [configured, configuredNext] = [masterKey ?? undefined, masterKeyNew ?? undefined];
+  return loadMasterKeys({ dataDir, configured, configuredNext });
+}
+
+/** A server with another key would fail at every account. */
+function refuseForeignKey(cause: unknown): never {
+  if (!(cause instanceof VaultError) || cause.code === 'vault-unavailable') throw cause;
+  throw new SettingsError(`${cause.message} (docs/operating.md, A new master key)`, { cause });
 }
 
 /** Tells an operator whose database has one role for everything how to change that. */

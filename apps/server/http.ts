@@ -76,7 +76,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   return server;
 }
 
-function handshakesOf({ cert, key }: TlsPair) {
+function handshakesOf({ cert, key }: Pick<TlsPair, 'cert' | 'key'>) {
   return { cert, key, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
 }
 

@@ -44,6 +44,8 @@ export interface Settings {
   readonly temporal: TemporalSettings | null;
   /** Null: the key in the data directory. */
   readonly masterKey: string | null;
+  /** The key that a rotation replaces it with; null outside of one. */
+  readonly masterKeyNew: string | null;
   readonly cacheBytesMax: number;
   /** Memory of the processes that check packs, all together. */
   readonly pushMemoryBytesMax: number;
@@ -102,6 +104,13 @@ export function readSettings(environment: Environment, workingDirectory: string)
   if (masterKey !== null && !isMasterKey(masterKey)) {
     fault('STRATA_MASTER_KEY', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
   }
+  const masterKeyNew = text('STRATA_MASTER_KEY_NEW');
+  if (masterKeyNew !== null && !isMasterKey(masterKeyNew)) {
+    fault('STRATA_MASTER_KEY_NEW', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
+  }
+  if (masterKeyNew !== null && masterKey === null) {
+    faults.push('STRATA_MASTER_KEY_NEW goes with STRATA_MASTER_KEY, which it is to replace');
+  }
   const eventStore = oneOf('STRATA_EVENT_STORE', ['postgres', 'eventstoredb'], 'postgres');
   const eventStoreUrl = text('STRATA_EVENTSTORE_URL');
   const eventStoreDb =
@@ -127,6 +136,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     eventStoreDb,
     temporal: readTemporalSettings(reader),
     masterKey,
+    masterKeyNew,
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     pushMemoryBytesMax: integer(
       'STRATA_PUSH_MEMORY_BYTES_MAX',

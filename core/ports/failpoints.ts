@@ -2,7 +2,7 @@
  * Named places where a test may kill the process: between the steps of a push, of a compaction, of the writing of a
  * manifest, of a sweep of the retention, of an erasure, of an export or import of the log, of a
  * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
- * token, and between two appends of one command.
+ * token, of a rotation of the master key, and between two appends of one command.
  *
  * Must stay true: in production, reaching a failpoint calls a function that does nothing.
  */
@@ -65,6 +65,12 @@ export const FAILPOINTS = [
   'mfa-tokens-removed',
   'exchange-verified',
   'exchange-appended',
+  'master-key-stored',
+  'master-key-announced',
+  'master-key-batch',
+  'master-key-accounts',
+  'master-key-finished',
+  'master-key-replaced',
 ] as const;
 
 export type FailpointName = (typeof FAILPOINTS)[number];
