@@ -57,7 +57,7 @@ import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import { lockDataDirectory } from './data-directory.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
-import type { Settings } from './settings.ts';
+import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
