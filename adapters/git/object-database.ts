@@ -15,6 +15,8 @@ import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
+import { LARGE_TREES_AT_ONCE_MAX, LARGE_TREES_PER_REPOSITORY_MAX } from '../../core/kernel/limits.ts';
 import { createArchiveContext } from './archive.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
@@ -157,7 +159,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX);
     const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, log };
-    const slots = { historySlots: createHistorySlots(), archives: createArchiveContext(git, options.archiveLimits) };
+    const slots = {
+      historySlots: createHistorySlots(),
+      largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
+      archives: createArchiveContext(git, options.archiveLimits),
+    };
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
       gitVersion: git.version,

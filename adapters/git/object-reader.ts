@@ -4,6 +4,7 @@
  * Must stay true: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
  * closed and the last of its processes has ended, whichever is later.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentsFault } from '../../core/git/object-bounds.ts';
 import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
@@ -15,7 +16,8 @@ import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
-import { parseCommit, parseTagObject, parseTree } from './packs/object-parsing.ts';
+import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
+import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
 import type { MakeAnswer } from './cache/growing-answer.ts';
 import { archive, type ArchiveContext } from './archive.ts';
@@ -42,6 +44,8 @@ export interface ReaderContext {
   readonly answers: AnswerCache;
   readonly wholePacks: WholePacks;
   readonly historySlots: FairSlots;
+  /** The turns of those who read trees that are large. */
+  readonly largeTrees: FairSlots;
   readonly archives: ArchiveContext;
 }
 
@@ -74,6 +78,8 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     }
     return read;
   };
+  const inTree = <Result>(id: ObjectId, search: (bytes: Buffer) => Promise<Result>) =>
+    withLease(() => searchTree(context, access, id, search));
 
   return {
     lookup: (ids) => withLease(() => readInTurn(ids, (id) => source.info(id))),
@@ -85,11 +91,8 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         const object = await source.read(id);
         return object?.type === 'tag' ? parseTagObject(id, object.bytes) : null;
       }),
-    tree: (id) =>
-      withLease(async () => {
-        const object = await source.read(id);
-        return object?.type === 'tree' ? parseTree(object.bytes) : null;
-      }),
+    tree: (id, page) => inTree(id, (bytes) => treePage(bytes, page, nextTurn)),
+    entry: (id, name) => inTree(id, (bytes) => entryOfName(bytes, name, nextTurn)),
     blob: (id, range) => streamWithLease(() => readBlob(context, access, id, range)),
     walk: (options) => streamWithLease(() => walk(git, access, options)),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
@@ -118,6 +121,24 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
       }),
     close,
   };
+}
+
+/** Searches a tree while it holds one of the few turns for large objects, if the tree is one; null if there is none. */
+async function searchTree<Result>(
+  { largeTrees }: ReaderContext,
+  { source, view }: ObjectAccess,
+  id: ObjectId,
+  search: (bytes: Buffer) => Promise<Result>,
+): Promise<Result | null> {
+  const turns: (() => void)[] = [];
+  try {
+    const object = await source.read(id, async () => {
+      if (turns.length === 0) turns.push(await largeTrees.acquire(view.key));
+    });
+    return object?.type === 'tree' ? await search(object.bytes) : null;
+  } finally {
+    for (const release of turns) release();
+  }
 }
 
 interface SharedLease {

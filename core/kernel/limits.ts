@@ -180,6 +180,12 @@ export const HISTORY_TURN_SPAN_MS = 3_000;
 export const HISTORY_ORDERED_COMMITS_MAX = 3_000_000;
 export const HISTORY_SPAN_MS = 30 * 60_000;
 
+/**
+ * Trees of more than a MiB that a node reads at once: in all, and of one repository. Each takes up to 100 MiB of memory
+ * while it is inflated and searched.
+ */
+export const LARGE_TREES_AT_ONCE_MAX = 2;
+export const LARGE_TREES_PER_REPOSITORY_MAX = 1;
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
 /** Files up to this size are read whole and may be cached in memory; larger ones are streamed. */
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;

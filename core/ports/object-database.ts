@@ -10,6 +10,7 @@
  */
 import type { Sequence } from '../kernel/append-list.ts';
 import type { LayerId, ObjectId, RepositoryId } from '../kernel/ids.ts';
+import type { Page, PageOf } from '../kernel/page.ts';
 import type { LayerKey } from './layer-store.ts';
 import type { LayerPlace } from './layer-stores.ts';
 import type { ObjectHistory } from './object-history.ts';
@@ -234,11 +235,14 @@ export interface ObjectReader {
   /** Returns each object's type and size, null for a missing one. Runs in-process; inflates no more than a header. */
   lookup(ids: readonly ObjectId[]): Promise<readonly (ObjectInfo | null)[]>;
   tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
-  /** Throws `object-too-large` for an object above the size limits of a push; so do `commits`, `tag` and `tree`. */
+  /** Throws `object-too-large` for an object above the size limits of a push; so do all calls up to `entry`. */
   commit(id: ObjectId): Promise<Commit | null>;
   commits(ids: readonly ObjectId[]): Promise<readonly (Commit | null)[]>;
   tag(id: ObjectId): Promise<TagObject | null>;
-  tree(id: ObjectId): Promise<readonly TreeEntry[] | null>;
+  /** Returns a page of the entries of a tree, in git's order; null if there is no such tree. So does `entry`. */
+  tree(id: ObjectId, page: Page): Promise<PageOf<TreeEntry> | null>;
+  /** Returns the entry of this name; null if the tree has none. */
+  entry(tree: ObjectId, name: Uint8Array): Promise<TreeEntry | null>;
   /** Streams the bytes of an existing blob, or a range of them cut to its end, in constant memory. */
   blob(id: ObjectId, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
   /** Returns the commits that `include` reaches and `exclude` does not, in git's default order: newest date first. */

@@ -8,6 +8,8 @@ import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import type { ObjectReader, WalkOptions } from '../../core/ports/object-database.ts';
 import { createMemoryObjects, type MemoryObjects } from '../support/memory/object-database.ts';
 
+const ALL = { offset: 0, limit: 1_000 };
+
 export interface OpenReader {
   readonly reader: ObjectReader;
   close(): Promise<void>;
@@ -129,9 +131,9 @@ function contentContract(reader: Reader, ids: Ids): void {
   });
 
   test('returns trees in git’s order with six-digit modes, and null for objects that are no tree', async () => {
-    const entries = await reader().tree(ids.first);
+    const entries = await reader().tree(ids.first, ALL);
     assert.deepEqual(
-      entries?.map(({ mode, name, id }) => [mode, Buffer.from(name).toString(), id]),
+      entries?.items.map(({ mode, name, id }) => [mode, Buffer.from(name).toString(), id]),
       [
         ['100644', 'big', ids.big],
         ['100755', 'inner-file', ids.same],
@@ -141,8 +143,8 @@ function contentContract(reader: Reader, ids: Ids): void {
         ['100644', 'é', ids.same],
       ],
     );
-    assert.deepEqual(await reader().tree(EMPTY_TREE), []);
-    for (const id of [ids.same, ids.merge, ids.tag, MISSING]) assert.equal(await reader().tree(id), null, id);
+    assert.deepEqual(await reader().tree(EMPTY_TREE, ALL), { items: [], total: 0 });
+    for (const id of [ids.same, ids.merge, ids.tag, MISSING]) assert.equal(await reader().tree(id, ALL), null, id);
   });
 
   test('returns the bytes of a blob, or a range of them that ends with the blob', async () => {

@@ -60,6 +60,7 @@ export function gitObjects(folder: string): GitObjects {
           history: NO_HISTORY,
           tag: unused,
           tree: unused,
+          entry: unused,
           blob: unused,
           isAncestor: unused,
           reachable: unused,

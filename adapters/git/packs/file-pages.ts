@@ -13,6 +13,8 @@ const PAGE_BYTES = 16 * 1024;
 const PAGES_MAX = 2 ** 26;
 /** Reading a file of this size that was just written takes less time than handing the read to another thread. */
 const FRESH_BYTES_MAX = 64 * 1024;
+/** Longer reads are not kept. */
+const READ_KEPT_BYTES_MAX = 1024 * 1024;
 
 export interface PagedFile {
   /** Changes when the file is renamed. */
@@ -59,7 +61,8 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     const from = Math.floor(start / PAGE_BYTES) * PAGE_BYTES;
     const to = Math.min(Math.ceil(end / PAGE_BYTES) * PAGE_BYTES, file.sizeBytes);
     const bytes = await readAt(file, from, to - from);
-    store(file, from, bytes);
+    // A long read would push out the pages that other requests need, and is seldom repeated.
+    if (bytes.length <= READ_KEPT_BYTES_MAX) store(file, from, bytes);
     return bytes.subarray(start - from, end - from);
   };
 

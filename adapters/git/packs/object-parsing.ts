@@ -1,11 +1,11 @@
 /**
- * Parses commits, tags and trees the way git does (commit.c, ident.c, tree-walk.c).
+ * Parses commits and tags the way git does (commit.c, ident.c). Of trees see tree-entries.ts.
  *
  * Must stay true: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
  * of a push accept old histories that break some rules.
  */
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
-import type { Commit, ObjectType, Signature, TagObject, TreeEntry } from '../../../core/ports/object-database.ts';
+import type { Commit, ObjectType, Signature, TagObject } from '../../../core/ports/object-database.ts';
 
 const LINE_FEED = 0x0a;
 const NO_SIGNATURE: Signature = { name: '', email: '', seconds: 0, offsetMinutes: 0 };
@@ -79,48 +79,6 @@ export function parseTagObject(id: ObjectId, bytes: Buffer): TagObject {
   const decode = decoderOf(lines.find(([name]) => name === 'encoding')?.[1]);
   const tagger = lines.find(([name]) => name === 'tagger')?.[1];
   return { id, tagger: tagger === undefined ? null : parseSignature(tagger, decode), message: decode(body) };
-}
-
-/** The entries of a tree in their order. The list ends before the first broken entry. */
-export function parseTree(bytes: Buffer): readonly TreeEntry[] {
-  const entries: TreeEntry[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const space = bytes.indexOf(0x20, at);
-    const zero = bytes.indexOf(0, space);
-    if (space < 0 || zero < 0 || zero + 21 > bytes.length) break;
-    const id = parseObjectId(bytes.toString('hex', zero + 1, zero + 21));
-    if (id === null) break;
-    // The name is copied, so that it does not keep the whole tree in memory.
-    const name = Uint8Array.prototype.slice.call(bytes, space + 1, zero);
-    entries.push({ name, mode: modeOf(bytes.toString('latin1', at, space)), id });
-    at = zero + 21;
-  }
-  return entries;
-}
-
-/** The bits of a mode that are the type of an entry, and their values (stat(2)). */
-const TYPE_BITS = 0o170000;
-const FOLDER_BITS = 0o040000;
-const LINK_BITS = 0o120000;
-const FILE_BITS = 0o100000;
-
-/**
- * Returns the mode in six digits. Old trees have odd ones. As git does (canon_mode), folders and links are taken for
- * what they are whatever their permissions, and an entry that is neither of these nor a file is a submodule. A file
- * keeps its own permissions, such as 100664.
- */
-function modeOf(text: string): string {
-  // git keeps the last 32 bits of a mode of any length.
-  switch (Number.parseInt(text.slice(-10), 8) & TYPE_BITS) {
-    case FOLDER_BITS:
-      return '040000';
-    case LINK_BITS:
-      return '120000';
-    case FILE_BITS:
-      return text.slice(-6).padStart(6, '0');
-    default:
-      return '160000';
-  }
 }
 
 type Decode = (raw: Buffer) => string;

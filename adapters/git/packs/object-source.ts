@@ -7,7 +7,14 @@ import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectInfo, type ObjectType } from '../../../core/ports/object-database.ts';
 import type { FilePages } from './file-pages.ts';
-import { type ObjectCache, openPackFile, type PackFile, type SizeBounds, type StoredObject } from './pack-file.ts';
+import {
+  type BeforeLarge,
+  type ObjectCache,
+  openPackFile,
+  type PackFile,
+  type SizeBounds,
+  type StoredObject,
+} from './pack-file.ts';
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
 /** The empty tree is built into git: it exists without being in a pack. */
@@ -53,9 +60,9 @@ export interface ObjectSource {
   info(id: ObjectId): Promise<ObjectInfo | null>;
   /**
    * The object, or null when none has this id. Meant for commits, tags and trees. Throws `object-too-large` for one
-   * that no push may bring, before it is inflated.
+   * that no push may bring, before it is inflated. For `beforeLarge` see pack-file.ts.
    */
-  read(id: ObjectId): Promise<StoredObject | null>;
+  read(id: ObjectId, beforeLarge?: BeforeLarge): Promise<StoredObject | null>;
   has(id: ObjectId): Promise<boolean>;
 }
 
@@ -105,13 +112,14 @@ export function createObjectSource(packs: readonly OpenPack[], git: GitObjects):
       if (place === null) return id === EMPTY_TREE ? { id, type: 'tree', sizeBytes: 0 } : null;
       return infoOf(id, place);
     },
-    read: async (id) => {
+    read: async (id, beforeLarge) => {
       const place = await find(id);
       if (place === null) return id === EMPTY_TREE ? { type: 'tree', bytes: Buffer.alloc(0) } : null;
-      const object = await place.pack.file.read(place.offset, BOUNDS);
+      const object = await place.pack.file.read(place.offset, BOUNDS, beforeLarge);
       if (object !== null) return object;
       const fault = sizeFault(await infoOf(id, place));
       if (fault !== null) throw new ObjectDatabaseError('object-too-large', fault);
+      await beforeLarge?.();
       return git.read(id);
     },
   };

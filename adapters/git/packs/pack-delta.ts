@@ -3,6 +3,7 @@
  *
  * Must stay true: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
  */
+import type { NextTurn } from '../../../core/kernel/turns.ts';
 
 class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
@@ -34,16 +35,55 @@ function sizeAt(bytes: Uint8Array, start: number): { readonly size: number; read
 
 /** Returns the object that a delta makes from its base. Throws when the delta is broken or has another base. */
 export function applyDelta(base: Uint8Array, delta: Uint8Array): Buffer {
+  const work = beginDelta(base, delta);
+  while (!isDone(work)) apply(work, Number.POSITIVE_INFINITY);
+  return work.result;
+}
+
+/** Instructions of one part: copying what they name takes a few milliseconds. */
+const PART_INSTRUCTIONS = 20_000;
+
+/** As `applyDelta`, and lets others have the event loop: a delta of a large object may have millions of instructions. */
+export async function applyDeltaInTurns(base: Uint8Array, delta: Uint8Array, nextTurn: NextTurn): Promise<Buffer> {
+  const work = beginDelta(base, delta);
+  for (;;) {
+    apply(work, PART_INSTRUCTIONS);
+    if (isDone(work)) return work.result;
+    await nextTurn();
+  }
+}
+
+interface DeltaWork {
+  readonly base: Uint8Array;
+  readonly delta: Uint8Array;
+  readonly result: Buffer;
+  /** The offset of the next instruction. */
+  at: number;
+  written: number;
+}
+
+function beginDelta(base: Uint8Array, delta: Uint8Array): DeltaWork {
   const { baseBytes, resultBytes, start } = deltaSizes(delta);
   if (baseBytes !== base.length) throw new PackDeltaError('A delta is for a base of another size');
-  const result = Buffer.allocUnsafe(resultBytes);
-  let written = 0;
-  for (let at = start; at < delta.length; ) {
+  return { base, delta, result: Buffer.allocUnsafe(resultBytes), at: start, written: 0 };
+}
+
+/** Throws if the instructions have ended before the result is full. */
+function isDone({ delta, result, at, written }: DeltaWork): boolean {
+  if (at < delta.length) return false;
+  if (written !== result.length) throw new PackDeltaError('A delta does not fill its result');
+  return true;
+}
+
+function apply(work: DeltaWork, instructionsMax: number): void {
+  const { base, delta, result } = work;
+  let { at, written } = work;
+  for (let done = 0; at < delta.length && done < instructionsMax; done += 1) {
     const instruction = delta[at] ?? 0;
     at += 1;
     if (instruction === 0) throw new PackDeltaError('A delta has a reserved instruction');
     if (instruction < 0x80) {
-      if (at + instruction > delta.length || written + instruction > resultBytes) throw outside();
+      if (at + instruction > delta.length || written + instruction > result.length) throw outside();
       result.set(delta.subarray(at, at + instruction), written);
       at += instruction;
       written += instruction;
@@ -56,12 +96,12 @@ export function applyDelta(base: Uint8Array, delta: Uint8Array): Buffer {
       if (instruction & (0x10 << byte)) length += (delta[at++] ?? 0) * 256 ** byte;
     }
     if (length === 0) length = 0x10000;
-    if (at > delta.length || offset + length > base.length || written + length > resultBytes) throw outside();
+    if (at > delta.length || offset + length > base.length || written + length > result.length) throw outside();
     result.set(base.subarray(offset, offset + length), written);
     written += length;
   }
-  if (written !== resultBytes) throw new PackDeltaError('A delta does not fill its result');
-  return result;
+  work.at = at;
+  work.written = written;
 }
 
 function outside(): PackDeltaError {

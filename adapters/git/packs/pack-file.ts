@@ -6,11 +6,12 @@
  * caller reads it by git.
  */
 import { LRUCache } from 'lru-cache';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
-import { applyDelta, deltaSizes } from './pack-delta.ts';
+import { applyDelta, applyDeltaInTurns, deltaSizes } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
 import type { PackIndex } from './pack-index.ts';
 
@@ -18,6 +19,8 @@ import type { PackIndex } from './pack-index.ts';
 const CHAIN_LENGTH_MAX = 4_095;
 /** Larger objects are inflated off the event loop. */
 const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
+/** Who reads a larger object waits for its turn, because many at once would take gigabytes. */
+const LARGE_OBJECT_BYTES = 1024 * 1024;
 /** Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop. */
 const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
 /** Only objects up to this size are cached, as bases of later deltas. */
@@ -49,9 +52,15 @@ export interface PackFile {
   readonly file: PagedFile;
   /** Null when the object's chain of deltas is too long to follow in process. */
   info(offset: number): Promise<{ readonly type: ObjectType; readonly sizeBytes: number } | null>;
-  /** Null when the object, or its chain of deltas, is beyond the bounds. */
-  read(offset: number, bounds: SizeBounds): Promise<StoredObject | null>;
+  /**
+   * Null when the object, or its chain of deltas, is beyond the bounds. `beforeLarge` is awaited each time before more
+   * than `LARGE_OBJECT_BYTES` are inflated or made from a delta.
+   */
+  read(offset: number, bounds: SizeBounds, beforeLarge?: BeforeLarge): Promise<StoredObject | null>;
 }
+
+/** Waits until there is memory for a large object. */
+export type BeforeLarge = () => Promise<void>;
 
 /** Bytes of the largest object to read, by type. */
 export type SizeBounds = { readonly [Type in ObjectType]: number };
@@ -65,7 +74,7 @@ export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFi
   return {
     file,
     info: (offset) => infoAt(pack, offset),
-    read: (offset, bounds) => readAt(pack, offset, bounds),
+    read: (offset, bounds, beforeLarge) => readAt(pack, offset, bounds, beforeLarge ?? NO_WAIT),
   };
 }
 
@@ -109,7 +118,14 @@ async function deltaHead(pack: Pack, entry: Entry): Promise<Buffer> {
   }
 }
 
-async function readAt(pack: Pack, offset: number, bounds: SizeBounds): Promise<StoredObject | null> {
+const NO_WAIT: BeforeLarge = async () => undefined;
+
+async function readAt(
+  pack: Pack,
+  offset: number,
+  bounds: SizeBounds,
+  beforeLarge: BeforeLarge,
+): Promise<StoredObject | null> {
   const largest = Math.max(...Object.values(bounds));
   const deltas: Buffer[] = [];
   let deltaBytes = 0;
@@ -120,6 +136,7 @@ async function readAt(pack: Pack, offset: number, bounds: SizeBounds): Promise<S
     const entry = await entryAt(pack, at);
     const bytesMax = entry.type === null ? largest : bounds[entry.type];
     if (entry.sizeBytes > bytesMax || deltas.length > CHAIN_LENGTH_MAX) return null;
+    if (entry.sizeBytes > LARGE_OBJECT_BYTES) await beforeLarge();
     const bytes = await inflateAt(pack, entry);
     if (entry.type !== null) {
       object = { type: entry.type, bytes };
@@ -128,7 +145,9 @@ async function readAt(pack: Pack, offset: number, bounds: SizeBounds): Promise<S
     }
     deltas.push(bytes);
     deltaBytes += bytes.length;
-    resultBytes += deltaSizes(bytes).resultBytes;
+    const made = deltaSizes(bytes).resultBytes;
+    if (made > LARGE_OBJECT_BYTES) await beforeLarge();
+    resultBytes += made;
     if (deltaBytes > largest || resultBytes > CHAIN_RESULTS_BYTES_MAX || entry.base === null) return null;
     at = entry.base;
     object = pack.cache.get(keyOf(pack, at)) ?? null;
@@ -137,7 +156,10 @@ async function readAt(pack: Pack, offset: number, bounds: SizeBounds): Promise<S
   let { bytes } = object;
   // All objects of a chain have the type of its last base, which is known only now.
   if (deltas.some((delta) => deltaSizes(delta).resultBytes > bounds[type])) return null;
-  for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop()) bytes = applyDelta(bytes, delta);
+  for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop()) {
+    const isLarge = delta.length > INFLATE_SYNC_BYTES_MAX;
+    bytes = isLarge ? await applyDeltaInTurns(bytes, delta, nextTurn) : applyDelta(bytes, delta);
+  }
   const result = { type, bytes };
   cacheObject(pack, offset, result);
   return result;

@@ -7,8 +7,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { EXPLAINED_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
-import { parseCommit, parseTag, parseTree } from '../packs/object-parsing.ts';
+import { parseCommit, parseTag } from '../packs/object-parsing.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
+import { entryOfObject } from '../packs/tree-entries.ts';
 
 /** What refers to the missing object, and what kind it takes it for. */
 export type Referrer =
@@ -40,7 +41,7 @@ export async function findReferrer(
   let sinceMs = performance.now();
   const among = async (
     ids: readonly ObjectId[],
-    look: (id: ObjectId, bytes: Buffer) => Referrer | null,
+    look: (id: ObjectId, bytes: Buffer) => Referrer | null | Promise<Referrer | null>,
   ): Promise<Referrer | null> => {
     for (const id of ids) {
       if (bytesRead >= EXPLAINED_BYTES_MAX) return null;
@@ -48,7 +49,7 @@ export async function findReferrer(
       const object = await source.read(id);
       if (object === null) continue;
       bytesRead += object.bytes.length;
-      const found = look(id, object.bytes);
+      const found = await look(id, object.bytes);
       if (found !== null) return found;
       if (performance.now() - sinceMs < TURN_MS) continue;
       await nextTurn();
@@ -74,10 +75,10 @@ function inTag(id: ObjectId, bytes: Buffer, missing: ObjectId): Referrer | null 
   return target?.id === missing ? { as: 'target of tag', kind: target.type, id } : null;
 }
 
-function inTree(id: ObjectId, bytes: Buffer, missing: ObjectId): Referrer | null {
+async function inTree(id: ObjectId, bytes: Buffer, missing: ObjectId): Promise<Referrer | null> {
   // A submodule names a commit of another repository, which no push has to bring.
-  const entry = parseTree(bytes).find((candidate) => candidate.id === missing && candidate.mode !== '160000');
-  if (entry === undefined) return null;
+  const entry = await entryOfObject(bytes, missing, nextTurn);
+  if (entry === null) return null;
   const name = Buffer.from(entry.name).toString('latin1');
   return { as: 'entry', kind: entry.mode === '040000' ? 'tree' : 'blob', id, name };
 }

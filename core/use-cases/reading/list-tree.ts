@@ -66,7 +66,7 @@ export async function listTree(
     if ('refused' in located) return located;
     if (located.type !== 'dir') return refuse({ code: 'path-not-found' });
     const { commit } = resolved;
-    const { items, total } = await entriesOf(reader, located.entries, page);
+    const { items, total } = await entriesOf(reader, located.id, page);
     const folder = { key: repository.id, tip: commit.id, path: bytesOf(path) };
     const ids = await findLastCommits(context.knownFolders, reader, folder, items, signal);
     const rows = await commitRows(reader, ids);

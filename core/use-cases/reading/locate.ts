@@ -7,13 +7,14 @@
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { CONTENTS_FILE_BYTES_MAX } from '../../kernel/limits.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { type Commit, ObjectDatabaseError, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
 
 export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
 
 export type Located =
-  | { readonly type: 'dir'; readonly id: ObjectId; readonly entries: readonly TreeEntry[] }
+  | { readonly type: 'dir'; readonly id: ObjectId }
   | {
       readonly type: 'file' | 'symlink';
       readonly id: ObjectId;
@@ -50,17 +51,14 @@ export function entryType(mode: string): EntryType {
 
 /** Refused with `path-not-found`, or with `file-too-large` for a file beyond `CONTENTS_FILE_BYTES_MAX`. */
 export async function locate(reader: ObjectReader, commit: Commit, path: ContentsPath): Promise<Located | Refused> {
-  let tree = await treeOf(reader, commit.tree);
-  let found: Located = { type: 'dir', id: commit.tree, entries: tree };
+  let found: Located = { type: 'dir', id: commit.tree };
   for (const [index, name] of path.names.entries()) {
-    const entry = tree.find((candidate) => equalBytes(candidate.name, name));
-    if (entry === undefined) return NOT_FOUND;
+    const entry = await reader.entry(found.id, name);
+    if (entry === null) return NOT_FOUND;
     const type = entryType(entry.mode);
     const isLast = index === path.names.length - 1;
-    if (type === 'dir') {
-      tree = await treeOf(reader, entry.id);
-      found = { type, id: entry.id, entries: tree };
-    } else if (!isLast || path.folder) return NOT_FOUND;
+    if (type === 'dir') found = { type, id: entry.id };
+    else if (!isLast || path.folder) return NOT_FOUND;
     else if (type === 'submodule') found = { type, id: entry.id, mode: entry.mode };
     else found = { type, id: entry.id, mode: entry.mode, sizeBytes: await sizeOf(reader, entry.id) };
   }
@@ -84,8 +82,9 @@ function isBlob(mode: string): boolean {
   return type === 'file' || type === 'symlink';
 }
 
-async function treeOf(reader: ObjectReader, id: ObjectId): Promise<readonly TreeEntry[]> {
-  return (await reader.tree(id)) ?? missing(id);
+/** Returns a page of a folder's entries. */
+export async function entriesOfFolder(reader: ObjectReader, id: ObjectId, page: Page): Promise<PageOf<TreeEntry>> {
+  return (await reader.tree(id, page)) ?? missing(id);
 }
 
 async function sizeOf(reader: ObjectReader, id: ObjectId): Promise<number> {
@@ -98,8 +97,4 @@ async function sizeOf(reader: ObjectReader, id: ObjectId): Promise<number> {
  */
 function missing(id: ObjectId): never {
   throw new ObjectDatabaseError('layer-missing', `Object ${id} is in none of the repository's layers`);
-}
-
-function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
 }

@@ -13,7 +13,15 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
 import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
-import { type ContentsPath, type EntryType, entrySizes, entryType, type Located, locate } from './locate.ts';
+import {
+  type ContentsPath,
+  type EntryType,
+  entriesOfFolder,
+  entrySizes,
+  entryType,
+  type Located,
+  locate,
+} from './locate.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
@@ -164,7 +172,7 @@ async function contentsOf(
   const { reader, located, place } = found;
   switch (located.type) {
     case 'dir':
-      return { type: 'dir', place, id: located.id, entries: await entriesOf(reader, located.entries, page) };
+      return { type: 'dir', place, id: located.id, entries: await entriesOf(reader, located.id, page) };
     case 'submodule':
       return { type: 'submodule', place, id: located.id, mode: located.mode };
     case 'symlink': {
@@ -187,18 +195,14 @@ async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boo
   return judgeStreamed && (await isUtf8Text(content.chunks(null)));
 }
 
-/** Returns a page of a tree's entries with their sizes. */
-export async function entriesOf(
-  reader: ObjectReader,
-  all: readonly TreeEntry[],
-  { offset, limit }: Page,
-): Promise<PageOf<FolderEntry>> {
-  const entries = all.slice(offset, offset + limit);
+/** Returns a page of a folder's entries with their sizes. */
+export async function entriesOf(reader: ObjectReader, folder: ObjectId, page: Page): Promise<PageOf<FolderEntry>> {
+  const { items: entries, total } = await entriesOfFolder(reader, folder, page);
   const sizes = await entrySizes(reader, entries);
   const items = entries.map((entry, index): FolderEntry => {
     return { ...entry, type: entryType(entry.mode), sizeBytes: sizes[index] ?? null };
   });
-  return { items, total: all.length };
+  return { items, total };
 }
 
 async function rawFile(

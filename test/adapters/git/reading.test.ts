@@ -8,6 +8,8 @@ import type { CommittedObjects, ObjectReader, WalkOptions } from '../../../core/
 import { temporaryFolder, testRepository } from '../../support/git.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
 
+const ALL = { offset: 0, limit: 1_000 };
+
 const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
 
 describe('a reader', () => {
@@ -58,13 +60,15 @@ describe('a reader', () => {
     assert.deepEqual(commit?.parents, [commits.at(-2)]);
     assert.equal(commit?.tree, rev('main^{tree}'));
     assert.equal(await reader.commit(rev('main:same')), null);
-    assert.equal(await reader.tree(tip()), null);
+    assert.equal(await reader.tree(tip(), ALL), null);
     const [first, missing] = await reader.commits([commits[0] ?? EMPTY_TREE, objectId('3'.repeat(40))]);
     assert.deepEqual([first?.parents, missing], [[], null]);
-    const entries = await reader.tree(rev('main^{tree}'));
-    const listed = entries?.map(({ name, mode, id }) => `${mode} ${id} ${Buffer.from(name)}`);
+    const entries = await reader.tree(rev('main^{tree}'), ALL);
+    const listed = entries?.items.map(({ name, mode, id }) => `${mode} ${id} ${Buffer.from(name)}`);
     assert.deepEqual(listed, [`040000 ${rev('main:folder')} folder`, `100644 ${rev('main:same')} same`]);
-    assert.deepEqual(await reader.tree(EMPTY_TREE), []);
+    assert.deepEqual(await reader.tree(EMPTY_TREE, ALL), { items: [], total: 0 });
+    assert.equal((await reader.entry(rev('main^{tree}'), Buffer.from('same')))?.id, rev('main:same'));
+    assert.equal(await reader.entry(rev('main^{tree}'), Buffer.from('sam')), null);
   });
 
   test('streams blobs whole and in ranges, small ones and large ones', async () => {

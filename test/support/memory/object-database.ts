@@ -153,9 +153,15 @@ export function createMemoryObjects(): MemoryObjects {
         const object = objects.get(id);
         return object?.type === 'tag' ? object.tag : null;
       },
-      tree: async (id) => {
+      tree: async (id, { offset, limit }) => {
         const object = objects.get(id);
-        return object?.type === 'tree' ? object.entries : null;
+        if (object?.type !== 'tree') return null;
+        return { items: object.entries.slice(offset, offset + limit), total: object.entries.length };
+      },
+      entry: async (id, name) => {
+        const object = objects.get(id);
+        if (object?.type !== 'tree') return null;
+        return object.entries.find((entry) => Buffer.compare(entry.name, name) === 0) ?? null;
       },
       async *blob(id, range) {
         const object = objects.get(id);

@@ -1,8 +1,8 @@
-/** Commits, tags and trees, parsed as git parses them. */
+/** Commits and tags, parsed as git parses them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { afterAll, describe, test } from 'vitest';
-import { parseCommit, parseCommitLinks, parseTag, parseTree } from '../../../../adapters/git/packs/object-parsing.ts';
+import { parseCommit, parseCommitLinks, parseTag } from '../../../../adapters/git/packs/object-parsing.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 
@@ -89,7 +89,6 @@ describe('parsing objects', () => {
     for (const text of ['', '\n', 'tree', 'tree \n', 'tree 123\n\n', `object ${EMPTY_TREE}\ntype plant\n`, '\0\xff']) {
       assert.equal(parseCommit(EMPTY_TREE, Buffer.from(text, 'latin1')), null);
       assert.equal(parseTag(Buffer.from(text, 'latin1')), null);
-      assert.deepEqual(parseTree(Buffer.from(text, 'latin1')), []);
     }
   });
 
@@ -98,51 +97,5 @@ describe('parsing objects', () => {
     repository.git(['tag', '-a', '-m', 'x', 'v1', 'HEAD^{tree}']);
     const bytes = repository.git(['cat-file', 'tag', 'v1']);
     assert.deepEqual(parseTag(bytes), { id: repository.line(['rev-parse', 'HEAD^{tree}']), type: 'tree' });
-  });
-
-  test('reads odd modes of old trees as git does, and never as anything else', () => {
-    const other = repository.object('blob', 'odd');
-    for (const mode of [
-      '0',
-      '000000',
-      '020000',
-      '140000',
-      '150000',
-      '170000',
-      '40755',
-      '120777',
-      '100664',
-      '0100644',
-    ]) {
-      const tree = repository.tree([{ mode, name: 'odd', id: other }]);
-      const [shown = ''] = repository.line(['ls-tree', tree]).split(' ');
-      const [entry] = parseTree(repository.git(['cat-file', 'tree', tree]));
-      if (shown === '100644') assert.match(entry?.mode ?? '', /^100/, mode);
-      else assert.equal(entry?.mode, shown, mode);
-    }
-  });
-
-  test('reads a tree with every mode, and a name that is not UTF-8', () => {
-    const blob = repository.object('blob', 'x');
-    const commit = repository.commit({ a: '4' });
-    const tree = repository.tree([
-      { mode: '100644', name: 'a', id: blob },
-      { mode: '100755', name: 'b', id: blob },
-      { mode: '120000', name: 'c', id: blob },
-      { mode: '160000', name: 'd', id: commit },
-      { mode: '40000', name: 'e', id: EMPTY_TREE },
-    ]);
-    const entries = parseTree(repository.git(['cat-file', 'tree', tree]));
-    const listed = entries.map(({ mode, id, name }) => `${mode} ${Buffer.from(name)} ${id}`);
-    assert.deepEqual(listed, [
-      `100644 a ${blob}`,
-      `100755 b ${blob}`,
-      `120000 c ${blob}`,
-      `160000 d ${commit}`,
-      `040000 e ${EMPTY_TREE}`,
-    ]);
-    const raw = Buffer.concat([Buffer.from('100644 \xff\xfe\0', 'latin1'), Buffer.from(blob, 'hex')]);
-    assert.deepEqual([...(parseTree(raw)[0]?.name ?? [])], [0xff, 0xfe]);
-    assert.equal(parseTree(raw.subarray(0, -1)).length, 0);
   });
 });

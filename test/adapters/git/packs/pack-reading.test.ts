@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { applyDelta, applyDeltaInTurns } from '../../../../adapters/git/packs/pack-delta.ts';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import {
   createObjectCache,
@@ -189,6 +190,45 @@ describe('reading a hostile pack', () => {
     } finally {
       folder.remove();
     }
+  });
+
+  test('asks before it makes an object of more than a MiB, whole or from a delta, and not before smaller ones', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const MIB = 1024 * 1024;
+      const [small, large] = [Buffer.alloc(MIB, 'a'), Buffer.alloc(MIB + 1, 'b')];
+      const made = Buffer.alloc(2 * MIB, 'a');
+      const delta = rawEntry({ type: 'ref-delta', base: rawId('blob', small), bytes: repeatingDelta(MIB, 2) });
+      const entries = [rawEntry({ type: 'blob', bytes: small }), rawEntry({ type: 'blob', bytes: large }), delta];
+      const { index, pack } = await open(folder.path, 'large', rawPack(entries));
+      const askedFor = async (bytes: Buffer): Promise<number> => {
+        let asked = 0;
+        const offset = (await index.find(Buffer.from(rawId('blob', bytes), 'hex'))) ?? 0;
+        const read = await pack.read(offset, upTo(4 * MIB), async () => void (asked += 1));
+        assert.ok(read?.bytes.equals(bytes));
+        return asked;
+      };
+      assert.deepEqual([await askedFor(small), await askedFor(large), await askedFor(made)], [0, 1, 1]);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('applies a delta of many instructions in turns', async () => {
+    const base = Buffer.from('ab');
+    const COPIES = 100_000;
+    const copy = Buffer.from([0x91, 1, 1]);
+    const parts = [deltaSize(2), deltaSize(COPIES), ...Array<Buffer>(COPIES).fill(copy)];
+    const delta = Buffer.concat(parts);
+    let turns = 0;
+    const made = await applyDeltaInTurns(base, delta, async () => void (turns += 1));
+    assert.ok(made.equals(Buffer.alloc(COPIES, 'b')));
+    assert.ok(made.equals(applyDelta(base, delta)));
+    assert.ok(turns >= 4, `${turns} turns`);
+    await assert.rejects(
+      applyDeltaInTurns(base, delta.subarray(0, -3), async () => undefined),
+      /does not fill/,
+    );
   });
 
   test('leaves a chain of 5,000 deltas, longer than git writes, to git', async () => {

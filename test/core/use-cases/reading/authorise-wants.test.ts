@@ -44,6 +44,7 @@ function started(
     tag: unused,
     commits: unused,
     tree: unused,
+    entry: unused,
     blob: unused,
     walk: unused,
     isAncestor: unused,
