@@ -4,14 +4,15 @@
  * Must stay true: the checks have one order. A malformed request is refused first (400), then a missing or invalid
  * credential (401), an unknown route or method (404, 405), a missing grant or scope (403) or an invisible repository
  * (404), and last the request's content. The server answers nothing from memory before `entities.barrier()`. No denial
- * tells a repository that the caller does not see from one that does not exist.
+ * tells a repository that the caller does not see from one that does not exist, nor does the time it takes: nothing of
+ * the former is loaded.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
-import type { Guarding } from '../../core/runtime/execute.ts';
+import type { Context, Guarding } from '../../core/runtime/execute.ts';
 import { authenticate, guardedBy, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
@@ -22,7 +23,7 @@ import {
   stillPermitted,
 } from '../../core/use-cases/accounts/permission.ts';
 import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
-import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { type FoundRepository, findOwnRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { RateRefusal, RateState } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
@@ -146,16 +147,17 @@ export type DenialPrecedence = 'permission' | 'sight';
 
 /** Returns the repository of these names if the principal sees it and meets the requirement, else the denial. */
 export async function admitToRepository(
-  door: FrontDoor,
+  context: Context,
   principal: Principal,
   requirement: Requirement,
-  { username, name }: RepositoryNames,
+  names: RepositoryNames,
   precedence: DenialPrecedence,
 ): Promise<FoundRepository | Denial> {
   const denial = notPermitted(principal, requirement, '');
   if (denial !== null && precedence === 'permission') return denial;
-  const found = await findRepository(door, username, name);
-  if (found === null || !sees(principal, found)) return REPOSITORY_NOT_FOUND;
+  const { account: accountId } = principal;
+  const found = await findOwnRepository(context, accountId, names, (id) => sees(principal, { id, accountId }));
+  if (found === null) return REPOSITORY_NOT_FOUND;
   return denial ?? found;
 }
 

@@ -9,10 +9,10 @@ import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts'
 import type { Actor } from '../../core/kernel/envelope.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
-import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
+
 import { lackOf } from '../../core/use-cases/accounts/permission.ts';
 import { actorOf } from '../../core/use-cases/accounts/principal.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { type FoundRepository, isUsernameOf } from '../../core/use-cases/accounts/repositories.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
 import { gitToken } from '../front-door/credentials.ts';
@@ -105,9 +105,9 @@ async function repositoryOf(
   const asOf = { seen: position, signal };
   if (!('denied' in found)) return moment === null ? found : repositoryAsOf(context, found, moment, asOf);
   if (found.denied === 'repository-not-found' && moment !== null && lackOf(requirement, principal, '') === null) {
-    const owner = await findAccount(context, username);
     const { account } = principal;
-    const reason = owner === account ? await absenceError(context, { account, name }, moment, asOf) : null;
+    const isOwn = await isUsernameOf(context, account, username);
+    const reason = isOwn ? await absenceError(context, { account, name }, moment, asOf) : null;
     if (reason !== null) throw reason;
   }
   throw denialError(found);

@@ -53,7 +53,7 @@ export interface FoundRepository extends ListedRepository {
   readonly asOf?: Moment;
 }
 
-/** Finds a repository by the names in a URL, without regard to case. Null if there is none. */
+/** Finds anybody's repository by its names, without regard to case, for who may see all. Null if there is none. */
 export async function findRepository(
   context: Context,
   username: string,
@@ -61,6 +61,31 @@ export async function findRepository(
 ): Promise<FoundRepository | null> {
   const listed = await findListedRepository(context, username, name);
   return listed === null ? null : openRepository(context, listed);
+}
+
+/**
+ * Finds a repository of this account by the names in a URL. Null if it has none, or if `sees` is false for its id.
+ * Nothing of another account, and no repository that is out of sight, is loaded: what that takes would tell whether it
+ * exists.
+ */
+export async function findOwnRepository(
+  context: Context,
+  accountId: AccountId,
+  { username, name }: { readonly username: string; readonly name: string },
+  sees: (id: RepositoryId) => boolean,
+): Promise<FoundRepository | null> {
+  if (!(await isUsernameOf(context, accountId, username))) return null;
+  const listed = await listedRepository(context, accountId, (account) => {
+    const id = account.repositoryNames.get(repositoryNameKey(name));
+    return id !== undefined && sees(id) ? id : undefined;
+  });
+  return listed === null ? null : openRepository(context, listed);
+}
+
+/** Whether a name in a URL is that of this account, which must be open, without regard to case. */
+export async function isUsernameOf(context: Context, accountId: AccountId, username: string): Promise<boolean> {
+  const { state } = await context.entities.get(accounts, accountId);
+  return state.status === 'open' && state.username === asciiLowerCase(username);
 }
 
 /** Finds the repository with this id. Null if the account does not have it. */
