@@ -5,8 +5,9 @@
  * work is linear in the bytes of the changed names, times a logarithm, however deep they are nested and however many
  * refs exist. If one such pair were accepted, every clone of the repository would fail.
  */
-import { byRefOrder, type RefName } from './ref-name.ts';
-import { byteOrderRank } from './utf8.ts';
+import type { RefName } from './ref-name.ts';
+import { inParts, type Steps } from '../kernel/turns.ts';
+import { byteOrderRank, sortUtf8 } from './utf8.ts';
 
 /** A created ref and a ref that it collides with: one whose name is a folder of its name, or the reverse. */
 export interface RefCollision {
@@ -28,49 +29,99 @@ export interface RefChanges {
  * collides with. If two created refs collide, both are returned. The created refs that are not returned collide with
  * nothing.
  */
-export function refCollisions(changes: RefChanges): readonly RefCollision[] {
-  const creates = changes.creates.toSorted(byRefOrder);
-  const deletes = changes.deletes.toSorted(byRefOrder);
-  const deleted = new Set(deletes);
+export function* refCollisions(changes: RefChanges): Steps<readonly RefCollision[]> {
+  const creates = sortUtf8(changes.creates);
+  const deletes = sortUtf8(changes.deletes);
+  const inExisting = new Descent(changes.existing, deletes);
+  const inCreates = new Descent(creates, []);
   const collisions: RefCollision[] = [];
-  for (const ref of creates) {
-    const other = collidingWith(ref, changes.existing, deletes, deleted) ?? collidingWith(ref, creates, [], NONE);
+  let before = '';
+  yield* inParts(creates, (ref) => {
+    const shared = sharedFolders(before, ref);
+    // Both are asked for each name: what they know of the name before is of the same one.
+    const created = inCreates.collidingWith(ref, shared);
+    const other = inExisting.collidingWith(ref, shared) ?? created;
     if (other !== null) collisions.push({ ref, with: other });
-  }
+    before = ref;
+  });
   return collisions;
 }
 
-const NONE: ReadonlySet<RefName> = new Set();
 const SLASH = 0x2f;
 
+/** Returns how many folders, from the root, two names have in common. */
+function sharedFolders(a: string, b: string): number {
+  let folders = 0;
+  for (let at = 0; at < a.length; at += 1) {
+    const unit = a.charCodeAt(at);
+    if (unit !== b.charCodeAt(at)) break;
+    if (unit === SLASH) folders += 1;
+  }
+  return folders;
+}
+
+/** A folder of the name that was looked for last. */
+interface Folder {
+  /** Where the names in it lie, among all names and among the deletes. */
+  readonly range: Range;
+  readonly gone: Range;
+  /** The length of its name with the slash: where the next component starts. */
+  readonly length: number;
+  /** A name that is kept and that is this folder's, or that of one around it; null if there is none. */
+  readonly blockedBy: RefName | null;
+}
+
 /**
- * Returns a name that collides with `ref` and is not deleted, or null. Descends the sorted names like a tree: at each
- * `/` of `ref` the range narrows to the names in that folder. So each step compares the characters of one component
- * only, because all names in the range share what precedes it.
+ * Looks for what collides with names that come in order. It descends the sorted names like a tree: at each `/` of a name
+ * the range narrows to the names in that folder. So each step compares the characters of one component only, because
+ * all names in the range share what precedes it; and names in one folder share the descent to it.
  */
-function collidingWith(
-  ref: RefName,
-  names: readonly RefName[],
-  deletes: readonly RefName[],
-  deleted: ReadonlySet<RefName>,
-): RefName | null {
-  let range: Range = { from: 0, to: names.length };
-  let gone: Range = { from: 0, to: deletes.length };
-  let start = 0;
-  while (range.from < range.to) {
-    const slash = ref.indexOf('/', start);
-    const end = slash === -1 ? ref.length : slash;
+class Descent {
+  readonly #names: readonly RefName[];
+  readonly #deletes: readonly RefName[];
+  readonly #deleted: ReadonlySet<RefName>;
+  /** The folders of the name before, as far as any name lies in them. */
+  readonly #folders: Folder[];
+
+  constructor(names: readonly RefName[], deletes: readonly RefName[]) {
+    this.#names = names;
+    this.#deletes = deletes;
+    this.#deleted = new Set(deletes);
+    const [range, gone] = [
+      { from: 0, to: names.length },
+      { from: 0, to: deletes.length },
+    ];
+    this.#folders = [{ range, gone, length: 0, blockedBy: null }];
+  }
+
+  /** Returns a name that collides with `ref` and is not deleted, or null. `shared`: folders as of the name before. */
+  collidingWith(ref: RefName, shared: number): RefName | null {
+    const folders = this.#folders;
+    if (folders.length > shared + 1) folders.length = shared + 1;
+    for (;;) {
+      const innermost = folders[folders.length - 1];
+      if (innermost === undefined || innermost.blockedBy !== null) return innermost?.blockedBy ?? null;
+      if (innermost.range.from >= innermost.range.to) return null;
+      const slash = ref.indexOf('/', innermost.length);
+      const below = this.#enter(innermost, ref, slash === -1 ? ref.length : slash);
+      if (slash === -1) return firstKept(this.#names, below.range, below.gone, this.#deleted);
+      folders.push(below);
+    }
+  }
+
+  /** The folder `ref[0, end)`. */
+  #enter({ range, gone, length: start }: Folder, ref: RefName, end: number): Folder {
+    const names = this.#names;
     const at = lowerBound(names, range, ref, start, end, -1);
     const same = at < range.to ? names[at] : undefined;
-    if (slash !== -1 && same?.length === end && sharesComponent(same, ref, start, end) && !deleted.has(same)) {
-      return same;
-    }
-    range = folder(names, range, ref, start, end);
-    gone = folder(deletes, gone, ref, start, end);
-    if (slash === -1) return firstKept(names, range, gone, deleted);
-    start = end + 1;
+    const isSame = end < ref.length && same?.length === end && sharesComponent(same, ref, start, end);
+    return {
+      range: folder(names, { from: at, to: range.to }, ref, start, end),
+      gone: folder(this.#deletes, gone, ref, start, end),
+      length: end + 1,
+      blockedBy: isSame && same !== undefined && !this.#deleted.has(same) ? same : null,
+    };
   }
-  return null;
 }
 
 /** The names from index `from` up to but not including `to`. */

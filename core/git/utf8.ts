@@ -90,3 +90,12 @@ export function compareUtf8(a: string, b: string): number {
   }
   return a.length - b.length;
 }
+
+/** A code unit from the first surrogate on: those below are in the order of their UTF-8. */
+const NOT_IN_UTF8_ORDER = /[\ud800-\uffff]/;
+
+/** Returns a copy of well-formed texts, sorted as `compareUtf8` compares them, and mostly much faster. */
+export function sortUtf8<Text extends string>(texts: readonly Text[]): Text[] {
+  // Without a function, `sort` compares code units.
+  return texts.some((text) => NOT_IN_UTF8_ORDER.test(text)) ? texts.toSorted(compareUtf8) : texts.toSorted();
+}

@@ -78,7 +78,8 @@ export class PersistentMap<Key, Value extends {} | null> {
   }
 
   /** Returns a copy with the changes, made in order; `undefined` removes a key. */
-  with(changes: Iterable<readonly [Key, Value | undefined]>): PersistentMap<Key, Value> {
+  with(changes: readonly (readonly [Key, Value | undefined])[]): PersistentMap<Key, Value> {
+    if (changes.length > this.#overlayMax()) return this.#rebased(changes);
     const overlay = new Map(this.#overlay);
     const weigh = this.#weigh;
     let { size, weight } = this;
@@ -94,15 +95,31 @@ export class PersistentMap<Key, Value extends {} | null> {
       }
       overlay.set(key, value);
     }
-    if (overlay.size <= OVERLAY_ENTRIES_MIN + this.#base.size / 8) {
-      return new PersistentMap({ base: this.#base, overlay, weigh, size, weight });
-    }
+    const changed = new PersistentMap({ base: this.#base, overlay, weigh, size, weight });
+    return overlay.size <= this.#overlayMax() ? changed : changed.#rebased([]);
+  }
+
+  #overlayMax(): number {
+    return OVERLAY_ENTRIES_MIN + this.#base.size / 8;
+  }
+
+  /** As `with`, with a base of its own: one copy, where many changes would first fill an overlay. */
+  #rebased(changes: readonly (readonly [Key, Value | undefined])[]): PersistentMap<Key, Value> {
     const base = new Map(this.#base);
-    for (const [key, value] of overlay) {
+    const set = (key: Key, value: Value | undefined): void => {
       if (value === undefined) base.delete(key);
       else base.set(key, value);
+    };
+    for (const [key, value] of this.#overlay) set(key, value);
+    const weigh = this.#weigh;
+    let { weight } = this;
+    for (const [key, value] of changes) {
+      const before = base.get(key);
+      if (before !== undefined) weight -= weigh(key, before);
+      if (value !== undefined) weight += weigh(key, value);
+      set(key, value);
     }
-    return new PersistentMap({ base, overlay: new Map<Key, Value | undefined>(), weigh, size, weight });
+    return new PersistentMap({ base, overlay: new Map<Key, Value | undefined>(), weigh, size: base.size, weight });
   }
 
   *entries(): IterableIterator<[Key, Value]> {

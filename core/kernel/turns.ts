@@ -28,6 +28,36 @@ export async function pickInTurns<Item, Picked extends {} | null>(
   return picked;
 }
 
+/** Work that yields whenever a part of it is done, and returns its result. */
+export type Steps<Result> = Generator<void, Result>;
+
+/** Yields after every item that ends a part. */
+export function* inParts<Item>(items: Iterable<Item>, each: (item: Item) => void): Steps<void> {
+  let done = 0;
+  for (const item of items) {
+    each(item);
+    done += 1;
+    if (done % PART === 0) yield;
+  }
+}
+
+/** Does the work in one go. */
+export function finish<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the work in turns. What it reads must not change meanwhile. */
+export async function finishInTurns<Result>(steps: Steps<Result>, nextTurn: NextTurn): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await nextTurn();
+  }
+}
+
 /** Returns a sorted copy; items that compare as equal keep their order. */
 export async function sortInTurns<Item>(
   items: readonly Item[],

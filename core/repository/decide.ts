@@ -9,6 +9,7 @@ import { branchOfRef, byRefOrder, type RefName } from '../git/ref-name.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import { LAYERS_REMOVED_AT_ONCE_MAX } from '../kernel/limits.ts';
+import { finish, inParts, type Steps } from '../kernel/turns.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
 import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
@@ -166,16 +167,30 @@ export interface UpdateRefsDecision {
 
 /** Checks each command of a push against the current refs, then the names of all refs after the push together. */
 export function decideRefs(state: OpenRepository, command: UpdateRefs): UpdateRefsDecision {
+  return finish(decidingRefs(state, command));
+}
+
+/** As `decideRefs`, in steps: a push may have 100,000 commands. */
+export function* decidingRefs(state: OpenRepository, command: UpdateRefs): Steps<UpdateRefsDecision> {
   const codes = new Map<RefName, RefRefusalCode | null>();
-  for (const update of command.updates) codes.set(update.ref, refusalOf(state, update));
-  markCollisions(state, command.updates, codes);
+  yield* inParts(command.updates, (update) => void codes.set(update.ref, refusalOf(state, update)));
+  yield* markCollisions(state, command.updates, codes);
   if (command.atomic && [...codes.values()].some((code) => code !== null)) {
     for (const [ref, code] of codes) codes.set(ref, code ?? 'atomic-push-refused');
   }
-  const accepted = command.updates.filter((update) => codes.get(update.ref) === null && update.before !== update.after);
+  const accepted: RequestedUpdate[] = [];
+  const results: RefResult[] = [];
+  const updates: StoredRefUpdate[] = [];
+  yield* inParts(command.updates, (update) => {
+    const code = codes.get(update.ref) ?? null;
+    results.push({ ref: update.ref, code });
+    if (code !== null || update.before === update.after) return;
+    accepted.push(update);
+    updates.push(stored(update));
+  });
   return {
-    results: command.updates.map(({ ref }) => ({ ref, code: codes.get(ref) ?? null })),
-    updates: accepted.map(stored),
+    results,
+    updates,
     defaultBranch: chooseDefaultBranch(state, command, accepted),
   };
 }
@@ -194,22 +209,22 @@ function refusalOf(state: OpenRepository, update: RequestedUpdate): RefRefusalCo
 }
 
 /** Refuses new refs whose names would be a folder of another ref, among the refs after all accepted commands. */
-function markCollisions(
+function* markCollisions(
   state: OpenRepository,
   updates: readonly RequestedUpdate[],
   codes: Map<RefName, RefRefusalCode | null>,
-): void {
+): Steps<void> {
   const created: RefName[] = [];
   const deleted: RefName[] = [];
-  for (const { ref, after } of updates) {
-    if (codes.get(ref) !== null) continue;
+  yield* inParts(updates, ({ ref, after }) => {
+    if (codes.get(ref) !== null) return;
     const exists = state.refs.has(ref);
     if (after === null && exists) deleted.push(ref);
     if (after !== null && !exists) created.push(ref);
-  }
+  });
   if (created.length === 0) return;
   const changes = { existing: sortedRefNames(state.refs), creates: created, deletes: deleted };
-  for (const { ref } of refCollisions(changes)) codes.set(ref, 'ref-collides');
+  for (const { ref } of yield* refCollisions(changes)) codes.set(ref, 'ref-collides');
 }
 
 function stored(update: RequestedUpdate): StoredRefUpdate {

@@ -5,6 +5,7 @@
  * a run is made again only for these. A repository may have some 200,000 refs: none of them is sorted again.
  */
 import { byRefOrder, type RefName } from '../git/ref-name.ts';
+import { sortUtf8 } from '../git/utf8.ts';
 import { PersistentMap, type Weigh } from '../kernel/persistent-map.ts';
 import type { Ref } from './state.ts';
 
@@ -60,7 +61,7 @@ export function changeRefs(refs: Refs, changes: readonly (readonly [RefName, Ref
 type Change = readonly [RefName, Ref | undefined];
 
 function changeRuns(runs: readonly RefRun[], changes: ReadonlyMap<RefName, Ref | undefined>): readonly RefRun[] {
-  const sorted = [...changes].sort(([a], [b]) => byRefOrder(a, b));
+  const sorted = sortUtf8([...changes.keys()]).map((name): Change => [name, changes.get(name)]);
   if (runs.length === 0) return splitUp(mergeRun([], sorted));
   const changed: RefRun[] = [];
   let at = 0;

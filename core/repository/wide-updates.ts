@@ -5,6 +5,7 @@
  * reads all parts back and checks their count and digest. A part stays below `APPEND_SIZE_BYTES_MAX`, and so does a
  * `RefsUpdated` with all the push options it may carry.
  */
+import { encodeUtf8 } from '../git/utf8.ts';
 import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
@@ -66,8 +67,38 @@ export function checkParts(
   parts: UpdateParts,
   updates: readonly StoredRefUpdate[],
 ): void {
-  if (updates.length === parts.updates && digest.sha256(updatesDigestText(updates)) === parts.sha256) return;
-  throw new TypeError(`The parts on ${parts.stream} are not those that a push names`);
+  if (updates.length !== parts.updates || digest.sha256(updatesDigestText(updates)) !== parts.sha256) {
+    throw otherParts(parts);
+  }
+}
+
+/** Why an event cannot be read whose parts are not those that it names. */
+export function otherParts({ stream }: UpdateParts): TypeError {
+  return new TypeError(`The parts on ${stream} are not those that a push names`);
+}
+
+/** The digest of updates that come part by part. */
+export interface RunningUpdatesDigest {
+  add(updates: readonly StoredRefUpdate[]): void;
+  /** Returns what `UpdateParts.sha256` holds. Nothing may be added afterwards. */
+  hex(): string;
+}
+
+/** Begins the SHA-256 of the canonical JSON of a list of updates, in hex. */
+export function startUpdatesDigest(digest: Pick<Digest, 'startSha256'>): RunningUpdatesDigest {
+  const running = digest.startSha256();
+  let isFirst = true;
+  return {
+    add(updates) {
+      if (updates.length === 0) return;
+      running.add(encodeUtf8((isFirst ? '[' : ',') + updates.map(canonicalJson).join(',')));
+      isFirst = false;
+    },
+    hex() {
+      running.add(encodeUtf8(isFirst ? '[]' : ']'));
+      return running.hex();
+    },
+  };
 }
 
 /** Returns the text whose SHA-256 is in `UpdateParts.sha256`. */

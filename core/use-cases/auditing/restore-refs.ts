@@ -10,12 +10,13 @@ import { refuse } from '../../kernel/decider.ts';
 import { streamName } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, type PushId, uuid } from '../../kernel/ids.ts';
 import { RESTORED_MOVES_COMPARED_MAX } from '../../kernel/limits.ts';
+import { finishInTurns } from '../../kernel/turns.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { ExpectedRevision } from '../../ports/event-store.ts';
 import type { FoundTip, ObjectReader } from '../../ports/object-database.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
-import { decideRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
+import { decidingRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { type Refs, sortedRefNames } from '../../repository/ref-runs.ts';
@@ -131,7 +132,7 @@ async function prepare(
     const { updates } = inspected;
     // A restoration chooses no default branch.
     const command = { updates, atomic: true, initialDefaultBranch, commitSeconds: new Map() };
-    const decision = decideRefs(entity.state, command);
+    const decision = await finishInTurns(decidingRefs(entity.state, command), context.clock.nextTurn);
     const refused = decision.results.find(({ code }) => code !== null && code !== 'atomic-push-refused');
     if (refused !== undefined) return refuse({ code: 'restored-ref-collides', ref: refused.ref });
     return { entity, decision: { ...decision, defaultBranch: null }, restored: past.event };

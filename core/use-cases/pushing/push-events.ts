@@ -18,7 +18,7 @@ import {
   type UpdateParts,
 } from '../../repository/events.ts';
 import { recordedLayer } from '../../repository/layers.ts';
-import { isNarrow, splitUpdates, updatesDigestText } from '../../repository/wide-updates.ts';
+import { isNarrow, splitUpdates, startUpdatesDigest } from '../../repository/wide-updates.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
 
 export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
@@ -52,22 +52,25 @@ export function createPushEvents(
   context: PartsContext,
   about: { readonly account: AccountId; readonly cause: Cause },
 ): (facts: PushedFacts, decision: UpdateRefsDecision, lastAt: Timestamp | null) => Promise<PushEvents> {
-  let appended: UpdateParts | null = null;
+  let appended: { readonly parts: UpdateParts; readonly of: readonly StoredRefUpdate[] } | null = null;
 
   async function partsOf(updates: readonly StoredRefUpdate[], lastAt: Timestamp | null): Promise<UpdateParts> {
-    const sha256 = context.digest.sha256(updatesDigestText(updates));
-    if (appended?.sha256 === sha256) return appended;
+    if (appended !== null && areEqual(appended.of, updates)) return appended.parts;
+    // Part by part, so that others have the event loop while each is appended.
+    const running = startUpdatesDigest(context.digest);
     const stream = streamName('refUpdates', context.ids.next<PushId>());
     const parts = splitUpdates(updates);
     for (const [index, part] of parts.entries()) {
+      running.add(part.data.updates);
       const events = envelop(context, { kinds: refUpdatesEventKinds }, [part], { ...about, lastAt });
       const expected = index === 0 ? 'none' : index - 1;
       const result = await context.events.append({ stream, expected, events });
       if (result.outcome === 'conflict') throw new TypeError(`The new stream ${stream} exists already`);
     }
     await context.failpoint('push-parts-appended');
-    appended = { stream, count: parts.length, updates: updates.length, sha256 };
-    return appended;
+    const named = { stream, count: parts.length, updates: updates.length, sha256: running.hex() };
+    appended = { parts: named, of: updates };
+    return named;
   }
 
   return async (facts, decision, lastAt) => {
@@ -90,4 +93,13 @@ export function createPushEvents(
       whole: [{ type: 'RefsUpdated', data }, ...chosen],
     };
   };
+}
+
+function areEqual(some: readonly StoredRefUpdate[], others: readonly StoredRefUpdate[]): boolean {
+  return some.length === others.length && some.every((one, index) => isEqual(one, others[index]));
+}
+
+function isEqual(a: StoredRefUpdate, b: StoredRefUpdate | undefined): boolean {
+  if (b === undefined || a.ref !== b.ref || a.before !== b.before || a.after !== b.after) return false;
+  return a.type === b.type && a.peeled === b.peeled && a.kind === b.kind;
 }

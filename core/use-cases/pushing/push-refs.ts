@@ -161,7 +161,7 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
     }
     const { initialDefaultBranch } = owned;
     const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
-    const decision = decideOthers(entity.state, command, refused ?? NONE_REFUSED);
+    const decision = await decideOthers(entity.state, command, refused ?? NONE_REFUSED, context.clock.nextTurn);
     const changesRefs = decision.updates.length > 0;
     if (changesRefs) refused ??= await leaveOutRefused({ ...push, quarantine, decision, checked });
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';

@@ -7,9 +7,10 @@
  */
 import type { RefName } from '../../git/ref-name.ts';
 import { objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import { finishInTurns, type NextTurn } from '../../kernel/turns.ts';
 import type { Quarantine } from '../../ports/object-database.ts';
 import type { RefRefusalCode, UpdateRefs } from '../../repository/commands.ts';
-import { decideRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
+import { decidingRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 
@@ -17,11 +18,16 @@ export type RefusedRefs = ReadonlyMap<RefName, RefRefusalCode>;
 
 export const NONE_REFUSED: RefusedRefs = new Map();
 
-/** Decides as `decideRefs` does, but these refs are refused already. */
-export function decideOthers(state: OpenRepository, command: UpdateRefs, refused: RefusedRefs): UpdateRefsDecision {
-  if (refused.size === 0) return decideRefs(state, command);
+/** Decides as `decideRefs` does, in turns, but these refs are refused already. */
+export async function decideOthers(
+  state: OpenRepository,
+  command: UpdateRefs,
+  refused: RefusedRefs,
+  nextTurn: NextTurn,
+): Promise<UpdateRefsDecision> {
+  if (refused.size === 0) return finishInTurns(decidingRefs(state, command), nextTurn);
   const others = command.updates.filter(({ ref }) => !refused.has(ref));
-  const decision = decideRefs(state, { ...command, updates: others });
+  const decision = await finishInTurns(decidingRefs(state, { ...command, updates: others }), nextTurn);
   const codes = new Map(decision.results.map(({ ref, code }) => [ref, code]));
   return {
     ...decision,

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import fc from 'fast-check';
-import { refCollisions } from '../../../core/git/ref-collisions.ts';
+import { finish } from '../../../core/kernel/turns.ts';
+import { refCollisions as steps, type RefChanges } from '../../../core/git/ref-collisions.ts';
 import { byRefOrder, type RefName, refName } from '../../../core/git/ref-name.ts';
+
+const refCollisions = (changes: RefChanges) => finish(steps(changes));
 
 function refs(...names: readonly string[]): RefName[] {
   return names.map((name) => refName(`refs/heads/${name}`)).sort(byRefOrder);

@@ -1,7 +1,8 @@
 /** Which bytes are text, in chunks of any size. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { encodeUtf8, isUtf8Text } from '../../../core/git/utf8.ts';
+import fc from 'fast-check';
+import { encodeUtf8, isUtf8Text, sortUtf8 } from '../../../core/git/utf8.ts';
 
 /** Returns every way to split the bytes in two. */
 function cuts(bytes: Uint8Array): readonly (readonly Uint8Array[])[] {
@@ -33,4 +34,20 @@ describe('Bytes are text', () => {
     }
     assert.equal(await isUtf8Text(binary()), false);
   });
+});
+
+test('texts are sorted by the bytes of their UTF-8, whether any of them has a surrogate or not', () => {
+  const unit = fc.constantFrom('a', '-', '/', 'é', '\ud7ff', '\ue000', '\uffee', '\u{1f600}');
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.array(unit, { maxLength: 4 }).map((units) => units.join('')),
+        { maxLength: 20 },
+      ),
+      (texts) => {
+        const byBytes = texts.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+        assert.deepEqual(sortUtf8(texts), byBytes);
+      },
+    ),
+  );
 });

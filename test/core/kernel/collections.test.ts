@@ -29,6 +29,7 @@ describe('A persistent map', () => {
         }
         for (const { map, model } of versions) {
           assert.equal(map.size, model.size);
+          assert.equal(map.weight, model.size);
           assert.deepEqual(new Map(map.entries()), model);
           assert.deepEqual(new Set(map.keys()), new Set(model.keys()));
           for (let n = 0; n <= 200; n++) {

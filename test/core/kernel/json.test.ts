@@ -53,6 +53,13 @@ describe('Canonical JSON', () => {
     assert.equal(canonicalJson(value), expected);
   });
 
+  test('writes each character of ASCII as the language does', () => {
+    for (let unit = 0; unit < 256; unit += 1) {
+      const text = `a${String.fromCharCode(unit)}z`;
+      assert.equal(canonicalJson({ [text]: text }), `{${JSON.stringify(text)}:${JSON.stringify(text)}}`);
+    }
+  });
+
   test('sorts members at every depth and keeps the order of lists', () => {
     const value = { b: [{ d: 1, c: [] }, 3, 2], a: {}, '': 0 };
     assert.equal(canonicalJson(value), '{"":0,"a":{},"b":[{"c":[],"d":1},3,2]}');

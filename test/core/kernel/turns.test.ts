@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { pickInTurns, sortInTurns } from '../../../core/kernel/turns.ts';
+import { finish, finishInTurns, inParts, pickInTurns, type Steps, sortInTurns } from '../../../core/kernel/turns.ts';
 
 const MANY = 20_000;
 /** The most items that one part may hold. */
@@ -75,5 +75,22 @@ describe('Work in turns', () => {
     assert.deepEqual(await sortInTurns([2, 1], (a, b) => a - b, nextTurn), [1, 2]);
     assert.deepEqual(await pickInTurns([], () => 1, nextTurn), []);
     assert.equal(counts.turns, 0);
+  });
+
+  test('does the steps of a long work in turns, or all in one go, with the same result', async () => {
+    function* summed(each: () => void): Steps<number> {
+      let sum = 0;
+      yield* inParts(numbers(MANY), (number) => {
+        each();
+        sum += number;
+      });
+      return sum;
+    }
+    const { counts, count, nextTurn } = counter();
+    const whole = finish(summed(() => undefined));
+    assert.equal(whole, (MANY * (MANY - 1)) / 2);
+    assert.equal(await finishInTurns(summed(count), nextTurn), whole);
+    assert.ok(counts.turns >= MANY / PART_MAX);
+    assert.ok(counts.most <= PART_MAX);
   });
 });

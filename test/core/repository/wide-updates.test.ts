@@ -131,6 +131,32 @@ describe('A wide push', () => {
     assert.equal(await withUpdatesInPlace({ events, digest }, whole), whole, 'it is put in place only once');
   });
 
+  test('is read once for all who ask for it at one moment, and again after a failure', async () => {
+    const { events, event } = await stored();
+    let reads = 0;
+    let fails = true;
+    const counted: Pick<typeof events, 'readStream'> = {
+      readStream: async (stream, options) => {
+        reads += 1;
+        if (fails) throw new Error('An outage');
+        return events.readStream(stream, options);
+      },
+    };
+    const context = { events: counted, digest };
+    for (const outcome of await Promise.allSettled([1, 2].map(() => withUpdatesInPlace(context, event)))) {
+      assert.equal(outcome.status, 'rejected');
+    }
+    assert.equal(reads, 1);
+    fails = false;
+    reads = 0;
+    const wholes = await Promise.all([1, 2, 3].map(() => withUpdatesInPlace(context, event)));
+    const { count } = (event.data as RefsUpdated['data']).parts ?? assert.fail('no parts');
+    assert.equal(reads, count);
+    const later = await withUpdatesInPlace(context, event);
+    assert.equal(reads, count, 'while what was read is in use');
+    for (const { data } of [...wholes, later]) assert.deepEqual((data as RefsUpdated['data']).updates, updates);
+  });
+
   test('throws if its parts are not the ones that it names', async () => {
     for (const more of [
       { sha256: 'a'.repeat(64) },
