@@ -2,12 +2,19 @@
  * Walks and comparisons of commits by git: diffs, the commits of a path, how far branches are apart.
  *
  * Must stay true: git gets ids in full, and paths as literal bytes; neither attributes nor configuration of the machine
- * change what it prints. Each command holds one of the few slots for reading, and ends with its request.
+ * change what it prints. Each command holds one of the few slots for reading, has less memory and processor time than
+ * those of fetches, and ends with its request.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
+  DIFF_CPU_SECONDS_MAX,
+  DIFF_MEMORY_BYTES_MAX,
   DIFF_RENAME_FILES_MAX,
+  DIFFS_AT_ONCE_MAX,
+  DIFFS_PER_ACCOUNT_MAX,
+  HISTORY_READ_CPU_SECONDS_MAX,
+  HISTORY_READ_MEMORY_BYTES_MAX,
   HISTORY_READS_AT_ONCE_MAX,
   HISTORY_READS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
@@ -16,13 +23,28 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
-import type { Git, GitCommand, ObjectView } from './process/git-commands.ts';
+import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
 
-/** Shared by all readers of a node. */
-export function createHistorySlots(): FairSlots {
-  return createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX });
+/** Few, apart from those that fetches and pushes share. */
+export interface HistorySlots {
+  readonly diffs: FairSlots;
+  readonly others: FairSlots;
 }
+
+/** Shared by all readers of a node. */
+export function createHistorySlots(): HistorySlots {
+  return {
+    diffs: createFairSlots({ slots: DIFFS_AT_ONCE_MAX, slotsPerKey: DIFFS_PER_ACCOUNT_MAX }),
+    others: createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX }),
+  };
+}
+
+const DIFF_LIMITS: OwnLimits = { memoryBytesMax: DIFF_MEMORY_BYTES_MAX, cpuSecondsMax: DIFF_CPU_SECONDS_MAX };
+const OTHER_LIMITS: OwnLimits = {
+  memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
+  cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
+};
 
 /** The empty tree is built into git. */
 const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
@@ -43,7 +65,7 @@ CHANGES.push('--no-notes', '--no-show-signature', '--no-decorate');
 
 export interface HistoryContext {
   readonly git: Git;
-  readonly slots: FairSlots;
+  readonly slots: HistorySlots;
 }
 
 export function createObjectHistory({ git, slots }: HistoryContext, view: ObjectView): ObjectHistory {
@@ -55,9 +77,11 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
     accepts?: (code: number | null) => boolean,
   ): AsyncGenerator<Buffer> {
     const { signal, spanMs } = bounded;
-    const release = await slots.acquire(view.key, signal);
+    const isDiff = args[0] === DIFF[0];
+    const limits = isDiff ? DIFF_LIMITS : OTHER_LIMITS;
+    const release = await (isDiff ? slots.diffs : slots.others).acquire(view.key, signal);
     try {
-      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs };
+      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, limits };
       const accepted = accepts ?? ((code: number | null) => code === 0);
       yield* inTurns(git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code)));
     } finally {

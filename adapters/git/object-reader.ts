@@ -21,7 +21,7 @@ import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
 import type { MakeAnswer } from './cache/growing-answer.ts';
 import { archive, type ArchiveContext } from './archive.ts';
-import { createObjectHistory } from './object-history.ts';
+import { createObjectHistory, type HistorySlots } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
@@ -43,7 +43,7 @@ export interface ReaderContext {
   readonly reachable: ReachableSets;
   readonly answers: AnswerCache;
   readonly wholePacks: WholePacks;
-  readonly historySlots: FairSlots;
+  readonly historySlots: HistorySlots;
   /** The turns of those who read trees that are large. */
   readonly largeTrees: FairSlots;
   readonly archives: ArchiveContext;

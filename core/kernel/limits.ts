@@ -201,8 +201,19 @@ export const DIFF_KEPT_BYTES_MAX = MIB;
 /** Bytes of git's output that are read for a diff, and of one path in it. */
 export const DIFF_READ_BYTES_MAX = 32 * MIB;
 export const DIFF_PATH_BYTES_MAX = 64 * KIB;
-/** How long git may take for a diff. */
+/**
+ * What git may take for a diff: time, memory, and processor time. Beyond the memory, as two folders of half a million
+ * files need, the diff says that it was cut.
+ */
 export const DIFF_SPAN_MS = 5_000;
+export const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
+export const DIFF_CPU_SECONDS_MAX = 30;
+/** Diffs that a node makes at once: in all, and for one account. */
+export const DIFFS_AT_ONCE_MAX = 4;
+export const DIFFS_PER_ACCOUNT_MAX = 2;
+/** The same for git's other reads for pages: a walk over a million commits takes some 300 MiB. */
+export const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
+export const HISTORY_READ_CPU_SECONDS_MAX = 60;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
 export const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
@@ -220,7 +231,7 @@ export const PUSHED_COMMITS_MAX = 1_000_000;
 export const PUSHED_TIPS_MAX = 200_000;
 /** How long git may walk for them. */
 export const PUSHED_SPAN_MS = 10_000;
-/** Git processes that read for pages at once: in all, and for one account. Git itself keeps the other slots. */
+/** Git processes that read for pages at once, beside diffs: in all, and for one account. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_ACCOUNT_MAX = 4;
 /** Archives that a node makes at once: in all, and for one account; and how long one waits for its turn. */
@@ -533,6 +544,9 @@ export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, in lists of commits. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
+/** The size of all commits on one page of a list: above it, messages are cut to the second length. */
+export const COMMITS_PAGE_BYTES_MAX = 2 * MIB;
+export const COMMIT_CROWDED_MESSAGE_LENGTH_MAX = 8 * KIB;
 /**
  * The size of all commits in one list of branches: above it, commits longer than an equal share have their texts cut.
  */

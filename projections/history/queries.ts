@@ -1,5 +1,9 @@
 /** The queries of branches and of the default branch's commits, for REST. */
-import { BRANCHES_COMMITS_BYTES_MAX } from '../../core/kernel/limits.ts';
+import {
+  BRANCHES_COMMITS_BYTES_MAX,
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
+  COMMITS_PAGE_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow, CommitRow } from '../../core/ports/history.ts';
@@ -41,16 +45,21 @@ const revisionQuery: ReadQuery = {
     FROM ${table('history_repositories')} WHERE repository_id = $1`,
 };
 
+/** The message of an entry on a page that is too large, cut as `listedPage` cuts it. */
+const CROWDED_ENTRY = `CASE WHEN length(p.entry::json->>1) <= ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX} THEN p.entry
+  ELSE jsonb_set(p.entry::jsonb, '{1}', to_jsonb(left(p.entry::json->>1, ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX}) || '…'))::text END`;
+
 const commitsQuery: ReadQuery = {
   answer: (
     table,
   ) => `SELECT '{"revision":' || h.revision || ',"account":"' || h.account_id || '","incomplete":' || h.incomplete
       || ',"tip":"' || encode(h.ordered_tip, 'hex') || '","total":' || h.ordered_commits || ',"commits":['
       || coalesce((
-        SELECT string_agg(c.entry, ',' ORDER BY o.number DESC)
-        FROM ${table('history_order')} AS o JOIN ${table('history_commits')} AS c USING (repository_id, id)
-        WHERE o.repository_id = h.repository_id
-          AND o.number < h.ordered_commits - $2 AND o.number >= h.ordered_commits - $2 - $3), '') || ']}'
+        SELECT string_agg(CASE WHEN p.bytes <= ${COMMITS_PAGE_BYTES_MAX} THEN p.entry ELSE ${CROWDED_ENTRY} END, ',' ORDER BY p.number DESC)
+        FROM (SELECT o.number, c.entry, sum(octet_length(c.entry)) OVER () AS bytes
+          FROM ${table('history_order')} AS o JOIN ${table('history_commits')} AS c USING (repository_id, id)
+          WHERE o.repository_id = h.repository_id
+            AND o.number < h.ordered_commits - $2 AND o.number >= h.ordered_commits - $2 - $3) AS p), '') || ']}'
     FROM ${table('history_repositories')} AS h WHERE h.repository_id = $1 AND h.ordered_tip IS NOT NULL`,
 };
 

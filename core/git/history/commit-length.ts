@@ -4,7 +4,7 @@ interface Person {
   readonly email: string;
 }
 
-interface CommitTexts {
+export interface CommitTexts {
   readonly message: string;
   readonly author: Person;
   readonly committer: Person;

@@ -1,6 +1,12 @@
 /** Commits in lists: every list cuts their texts with this function, so that all return the same, of limited size. */
-import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../kernel/limits.ts';
+import {
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_NAME_LENGTH_MAX,
+  COMMITS_PAGE_BYTES_MAX,
+} from '../../kernel/limits.ts';
 import { startOfText } from '../../kernel/text.ts';
+import { commitLength, type CommitTexts } from './commit-length.ts';
 import type { Commit, Signature } from '../../ports/object-database.ts';
 
 /** Returns the commit with its texts cut to the length that lists return. */
@@ -11,6 +17,16 @@ export function listedCommit(commit: Commit): Commit {
     author: listedPerson(commit.author),
     committer: listedPerson(commit.committer),
   };
+}
+
+/**
+ * Returns a page of commits with long messages cut further if the page would be too large. A hundred commits may each
+ * have a message of 64 Ki characters.
+ */
+export function listedPage<Row extends CommitTexts>(rows: readonly Row[]): readonly Row[] {
+  const length = rows.reduce((sum, row) => sum + commitLength(row), 0);
+  if (length <= COMMITS_PAGE_BYTES_MAX) return rows;
+  return rows.map((row) => ({ ...row, message: startOfText(row.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) }));
 }
 
 /** Returns the person with name and address cut to the length that lists return. */

@@ -4,7 +4,7 @@
  * Must stay true: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
  * same lengths as in the read model, so that a page is of bounded size.
  */
-import { listedCommit } from '../../git/history/listed-commit.ts';
+import { listedCommit, listedPage } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { type Commit, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
@@ -47,7 +47,7 @@ export async function readCommitRows(reader: ObjectReader, ids: readonly ObjectI
       items.push(commitRow(listedCommit(commit)));
     }
   }
-  return items;
+  return listedPage(items);
 }
 
 async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number> {

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { HISTORY_READS_PER_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { DIFFS_PER_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
+import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
+import { storeUnchecked } from '../../support/unchecked-layer.ts';
 
 describe('the history of a repository', () => {
   const folder = temporaryFolder('object-history');
@@ -24,7 +26,7 @@ describe('the history of a repository', () => {
     database = await testDatabase();
     small = repository.commit({ text: 'one\n', '.gitattributes': '* -diff\n*.c diff=cpp\n' });
     // More than sockets and pipes hold, so that git waits for its reader.
-    large = repository.commit({ text: 'one line\n'.repeat(1_500_000) });
+    large = repository.commit({ text: 'one line\n'.repeat(400_000) });
     objects = await database.push(database.newObjects(), repository.pack([large]));
     reader = await database.database.open(objects);
   });
@@ -56,7 +58,7 @@ describe('the history of a repository', () => {
       running.push({ stop, chunks });
       return chunks.next();
     };
-    for (let count = 0; count < HISTORY_READS_PER_ACCOUNT_MAX; count += 1) assert.equal((await begin()).done, false);
+    for (let count = 0; count < DIFFS_PER_ACCOUNT_MAX; count += 1) assert.equal((await begin()).done, false);
     const later = begin();
     const waits = await Promise.race([later.then(() => 'began'), reader.lookup([large]).then(() => 'waits')]);
     assert.equal(waits, 'waits');
@@ -80,6 +82,38 @@ describe('the history of a repository', () => {
       read(),
       (error) => error instanceof ObjectDatabaseError && error.code === 'reading-too-costly',
     );
+  });
+
+  // The attack: commits whose folders have half a million files each, and a hundred requests for what they changed.
+  test('gives up a diff that takes more memory than it may', async () => {
+    const blob = Buffer.alloc(0);
+    const id = Buffer.from(rawId('blob', blob), 'hex');
+    const trees = ['a', 'b'].map((letter) =>
+      Buffer.concat(
+        Array.from({ length: 450_000 }, (_, n) =>
+          Buffer.concat([Buffer.from(`100644 ${letter}${String(n).padStart(6, '0')}\0`), id]),
+        ),
+      ),
+    );
+    const commits = trees.map((tree) =>
+      Buffer.from(`tree ${rawId('tree', tree)}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n`),
+    );
+    const pack = rawPack([
+      rawEntry({ type: 'blob', bytes: blob }),
+      ...trees.map((bytes) => rawEntry({ type: 'tree', bytes })),
+      ...commits.map((bytes) => rawEntry({ type: 'commit', bytes })),
+    ]);
+    const wide = await database.database.open(await storeUnchecked(database, pack));
+    const [from, to] = commits.map((bytes) => objectId(rawId('commit', bytes)));
+    assert.ok(from !== undefined && to !== undefined);
+    await assert.rejects(
+      Array.fromAsync(wide.history.diff(from, to, bounded)),
+      (error) =>
+        error instanceof ObjectDatabaseError &&
+        error.code === 'reading-too-costly' &&
+        /[Oo]ut of memory|allocate/.test(error.message),
+    );
+    wide.close();
   });
 
   test('refuses a path that git cannot be asked for, and leaves it out of a list of several', async () => {
