@@ -35,7 +35,7 @@ import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
-import { createMasterKeyring } from '../../adapters/postgres/master-keyring.ts';
+import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
@@ -165,24 +165,13 @@ export async function composeFoundation(
     });
     if (claim === null) await entities.start();
     parts.add(() => entities.close());
-    const vault = createPostgresVault({ pool, masterKey });
     const context = {
       events,
       entities,
       clock: systemClock,
       ids: uuids,
       digest,
-      vault,
-      signingKeys: createPostgresSigningKeys({ pool, masterKey }),
-      logKeys: createPostgresLogKeys({ pool, masterKey }),
-      deviceRequests: createPostgresDeviceLoginRequests(pool),
-      compactions: createPostgresLayerCompactions(pool),
-      manifests: createPostgresManifestWrites(pool),
-      refusedExchanges: createPostgresRefusedExchanges(pool),
-      deliveries: createPostgresDeliveryStore(pool),
-      sessions: createPostgresSessionStore(pool),
-      challenges: createPostgresPasskeyChallenges(pool),
-      budgets: createPostgresWebhookBudgets(pool),
+      ...storesIn(pool, masterKey),
       passwords: createPasswordHasher(),
       plans: settings.plans,
       failpoint: armedFailpoint(process.env),
@@ -202,6 +191,23 @@ export async function composeFoundation(
     await parts.close();
     throw error;
   }
+}
+
+/** What lies in PostgreSQL beside the log and the read models. */
+function storesIn(pool: Pool, masterKey: MasterKeyring) {
+  return {
+    vault: createPostgresVault({ pool, masterKey }),
+    signingKeys: createPostgresSigningKeys({ pool, masterKey }),
+    logKeys: createPostgresLogKeys({ pool, masterKey }),
+    deviceRequests: createPostgresDeviceLoginRequests(pool),
+    compactions: createPostgresLayerCompactions(pool),
+    manifests: createPostgresManifestWrites(pool),
+    refusedExchanges: createPostgresRefusedExchanges(pool),
+    deliveries: createPostgresDeliveryStore(pool),
+    sessions: createPostgresSessionStore(pool),
+    challenges: createPostgresPasskeyChallenges(pool),
+    budgets: createPostgresWebhookBudgets(pool),
+  };
 }
 
 /** Returns the keys of the settings, or of the data directory. */

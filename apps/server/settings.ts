@@ -100,17 +100,6 @@ export function readSettings(environment: Environment, workingDirectory: string)
   const tls = readTls(reader);
   // One origin by default.
   const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
-  const masterKey = text('STRATA_MASTER_KEY');
-  if (masterKey !== null && !isMasterKey(masterKey)) {
-    fault('STRATA_MASTER_KEY', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
-  }
-  const masterKeyNew = text('STRATA_MASTER_KEY_NEW');
-  if (masterKeyNew !== null && !isMasterKey(masterKeyNew)) {
-    fault('STRATA_MASTER_KEY_NEW', 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
-  }
-  if (masterKeyNew !== null && masterKey === null) {
-    faults.push('STRATA_MASTER_KEY_NEW goes with STRATA_MASTER_KEY, which it is to replace');
-  }
   const eventStore = oneOf('STRATA_EVENT_STORE', ['postgres', 'eventstoredb'], 'postgres');
   const eventStoreUrl = text('STRATA_EVENTSTORE_URL');
   const eventStoreDb =
@@ -135,8 +124,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     ...readDatabase(reader),
     eventStoreDb,
     temporal: readTemporalSettings(reader),
-    masterKey,
-    masterKeyNew,
+    ...readMasterKeys(reader),
     cacheBytesMax: integer('STRATA_CACHE_BYTES_MAX', 10 * GIB, 1024 * 1024, Number.MAX_SAFE_INTEGER),
     pushMemoryBytesMax: integer(
       'STRATA_PUSH_MEMORY_BYTES_MAX',
@@ -163,6 +151,21 @@ export function readSettings(environment: Environment, workingDirectory: string)
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
   return settings;
+}
+
+function readMasterKeys({ faults, fault, text }: SettingsReader): Pick<Settings, 'masterKey' | 'masterKeyNew'> {
+  const key = (name: string): string | null => {
+    const value = text(name);
+    if (value !== null && !isMasterKey(value)) {
+      fault(name, 'set, but not a key', '32 bytes as 64 hex digits or 44 characters of base64');
+    }
+    return value;
+  };
+  const [masterKey, masterKeyNew] = [key('STRATA_MASTER_KEY'), key('STRATA_MASTER_KEY_NEW')];
+  if (masterKeyNew !== null && masterKey === null) {
+    faults.push('STRATA_MASTER_KEY_NEW goes with STRATA_MASTER_KEY, which it is to replace');
+  }
+  return { masterKey, masterKeyNew };
 }
 
 /** At most a quarter of the machine's memory, unless that is less than a push needs. */

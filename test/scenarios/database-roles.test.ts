@@ -64,13 +64,25 @@ async function administer(strata: Strata): Promise<void> {
 
 /** Makes the database what a version before the two roles left: one role owns everything. */
 const ONE_ROLE = `
+  DROP TABLE rate_sums, master_keys, webhook_budgets, webhook_waiting_pushes, device_login_changes,
+    device_login_networks, read_leases;
+  DROP FUNCTION append_events(json), append_events_leased(json, text), take_read_lease(text, integer),
+    take_webhook_budget(uuid, text[], integer, integer), count_device_login_changes();
+  DROP FUNCTION note_device_login_change() CASCADE;
+  DROP INDEX device_login_requests_pending, device_login_requests_expiring;
+  CREATE INDEX device_login_requests_pending ON device_login_requests (network);
+  ALTER TABLE device_login_requests DROP COLUMN is_counted;
+  ALTER TABLE vault_keys DROP COLUMN master_key_id;
+  ALTER TABLE signing_keys DROP COLUMN master_key_id;
+  ALTER TABLE log_keys DROP COLUMN master_key_id;
+  ALTER FUNCTION append_events_locked(json) RENAME TO append_events;
   REASSIGN OWNED BY strata_server TO strata;
   DROP OWNED BY strata_server;
   DROP ROLE strata_server;
   ALTER FUNCTION append_events(json) SECURITY INVOKER RESET search_path;
   ALTER FUNCTION prune_stream(text, integer, text) SECURITY INVOKER RESET search_path;
   GRANT EXECUTE ON FUNCTION append_events(json), prune_stream(text, integer, text) TO PUBLIC;
-  DELETE FROM log_migrations WHERE name = '020-roles'`;
+  DELETE FROM log_migrations WHERE name >= '020'`;
 
 test('the embedded database has both roles from its first start, and an older one gets them, killed servers or not', async (context) => {
   const dataDir = await madeDataDir(context);

@@ -28,7 +28,7 @@ export interface Span {
   readonly max: number;
 }
 
-export function spanOf(durations: readonly number[]): Span {
+function spanOf(durations: readonly number[]): Span {
   const sorted = durations.toSorted((a, b) => a - b);
   const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: sorted.at(-1) ?? 0 };

@@ -95,7 +95,7 @@ const WALL_MS_MAX = 60 * 60_000;
  * All git gives way to the server, which answers everybody; what has limits of its own to the rest of git, and
  * background work to all others.
  */
-const NICENESS = { request: 5, limited: 10, background: 15 } as const;
+const NICENESS = { request: 10, limited: 13, background: 16 } as const;
 
 /** Finds git; rejects unless it is new enough (git-environment.ts). */
 export async function createGit(runner: ProcessRunner, wantedPath: string | undefined): Promise<Git> {

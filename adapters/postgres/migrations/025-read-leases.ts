@@ -10,7 +10,6 @@ import { type Kysely, sql } from 'kysely';
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ name: string }>`SELECT current_schema() AS name`.execute(db);
   const schema = sql.id(rows[0]?.name ?? 'public');
-  await sql`CREATE SEQUENCE read_lease_epochs`.execute(db);
   await sql`
     CREATE TABLE read_leases (
       node text PRIMARY KEY CHECK (octet_length(node) <= 64),
@@ -101,7 +100,7 @@ DECLARE
   taken bigint;
 BEGIN
   PERFORM pg_advisory_xact_lock(8317987319222330741);
-  INSERT INTO read_leases AS l (node, epoch, span_ms) VALUES (holder, nextval('read_lease_epochs'), lasts_ms)
+  INSERT INTO read_leases AS l (node, epoch, span_ms) VALUES (holder, floor(random() * 1e15)::bigint, lasts_ms)
   ON CONFLICT (node) DO UPDATE SET epoch = excluded.epoch, renewals = 0, heard = 0, span_ms = excluded.span_ms
   RETURNING l.epoch INTO taken;
   RETURN taken;

@@ -1,6 +1,6 @@
 /** Permissions: every route in a matrix of grants and scopes, against docs/interface.md, Grants. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
@@ -137,16 +137,22 @@ describe('permissions of every route', () => {
   let other: FoundRepository;
   let stranger: AccountId;
   let tip: ObjectId;
-  let repositories = 0;
+  let username: string;
+  let [accounts, repositories] = [0, 0];
 
   beforeAll(async () => {
     fixture = await createApiFixture({ objects: ({ database }) => withoutChanges(database) });
-    owner = await fixture.account('ada');
     stranger = await fixture.account('bob');
     const tree = fixture.objects.tree({ file: ['100644', fixture.objects.blob('text')] });
     tip = fixture.objects.commit({ tree, seconds: 1 });
-    other = await fixture.repository(owner, 'other');
     await fixture.repository(stranger, 'theirs');
+  });
+  // All tests together make more tokens than one account may have.
+  beforeEach(async () => {
+    accounts += 1;
+    username = `ada-${accounts}`;
+    owner = await fixture.account(username);
+    other = await fixture.repository(owner, 'other');
   });
   afterAll(() => fixture.close());
 
@@ -176,7 +182,7 @@ describe('permissions of every route', () => {
     const deleted = route.path.startsWith('/v1/repositories/{id}') ? await fixture.deletedRepository(owner) : null;
     const bucket = route.path.startsWith('/v1/storage-buckets/{id}') ? await fixture.bucket(owner) : null;
     const url = route.path
-      .replace('{username}', path.username ?? 'ada')
+      .replace('{username}', path.username ?? username)
       .replace('{name}', path.name)
       .replace('{id}', rule ?? webhook ?? bucket ?? deleted ?? target.id)
       .replace('{delivery_id}', delivery)

@@ -165,7 +165,12 @@ describe('The website', () => {
     const head = 'POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n';
     socket.write(`${head}Content-Length: 100\r\n\r\nlogin=`);
     socket.on('error', () => undefined);
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1');
+    });
     await once(socket, 'close');
+    assert.match(answer, /^HTTP\/1\.1 408 /);
   });
 
   test('cuts the message of a page to its bound', async () => {
