@@ -47,7 +47,7 @@ const revisionQuery: ReadQuery = {
 
 /** The message of an entry on a page that is too large, cut as `listedPage` cuts it. */
 const CROWDED_ENTRY = `CASE WHEN length(p.entry::json->>1) <= ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX} THEN p.entry
-  ELSE jsonb_set(p.entry::jsonb, '{1}', to_jsonb(left(p.entry::json->>1, ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX}) || '…'))::text END`;
+  ELSE jsonb_set(p.entry::jsonb, '{1}', to_jsonb(left(p.entry::json->>1, ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX - 1}) || '…'))::text END`;
 
 const commitsQuery: ReadQuery = {
   answer: (

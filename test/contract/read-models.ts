@@ -16,6 +16,11 @@ import {
   type WebhookId,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
+import {
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMITS_PAGE_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
@@ -215,6 +220,24 @@ function historyContract(open: Open): void {
     await current(models);
     assert.equal(await reads.branches(repository), null);
     assert.equal(await reads.defaultBranchCommits(repository, PAGE), null);
+  });
+
+  test('cut long messages further on a page of commits that would be too large', async (context) => {
+    const models = await open(context);
+    const account = await models.append.account('ada');
+    const repository = await models.append.repository(account, 'project');
+    const commit = committer(models.objects);
+    const message = 'm'.repeat(COMMIT_LISTED_MESSAGE_LENGTH_MAX);
+    const fits = Math.floor(COMMITS_PAGE_BYTES_MAX / (message.length + 300));
+    let tip = commit('Short\n', 0);
+    for (let number = 1; number <= fits + 2; number += 1) tip = commit(message, number, [tip]);
+    await pushTo(models, account, repository)({ 'refs/heads/master': tip });
+    const reads = await current(models);
+    const messages = async (offset: number, limit: number) =>
+      (await reads.defaultBranchCommits(repository, { offset, limit }))?.items.map((row) => row.message);
+    assert.deepEqual(await messages(0, fits), Array<string>(fits).fill(message));
+    const cut = `${'m'.repeat(COMMIT_CROWDED_MESSAGE_LENGTH_MAX - 1)}…`;
+    assert.deepEqual(await messages(0, fits + 3), [...Array<string>(fits + 2).fill(cut), 'Short\n']);
   });
 
   test('return branches in byte order, each with its commit, and no tags', async (context) => {

@@ -83,6 +83,6 @@ export async function getCommit(
     files_truncated: diff.filesTotal !== diff.files.length,
   };
   // A commit never changes, but another time may have counted more.
-  const form = diff.truncated.includes('time') ? 'm1-cut' : 'm1';
+  const form = diff.truncated.includes('time') ? 'm2-cut' : 'm2';
   return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
 }

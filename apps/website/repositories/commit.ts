@@ -1,5 +1,6 @@
 /** One commit: who made it, its message, and what it changed. */
 import { commitTime } from '../../../core/git/commit-time.ts';
+import { listedCommit } from '../../../core/git/history/listed-commit.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import type { Commit, Signature } from '../../../core/ports/object-database.ts';
@@ -19,7 +20,8 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
   const id = visit.params['id'] ?? '';
   const found = await readCommit(context, repository, { id, signal: visit.signal });
   if ('refused' in found) return showRefusal(asked, found.refused);
-  const { commit, diff } = found;
+  const { diff } = found;
+  const commit = listedCommit(found.commit);
   const push = (await pushesOfCommits(context, repository, [commit.id], visit.signal)).get(commit.id);
   const subject = subjectOf(commit.message);
   const body = bodyOf(commit.message);

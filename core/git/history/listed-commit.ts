@@ -5,7 +5,7 @@ import {
   COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import { startOfText } from '../../kernel/text.ts';
+import { cutText, startOfText } from '../../kernel/text.ts';
 import { commitLength, type CommitTexts } from './commit-length.ts';
 import type { Commit, Signature } from '../../ports/object-database.ts';
 
@@ -20,13 +20,13 @@ export function listedCommit(commit: Commit): Commit {
 }
 
 /**
- * Returns a page of commits with long messages cut further if the page would be too large. A hundred commits may each
- * have a message of 64 Ki characters.
+ * Returns a page of commits, with long messages cut further if the page would be too large: a hundred commits may each
+ * have a message of 64 Ki characters. Cut messages end with `…`.
  */
 export function listedPage<Row extends CommitTexts>(rows: readonly Row[]): readonly Row[] {
   const length = rows.reduce((sum, row) => sum + commitLength(row), 0);
   if (length <= COMMITS_PAGE_BYTES_MAX) return rows;
-  return rows.map((row) => ({ ...row, message: startOfText(row.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) }));
+  return rows.map((row) => ({ ...row, message: cutText(row.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) }));
 }
 
 /** Returns the person with name and address cut to the length that lists return. */

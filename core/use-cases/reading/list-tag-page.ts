@@ -1,11 +1,15 @@
 /** Lists tags in pages, found by a part of their name, with their message and the commit that they lead to. */
-import { COMMIT_LISTED_MESSAGE_LENGTH_MAX } from '../../kernel/limits.ts';
+import {
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMITS_PAGE_BYTES_MAX,
+} from '../../kernel/limits.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
-import { startOfText } from '../../kernel/text.ts';
+import { cutText, startOfText } from '../../kernel/text.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader, Signature } from '../../ports/object-database.ts';
-import { listedCommit, listedPerson } from '../../git/history/listed-commit.ts';
+import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { findRefs, type FindRefsContext, type NamedRef, type RefOrder } from './find-refs.ts';
@@ -47,7 +51,25 @@ export async function listTagPage(
       // One after the other: each may be large until it is cut.
       for (const item of items) tags.push(await listedTag(reader, item));
     }
-    return { version: view.version, tags: { items: tags, total } };
+    return { version: view.version, tags: { items: fitting(tags), total } };
+  });
+}
+
+/** Cuts the messages of tags and of their commits as `listedPage` does. */
+function fitting(tags: readonly ListedTag[]): readonly ListedTag[] {
+  const commits = listedPage(tags.flatMap(({ commit }) => (commit === null ? [] : [commit])));
+  const byId = new Map(commits.map((commit) => [commit.id, commit]));
+  const length = tags.reduce((sum, { annotation }) => sum + (annotation?.message.length ?? 0), 0);
+  const isCrowded = length > COMMITS_PAGE_BYTES_MAX;
+  return tags.map((tag) => {
+    const { annotation, commit } = tag;
+    const message =
+      isCrowded && annotation !== null ? cutText(annotation.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) : '';
+    return {
+      ...tag,
+      annotation: annotation === null || !isCrowded ? annotation : { ...annotation, message },
+      commit: commit === null ? null : (byId.get(commit.id) ?? commit),
+    };
   });
 }
 

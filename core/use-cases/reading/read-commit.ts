@@ -6,7 +6,6 @@
  */
 import type { Diff } from '../../git/diff/diff.ts';
 import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../git/diff/diff-parser.ts';
-import { listedCommit } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { DIFF_SPAN_MS } from '../../kernel/limits.ts';
@@ -38,7 +37,7 @@ export interface WantedCommit {
 export interface CommitWithDiff {
   /** The version of the repository (`versionOf`). */
   readonly version: string;
-  /** With its texts cut as in lists. */
+  /** Whole: a commit has at most `COMMIT_BYTES_MAX`. */
   readonly commit: Commit;
   readonly diff: Diff;
 }
@@ -56,7 +55,7 @@ export async function readCommit(
     const commit = await reachableCommit(repository, reader, id);
     if (commit === null) return refuse({ code: 'ref-not-found' });
     const diff = await readDiff(context, reader, commit.parents[0] ?? null, commit.id, { bounds, signal });
-    return { version: view.version, commit: listedCommit(commit), diff };
+    return { version: view.version, commit, diff };
   });
 }
 

@@ -26,7 +26,7 @@ describe('the history of a repository', () => {
     database = await testDatabase();
     small = repository.commit({ text: 'one\n', '.gitattributes': '* -diff\n*.c diff=cpp\n' });
     // More than sockets and pipes hold, so that git waits for its reader.
-    large = repository.commit({ text: 'one line\n'.repeat(400_000) });
+    large = repository.commit({ text: 'one line of a long text that comes again\n'.repeat(150_000) });
     objects = await database.push(database.newObjects(), repository.pack([large]));
     reader = await database.database.open(objects);
   });

@@ -3,6 +3,7 @@
  *
  * Must stay true: they return what the projections return; only the cost differs.
  */
+import { listedPage } from '../../../core/git/history/listed-commit.ts';
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessToken } from '../../../core/access-token/state.ts';
@@ -316,7 +317,7 @@ export function createMemoryReadModels(options: {
       if (found === null || ref === undefined) return null;
       const tip = ref[1].id;
       const all = [...objects.walk([tip])];
-      const items = all.slice(offset, offset + limit).map(commitRow);
+      const items = listedPage(all.slice(offset, offset + limit).map(commitRow));
       return { revision: found.revision, tip, items, total: all.length };
     },
     accessTokens: accessTokenRows,

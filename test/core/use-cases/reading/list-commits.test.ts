@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
-import { COMMIT_LISTED_MESSAGE_LENGTH_MAX, COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
+  COMMIT_LISTED_NAME_LENGTH_MAX,
+  COMMITS_PAGE_BYTES_MAX,
+} from '../../../../core/kernel/limits.ts';
 import { changeRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
 import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
@@ -102,6 +107,28 @@ describe('A list of commits', () => {
       const [row] = accepted(await listCommits(reading.node, pushed, { ref, page: PAGE })).commits.items;
       assert.equal(row?.message, message, ref);
       assert.deepEqual(row?.author, { name, email: name }, ref);
+    }
+  });
+
+  // The attack: a hundred commits with the longest messages made each page of them ten times as large as all others.
+  test('cuts long messages further on a page that would be too large, as the model does, and marks them', async () => {
+    const { reading, repository, tree } = await started();
+    const message = 'm'.repeat(COMMIT_LISTED_MESSAGE_LENGTH_MAX);
+    const fits = Math.floor(COMMITS_PAGE_BYTES_MAX / (COMMIT_LISTED_MESSAGE_LENGTH_MAX + 300));
+    let parents: ObjectId[] = [];
+    for (let seconds = 0; seconds <= fits + 5; seconds += 1) {
+      parents = [reading.objects.commit({ tree, seconds, message, parents })];
+    }
+    const [tip = null] = parents;
+    const pushed = await reading.push(repository, { 'refs/heads/master': tip, 'refs/heads/copy': tip });
+    const cut = `${'m'.repeat(COMMIT_CROWDED_MESSAGE_LENGTH_MAX - 1)}…`;
+    for (const ref of [null, 'copy']) {
+      const messages = async (limit: number) => {
+        const page = { offset: 0, limit };
+        return accepted(await listCommits(reading.node, pushed, { ref, page })).commits.items.map((row) => row.message);
+      };
+      assert.deepEqual(new Set(await messages(fits)), new Set([message]), `${ref}`);
+      assert.deepEqual(new Set(await messages(fits + 5)), new Set([cut]), `${ref}`);
     }
   });
 
