@@ -8,6 +8,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
+  COUNT_SPAN_MS,
   DIFF_CPU_SECONDS_MAX,
   DIFF_MEMORY_BYTES_MAX,
   DIFF_RENAME_FILES_MAX,
@@ -124,6 +125,19 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
       return text === '' ? null : objectId(text.trim());
     },
   };
+}
+
+/** Counts the commits that a tip reaches. Not bound to one request, because several may wait for it. */
+export async function countCommits(git: Git, view: ObjectView, slots: HistorySlots, tip: ObjectId): Promise<number> {
+  const release = await slots.others.acquire(view.key);
+  try {
+    const args = ['rev-list', '--count', '--end-of-options', tip, '--'];
+    const own = { variables: VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS };
+    const ended = git.stream({ args, view, ...own }, inputOf([]), ({ killed, code }) => killed === 'no' && code === 0);
+    return Number(await textOf(ended));
+  } finally {
+    release();
+  }
 }
 
 interface PathArguments {

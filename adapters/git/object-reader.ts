@@ -21,7 +21,7 @@ import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { AnswerCache } from './cache/answer-cache.ts';
 import type { MakeAnswer } from './cache/growing-answer.ts';
 import { archive, type ArchiveContext } from './archive.ts';
-import { createObjectHistory, type HistorySlots } from './object-history.ts';
+import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
 import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
@@ -95,6 +95,11 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     entry: (id, name) => inTree(id, (bytes) => entryOfName(bytes, name, nextTurn)),
     blob: (id, range) => streamWithLease(() => readBlob(context, access, id, range)),
     walk: (options) => streamWithLease(() => walk(git, access, options)),
+    count: (tip) =>
+      withLease(() => {
+        walked([tip]);
+        return countCommits(git, view, context.historySlots, tip);
+      }),
     isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
     reachable: (ids, tips, tipsKey) =>

@@ -31,6 +31,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
     entry: (tree, name) => call((reader) => reader.entry(tree, name)),
     blob: (id, range) => stream((reader) => reader.blob(id, range)),
     walk: (walked) => stream((reader) => reader.walk(walked)),
+    count: (tip) => call((reader) => reader.count(tip)),
     isAncestor: (ancestor, descendant) => call((reader) => reader.isAncestor(ancestor, descendant)),
     history: {
       diff: (from, to, bounded) => stream(({ history }) => history.diff(from, to, bounded)),

@@ -59,7 +59,11 @@ export function createKnownAnswers(): KnownAnswers {
   });
   const diffs = new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf });
   return {
-    commitTotals: { get: (tip) => totals.get(tip), set: (tip, total) => void totals.set(tip, total) },
+    commitTotals: {
+      get: (tip) => totals.get(tip),
+      set: (tip, total) => void totals.set(tip, total),
+      underWay: new Map(),
+    },
     knownFolders: { get: (key) => folders.get(key), set: (key, folder) => void folders.set(key, folder) },
     knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => void histories.set(key, history) },
     knownPushes: {

@@ -224,6 +224,8 @@ export const PATH_HISTORY_COMMITS_MAX = 10_000;
 export const PATH_HISTORY_SPAN_MS = 5_000;
 /** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
 export const APART_SPAN_MS = 2_000;
+/** How long git may count the commits that one reaches. */
+export const COUNT_SPAN_MS = 10_000;
 /** How long git may walk for the commits between two refs. */
 export const COMPARISON_SPAN_MS = 5_000;
 /** Commits of one repository, and changes of its refs, from which a node knows which push brought a commit. */

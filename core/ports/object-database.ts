@@ -247,6 +247,11 @@ export interface ObjectReader {
   blob(id: ObjectId, range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>;
   /** Returns the commits that `include` reaches and `exclude` does not, in git's default order: newest date first. */
   walk(options: WalkOptions): AsyncIterable<ObjectId>;
+  /**
+   * Returns how many commits the tip reaches, itself included. Throws `reading-too-costly` if that takes too long. Few
+   * counts run at once.
+   */
+  count(tip: ObjectId): Promise<number>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
   readonly history: ObjectHistory;
   /** Returns those of the ids that the tips reach: commits, trees, blobs and tags alike. Equal keys mean equal tips. */

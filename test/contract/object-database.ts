@@ -182,6 +182,7 @@ function walkContract(reader: Reader, ids: Ids): void {
     assert.deepEqual(await walk([merge], [], { skip: 1, limit: 2 }), [right, left]);
     assert.deepEqual(await walk([merge], [], { skip: 9 }), []);
     assert.deepEqual(await walk([merge], [], { limit: 0 }), []);
+    assert.deepEqual([await reader().count(merge), await reader().count(apart)], [all.length, 1]);
   });
 
   test('finds that a commit is an ancestor of itself and of its descendants', async () => {

@@ -62,6 +62,7 @@ export function gitObjects(folder: string): GitObjects {
           tree: unused,
           entry: unused,
           blob: unused,
+          count: unused,
           isAncestor: unused,
           reachable: unused,
           uploadPack: unused,

@@ -69,7 +69,11 @@ export async function startReading(log: EventStore = createMemoryEventStore()): 
       'test',
     ),
     objects: objects.database,
-    commitTotals: { get: (tip) => totals.get(tip), set: (tip, total) => void totals.set(tip, total) },
+    commitTotals: {
+      get: (tip) => totals.get(tip),
+      set: (tip, total) => void totals.set(tip, total),
+      underWay: new Map(),
+    },
   };
   const current: Reading['current'] = async ({ accountId, id }) => {
     await base.entities.barrier();

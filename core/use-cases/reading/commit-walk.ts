@@ -17,6 +17,7 @@ import type { CommitRow } from '../../ports/history.ts';
 export interface CommitTotals {
   get(tip: ObjectId): number | undefined;
   set(tip: ObjectId, total: number): void;
+  readonly underWay: Map<ObjectId, Promise<number>>;
 }
 
 /** Few at a time, because a message may take up to `COMMIT_BYTES_MAX` until it is cut. */
@@ -28,8 +29,7 @@ export async function walkCommits(
   page: Page,
   totals: CommitTotals,
 ): Promise<PageOf<CommitRow>> {
-  const total = totals.get(tip) ?? (await countCommits(reader, tip));
-  totals.set(tip, total);
+  const total = totals.get(tip) ?? (await countOnce(reader, tip, totals));
   if (page.offset >= total) return { items: [], total };
   const ids: ObjectId[] = [];
   const walked = reader.walk({ include: [tip], exclude: [], skip: page.offset, limit: page.limit });
@@ -50,9 +50,17 @@ export async function readCommitRows(reader: ObjectReader, ids: readonly ObjectI
   return listedPage(items);
 }
 
-async function countCommits(reader: ObjectReader, tip: ObjectId): Promise<number> {
-  let total = 0;
-  for await (const _id of reader.walk({ include: [tip], exclude: [] })) total += 1;
+/** A history is counted once for all who ask for its pages at one moment. */
+async function countOnce(reader: ObjectReader, tip: ObjectId, totals: CommitTotals): Promise<number> {
+  for (let other = totals.underWay.get(tip); other !== undefined; other = totals.underWay.get(tip)) {
+    // It may fail for a reason of its own repository: then this request counts itself.
+    const counted = await other.catch(() => null);
+    if (counted !== null) return counted;
+  }
+  const counting = reader.count(tip).finally(() => totals.underWay.delete(tip));
+  totals.underWay.set(tip, counting);
+  const total = await counting;
+  totals.set(tip, total);
   return total;
 }
 

@@ -177,6 +177,7 @@ export function createMemoryObjects(): MemoryObjects {
           index += 1;
         }
       },
+      count: async (tip) => [...walk([tip], [])].length,
       isAncestor: async (ancestor, descendant) => new Set(walk([descendant], [])).has(ancestor),
       history: NO_HISTORY,
       reachable: async (ids, tips) => {

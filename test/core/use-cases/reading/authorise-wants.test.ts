@@ -47,6 +47,7 @@ function started(
     entry: unused,
     blob: unused,
     walk: unused,
+    count: unused,
     isAncestor: unused,
     archive: unused,
     history: NO_HISTORY,

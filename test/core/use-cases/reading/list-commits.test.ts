@@ -136,7 +136,8 @@ describe('A list of commits', () => {
     const { reading, repository, tree } = await started();
     const tip = line(reading, tree, 7).at(-1) ?? null;
     const pushed = await reading.push(repository, { 'refs/heads/copy': tip });
-    let walks = 0;
+    let [walks, counts] = [0, 0];
+    let fails = false;
     const objects: typeof reading.node.objects = {
       ...reading.node.objects,
       open: async (committed) => {
@@ -147,18 +148,31 @@ describe('A list of commits', () => {
             walks += 1;
             return reader.walk(options);
           },
+          count: async (id) => {
+            counts += 1;
+            if (fails) {
+              fails = false;
+              throw new Error('An outage');
+            }
+            return reader.count(id);
+          },
         };
       },
     };
     const node = { ...reading.node, objects };
-    const walksOf = async (offset: number): Promise<number> => {
-      walks = 0;
-      accepted(await listCommits(node, pushed, { ref: 'copy', page: { offset, limit: 3 } }));
-      return walks;
-    };
-    assert.equal(await walksOf(0), 2, 'one to count, one for the page');
-    assert.equal(await walksOf(3), 1);
-    assert.equal(await walksOf(7), 0);
+    const page = async (offset: number): Promise<number> =>
+      accepted(await listCommits(node, pushed, { ref: 'copy', page: { offset, limit: 3 } })).commits.total;
+    fails = true;
+    const outcomes = await Promise.allSettled([page(0), page(3), page(7)]);
+    assert.deepEqual(
+      outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : 'failed')),
+      ['failed', 7, 7],
+      'whoever waited for the count that failed counts again',
+    );
+    assert.deepEqual([counts, walks], [2, 1], 'one count for both, and a walk for the page that has commits');
+    [walks, counts] = [0, 0];
+    assert.deepEqual([await page(0), await page(3), await page(7)], [7, 7, 7]);
+    assert.deepEqual([counts, walks], [0, 2]);
   });
 
   test('lists the named branch even if another one became the default branch since the request', async () => {
@@ -209,6 +223,7 @@ describe('A list of commits', () => {
         throw new Error('A fault');
       },
       set: () => undefined,
+      underWay: new Map(),
     };
     await assert.rejects(listCommits({ ...reading.node, commitTotals }, pushed, { ref: 'copy', page: PAGE }));
     assert.equal(reading.objects.openReaders(), 0);
