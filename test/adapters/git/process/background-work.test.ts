@@ -119,9 +119,9 @@ describe('the git of background work', () => {
   test('gives way to other processes, and stops while git works for a request', NEEDS_PROC, async (context) => {
     const { git, start } = await newGit(context);
     const background = await start({ background: true });
-    await eventually('it gives way', () => statOf(background.pid).nice === Math.min(getPriority() + 15, 19));
+    await eventually('it gives way', () => statOf(background.pid).nice === Math.min(getPriority() + 16, 19));
     const request = await start({});
-    await eventually('it gives way too, but less', () => statOf(request.pid).nice === Math.min(getPriority() + 5, 19));
+    await eventually('it gives way too, but less', () => statOf(request.pid).nice === Math.min(getPriority() + 10, 19));
     await eventually('it is stopped', () => statOf(background.pid).state === 'T');
     request.stdin?.end();
     await request.ended;
