@@ -27,7 +27,7 @@ import {
 import { leftovers } from '../support/leftovers.ts';
 import { eventually } from '../support/processes.ts';
 import { exchange } from '../support/raw-http.ts';
-import { api, git, tryGit } from '../support/strata.ts';
+import { type Account, api, createAccount, createRepository, git, tryGit } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
 import { skippedFor } from '../support/skipped.ts';
@@ -44,9 +44,13 @@ describe('A client', skippedFor(NO_PROC), () => {
   const ending = suiteEnding();
   let server: WatchedServer;
   let target: WireTarget;
+  /** Processes belong to accounts: one that reads slowly holds up its own at most. */
+  let bob: Account;
+  let served = 0;
 
   beforeAll(async () => {
     server = await startWatchedServer(ending, { STRATA_LOG_LEVEL: 'trace' });
+    bob = await createAccount(server.strata, 'bob');
     target = await server.newTarget();
     const pushed = await wirePush(target, [{ ref: MAIN, after: TIP.id }], [ROOT, TIP, FOLDER, LARGE]);
     assert.equal(pushed.refs.get(MAIN), 'ok', pushed.remote);
@@ -97,11 +101,13 @@ describe('A client', skippedFor(NO_PROC), () => {
   const left = (): Promise<readonly string[]> => leftovers(server.strata);
 
   async function othersAreServed(): Promise<void> {
-    const other = await server.newTarget();
+    const { strata } = server;
+    const other = { strata, account: bob, name: `served-${(served += 1)}` };
+    await createRepository(strata, bob, other.name);
     const small = commit('small');
     assert.equal((await wirePush(other, [{ ref: MAIN, after: small.id }], [small])).refs.get(MAIN), 'ok');
     assert.ok('pack' in (await wireFetch(other, small.id, 2)));
-    const branches = await api(server.strata, server.ada.token, 'GET', `/v1/repos/ada/${other.name}/branches`);
+    const branches = await api(strata, bob.token, 'GET', `/v1/repos/bob/${other.name}/branches`);
     assert.equal(branches.status, 200, branches.text);
   }
 
