@@ -61,6 +61,15 @@ export interface ReadModelsOptions {
 const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
 const BRANCH_BYTES = 500;
 
+function createBranchesCache() {
+  return new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
+    maxSize: CACHED_BRANCHES_BYTES_MAX,
+    sizeCalculation: ({ answer }) =>
+      answer.branches.reduce((sum, { name, commit }) => sum + name.length + commitLength(commit), 0) +
+      BRANCH_BYTES * (1 + answer.branches.length),
+  });
+}
+
 export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries & PendingDeliveries {
   const { database, models, runner, clock, digest } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
@@ -76,12 +85,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
   const accountLog = readerOf(models.accountLog);
-  const cache = new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
-    maxSize: CACHED_BRANCHES_BYTES_MAX,
-    sizeCalculation: ({ answer }) =>
-      answer.branches.reduce((sum, { name, commit }) => sum + name.length + commitLength(commit), 0) +
-      BRANCH_BYTES * (1 + answer.branches.length),
-  });
+  const cache = createBranchesCache();
   return {
     caughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, requestModels),
     repositories: (account, only, page) => readRepositories(repositories, account, only, page),
