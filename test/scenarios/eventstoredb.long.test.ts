@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { READ_LEASE_SPAN_MS } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
 import { openServer } from '../support/eventstoredb/open-log.ts';
@@ -117,6 +118,8 @@ describe('With the event log in EventStoreDB', () => {
     );
 
     await server.stop();
+    // Until then the server answers from memory: no append is acknowledged that it has not heard of.
+    await sleep(READ_LEASE_SPAN_MS);
     const later = await commitFile(work, 'file', 'in an outage\n');
     const [read, created, pushed, cloned] = await Promise.all([
       api(strata, eve.token, 'GET', '/v1/repos/eve/kept/commits'),
@@ -148,6 +151,7 @@ describe('With the event log in EventStoreDB', () => {
     await git(work, ['push', '--quiet', url, 'main']);
 
     server.faults.stalled = true;
+    await sleep(READ_LEASE_SPAN_MS);
     assert.match((await tryGit(work, ['ls-remote', url])).stderr, /503/, 'a log that accepts calls and answers none');
     server.faults.stalled = false;
     await eventually('it answers again', async () => (await tryGit(work, ['ls-remote', url])).code === 0);
