@@ -233,6 +233,7 @@ class HeldLeases implements ReadLeases {
         waiting.silent = this.#silentOf(waiting.position, leases);
         if (waiting.silent.size === 0) this.#settle(waiting.position);
       }
+      this.#expireInTime();
     };
     this.#options.table
       .rows()
@@ -248,7 +249,9 @@ class HeldLeases implements ReadLeases {
 
   /** Rule 4: after its full span a lease has ended whose holder was silent. */
   #expireInTime(): void {
-    if (this.#cancelExpiry !== null || this.#waiting.length === 0) return;
+    this.#cancelExpiry?.();
+    this.#cancelExpiry = null;
+    if (this.#waiting.length === 0 || this.#closed) return;
     const { clock } = this.#options;
     const leftMs = Math.min(...this.#waiting.map(endOf)) - clock.monotonicMs();
     this.#cancelExpiry = clock.after(Math.max(1, Math.ceil(leftMs)), () => {
