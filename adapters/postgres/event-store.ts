@@ -104,7 +104,12 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     readPositions: (positions) => retryRepeatable(readRetrySpanMs, () => reader.readPositions(positions)),
     head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool, watch))),
     subscribe: (subscribeOptions) => {
-      listener ??= listen(connection, pullAll);
+      listener ??= listen(connection, {
+        channel: 'strata_events',
+        onNotification: (payload) => pullAll(headOf(payload)),
+        onConnected: () => pullAll(null),
+        whenLost: 'Cannot listen for new events: reading the log every half second only',
+      });
       const subscription = startSubscription({ readWindow, polls, log }, subscribeOptions);
       subscriptions.add(subscription);
       const forget = () => subscriptions.delete(subscription);
@@ -117,4 +122,9 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       return closed;
     },
   };
+}
+
+/** Any database user can send a notification. One that holds no position is a hint as well: null. */
+function headOf(payload: string): LogPosition | null {
+  return /^\d{1,18}$/.test(payload) ? (BigInt(payload) as LogPosition) : null;
 }

@@ -1,14 +1,14 @@
 /**
- * The connection that PostgreSQL notifies of new events.
+ * A connection on which PostgreSQL notifies this process.
  *
- * Must stay true: a notification is only a hint. Subscriptions read the log every half second even if none arrives.
+ * Must stay true: a notification is only a hint: any database user can send one, and one that was sent while the
+ * connection was lost never arrives.
  *
  * It waits on Node's timer, not on the port `Pause`: only a connection to a real server depends on the wait, and no
  * test's clock can move that.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { backoff } from '../../core/kernel/backoff.ts';
 import { connectClient, type PoolOptions } from './pool.ts';
 
@@ -19,11 +19,18 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/**
- * Listens until closed and reconnects whenever the connection is lost. Calls `onHint` with the position that the log
- * reaches, or with null after each connect, when that is unknown.
- */
-export function listen(options: PoolOptions, onHint: (head: LogPosition | null) => void): Listener {
+export interface Listening {
+  /** A name that needs no quotes. */
+  readonly channel: string;
+  readonly onNotification: (payload: string) => void;
+  /** Called after each connect. */
+  readonly onConnected: () => void;
+  /** Logged whenever the connection is lost or cannot be made. */
+  readonly whenLost: string;
+}
+
+/** Listens until closed, and reconnects whenever the connection is lost. */
+export function listen(options: PoolOptions, { channel, onNotification, onConnected, whenLost }: Listening): Listener {
   const closing = new AbortController();
   let client: pg.Client | null = null;
 
@@ -33,17 +40,15 @@ export function listen(options: PoolOptions, onHint: (head: LogPosition | null) 
       try {
         client = await connectClient(options);
         const ended = new Promise<void>((resolve) => client?.once('end', resolve));
-        client.on('notification', ({ payload }) => onHint(headOf(payload)));
-        await client.query('LISTEN strata_events');
+        client.on('notification', ({ payload }) => onNotification(payload ?? ''));
+        await client.query(`LISTEN ${channel}`);
         pauses.reset();
-        onHint(null);
+        onConnected();
         if (closing.signal.aborted) await client.end();
         await ended;
       } catch (error) {
-        // An error after `close` is of no interest: no subscription waits for events any more.
-        if (!closing.signal.aborted) {
-          options.log.warn({ err: error }, 'Cannot listen for new events: reading the log every half second only');
-        }
+        // An error after `close` is of no interest: nobody waits for notifications any more.
+        if (!closing.signal.aborted) options.log.warn({ err: error }, whenLost);
         await client?.end();
       }
       client = null;
@@ -60,9 +65,4 @@ export function listen(options: PoolOptions, onHint: (head: LogPosition | null) 
       await running;
     },
   };
-}
-
-/** Any database user can send a notification. One that holds no position is a hint as well: null. */
-function headOf(payload: string | undefined): LogPosition | null {
-  return payload !== undefined && /^\d{1,18}$/.test(payload) ? (BigInt(payload) as LogPosition) : null;
 }

@@ -5,17 +5,14 @@
  * renews or tells does not wait for the disk: a crash may then lose a renewal, which only makes a lease look older.
  */
 import type pg from 'pg';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { backoff } from '../../core/kernel/backoff.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Lease, LeaseListener, LeaseTable } from '../../core/ports/read-leases.ts';
-import { connectClient, createPool } from './pool.ts';
+import { listen } from './listener.ts';
+import { createPool } from './pool.ts';
 
 /** A renewal may run beside what this process tells the others. */
 const CONNECTIONS_MAX = 2;
-const RECONNECT_PAUSE_FIRST_MS = 100;
-const RECONNECT_PAUSE_LAST_MS = 5_000;
 
 export interface PostgresLeaseTable extends LeaseTable {
   close(): Promise<void>;
@@ -57,7 +54,17 @@ export function createPostgresLeaseTable(options: {
       const heard = `UPDATE read_leases SET heard = greatest(heard, ${position}) WHERE node = ${me} AND epoch = ${epoch}`;
       await lazily(pool, heard, `SELECT pg_notify('strata_leases', ${literal(`heard ${position} ${node}`)})`);
     },
-    listen: (listener) => listen({ connectionString, log }, listener),
+    listen: (listener) =>
+      listen(
+        { connectionString, log },
+        {
+          channel: 'strata_leases',
+          onNotification: (payload) => receive(payload, listener),
+          // What was missed meanwhile is settled by the spans of the leases.
+          onConnected: () => undefined,
+          whenLost: 'Cannot listen for read leases: appends may wait for their spans',
+        },
+      ),
     close: () => pool.end(),
   };
 }
@@ -100,45 +107,6 @@ function leaseOf(line: unknown): Lease {
 function positionOf(text: unknown): LogPosition {
   if (typeof text !== 'string' || !/^\d{1,18}$/.test(text)) throw new TypeError('The log returned no position');
   return BigInt(text) as LogPosition;
-}
-
-/** Listens until closed and reconnects whenever the connection is lost; what it missed meanwhile the rows tell. */
-function listen(
-  options: { readonly connectionString: string; readonly log: Log },
-  listener: LeaseListener,
-): { close(): Promise<void> } {
-  const closing = new AbortController();
-  let client: pg.Client | null = null;
-
-  async function run(): Promise<void> {
-    const pauses = backoff(RECONNECT_PAUSE_FIRST_MS, RECONNECT_PAUSE_LAST_MS);
-    while (!closing.signal.aborted) {
-      try {
-        client = await connectClient(options);
-        const ended = new Promise<void>((resolve) => client?.once('end', resolve));
-        client.on('notification', ({ payload }) => receive(payload ?? '', listener));
-        await client.query('LISTEN strata_leases');
-        pauses.reset();
-        if (closing.signal.aborted) await client.end();
-        await ended;
-      } catch (error) {
-        if (!closing.signal.aborted) options.log.warn({ err: error }, 'Cannot listen for read leases');
-        await client?.end();
-      }
-      client = null;
-      // This sleep rejects only when `close` aborts it.
-      await sleep(pauses.next(), undefined, { signal: closing.signal }).catch(() => undefined);
-    }
-  }
-
-  const running = run();
-  return {
-    close: async () => {
-      closing.abort();
-      await client?.end();
-      await running;
-    },
-  };
 }
 
 /** Any user of the database can send a notification: one of another form is none. */
