@@ -10,6 +10,7 @@
 import { cp } from 'node:fs/promises';
 import path from 'node:path';
 import type { Ending } from '../support/cleanup.ts';
+import { createOwnEnding } from '../support/own-ending.ts';
 import {
   type Account,
   commitFile,
@@ -51,31 +52,12 @@ async function main(names: readonly string[]): Promise<number> {
     return 2;
   }
   const chosen = CLIENTS.filter(({ name }) => names.length === 0 || names.includes(name));
-  const steps: (() => unknown)[] = [];
-  const ending: Ending = { onTestFinished: (step) => void steps.push(step) };
-  let ended: Promise<void> | null = null;
-  const end = (): Promise<void> => (ended ??= runAll(steps));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void end().finally(() => process.exit(1)));
-  }
+  const { ending, end } = createOwnEnding();
   try {
     return report(await rowsOf(ending, chosen));
   } finally {
     await end();
   }
-}
-
-/** Runs the steps from the last to the first, the others even if one fails: a client may still write into its folder. */
-async function runAll(steps: (() => unknown)[]): Promise<void> {
-  const faults: unknown[] = [];
-  for (let next = steps.pop(); next !== undefined; next = steps.pop()) {
-    try {
-      await next();
-    } catch (error) {
-      faults.push(error);
-    }
-  }
-  if (faults.length > 0) throw new AggregateError(faults, 'The run could not clean up after itself');
 }
 
 interface Prepared {

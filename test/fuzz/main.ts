@@ -6,7 +6,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
-import type { Ending } from '../support/cleanup.ts';
+import { createOwnEnding } from '../support/own-ending.ts';
 import { type FuzzOptions, readOptions, USAGE, UsageError } from './options.ts';
 import { fuzz, type FuzzResult } from './run.ts';
 import { MEMORY_BYTES_MAX } from './watch.ts';
@@ -15,13 +15,7 @@ async function main(): Promise<number> {
   const options = optionsOrExplain();
   if (options === null) return 2;
   say(`Seed ${options.seed}`);
-  const steps: (() => unknown)[] = [];
-  const ending: Ending = { onTestFinished: (step) => void steps.push(step) };
-  let ended: Promise<void> | null = null;
-  const end = (): Promise<void> => (ended ??= runAll(steps));
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void end().finally(() => process.exit(1)));
-  }
+  const { ending, end } = createOwnEnding();
   try {
     const result = await fuzz(ending, options, say);
     await end();
@@ -40,18 +34,6 @@ function optionsOrExplain(): FuzzOptions | null {
     say(`${error.message}\n\n${USAGE}`);
     return null;
   }
-}
-
-async function runAll(steps: (() => unknown)[]): Promise<void> {
-  const faults: unknown[] = [];
-  for (let next = steps.pop(); next !== undefined; next = steps.pop()) {
-    try {
-      await next();
-    } catch (error) {
-      faults.push(error);
-    }
-  }
-  if (faults.length > 0) throw new AggregateError(faults, 'The run could not clean up after itself');
 }
 
 function rendered(result: FuzzResult): string {

@@ -4,12 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { databaseOn, startTestCluster } from '../support/postgres.ts';
+import { familyOf } from '../support/process-family.ts';
 import {
   commitFile,
   createAccount,
@@ -32,21 +32,6 @@ const RESUME_SPAN_MS = 30_000;
 /** What a push may end with. The status of an HTTP error is all that git shows of it. */
 const UNCHANGED = /nothing (was|is) changed|HTTP 503|requested URL returned error: 503/;
 const UNKNOWN = /may have been committed/;
-
-/** The process and all that it started, itself first. */
-function familyOf(pid: number): readonly number[] {
-  const children = readdirSync('/proc').flatMap((name) => {
-    if (!/^\d+$/.test(name)) return [];
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, 'latin1');
-      return Number(stat.slice(stat.lastIndexOf(')') + 4).split(' ')[0]) === pid ? [Number(name)] : [];
-    } catch {
-      // It has ended meanwhile.
-      return [];
-    }
-  });
-  return [pid, ...children];
-}
 
 function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
   for (const pid of pids) {

@@ -14,6 +14,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { createAuthority } from '../support/certificates.ts';
 import { leftovers } from '../support/leftovers.ts';
+import { createOwnEnding } from '../support/own-ending.ts';
+import { isAlive } from '../support/processes.ts';
 import { answering, startReceiver } from '../support/receiver.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import { createWebhook } from '../support/webhook-receiver.ts';
@@ -193,15 +195,6 @@ async function untilQuiet(
   }
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function main(): Promise<number> {
   let options: SoakOptions;
   try {
@@ -214,24 +207,19 @@ async function main(): Promise<number> {
   const folder = await mkdtemp(path.join(await realpath(os.tmpdir()), 'strata-soak-'));
   // When root runs the soak, the embedded PostgreSQL runs as another user, who must be able to traverse this folder.
   await chmod(folder, 0o711);
-  const steps: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true, maxRetries: 5 })];
-  let cleaned: Promise<void> | null = null;
-  const cleanUp = (): Promise<void> => {
-    cleaned ??= (async () => {
-      for (const step of steps.toReversed()) await step();
-    })();
-    return cleaned;
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
-  }
+  const { ending, end } = createOwnEnding();
+  ending.onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   try {
-    const problems = await soak(options, folder, (step) => void steps.push(step));
+    const problems = await soak(options, folder, (step) =>
+      ending.onTestFinished(async () => {
+        await step();
+      }),
+    );
     for (const problem of problems) say(`FAILED: ${problem}`);
     if (problems.length === 0) say('Everything that should be flat is flat, and nothing is left over.');
     return problems.length === 0 ? 0 : 1;
   } finally {
-    await cleanUp();
+    await end();
   }
 }
 

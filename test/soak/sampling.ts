@@ -4,10 +4,10 @@
  * Must stay true: PostgreSQL's own processes are in no figure but those of the database. A table that is not named below
  * grows by design: it holds the record, or what is made of it.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { familyOf } from '../support/attack-watch.ts';
+import { familyOf, textOfProcess } from '../support/process-family.ts';
 import { filesBelow } from '../support/files-below.ts';
 import type { Figure, Slack } from './flatness.ts';
 import type { SoakServer } from './server.ts';
@@ -84,7 +84,7 @@ export async function measure(server: SoakServer, database: pg.Pool): Promise<Me
 
 /** Processes of the server, itself included, without PostgreSQL's. */
 export function processesOf(pid: number): readonly number[] {
-  return familyOf(pid).filter((one) => textOf(`/proc/${one}/comm`).trim() !== 'postgres');
+  return familyOf(pid).filter((one) => textOfProcess(`/proc/${one}/comm`).trim() !== 'postgres');
 }
 
 export function descriptorsOf(pid: number): number {
@@ -126,15 +126,6 @@ async function bytesBelow(folders: readonly string[]): Promise<number> {
 }
 
 function residentBytes(pid: number): number {
-  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/status`)) ?? [];
+  const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(textOfProcess(`/proc/${pid}/status`)) ?? [];
   return Number(kibibytes ?? 0) * 1024;
-}
-
-/** Returns '' for a process that has ended. */
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }

@@ -3,7 +3,7 @@
  *
  * Must stay true: the watch costs little beside the attack: at most some requests every 100 ms, one clone a second.
  */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import path from 'node:path';
@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from './cleanup.ts';
 import { filesBelow } from './files-below.ts';
 import { basicAuthorization } from './git-wire.ts';
+import { familyOf, textOfProcess } from './process-family.ts';
 import { type Account, type Strata, tryGit } from './strata.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -171,30 +172,9 @@ function send(
   });
 }
 
-/** The process and all processes below it. */
-export function familyOf(pid: number): readonly number[] {
-  const parents = new Map<number, number>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const [, parent] = /^.*\) [^ZX] (\d+) /s.exec(textOf(`/proc/${name}/stat`)) ?? [];
-    if (parent !== undefined) parents.set(Number(name), Number(parent));
-  }
-  const belongs = (at: number | undefined): boolean => at !== undefined && (at === pid || belongs(parents.get(at)));
-  return [...parents.keys()].filter(belongs);
-}
-
 function proportionalSetSize(pid: number): number {
-  const [, kibibytes] = /^Pss:\s+(\d+) kB$/m.exec(textOf(`/proc/${pid}/smaps_rollup`)) ?? [];
+  const [, kibibytes] = /^Pss:\s+(\d+) kB$/m.exec(textOfProcess(`/proc/${pid}/smaps_rollup`)) ?? [];
   return Number(kibibytes ?? 0) * 1024;
-}
-
-/** Returns '' for a process that has ended. */
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'latin1');
-  } catch {
-    return '';
-  }
 }
 
 async function bytesBelow(folders: readonly string[]): Promise<number> {
