@@ -55,6 +55,14 @@ export const READ_LEASE_MUTATIONS: readonly Mutation[] = [
     ...SIMULATION,
   },
   {
+    without: 'a new timer when the rows of leases are read after the append',
+    file: RULES,
+    text: '      }\n      this.#expireInTime();\n    };',
+    by: '      }\n    };',
+    test: SIMULATION.test,
+    red: 'wait for a silent holder no longer than its span',
+  },
+  {
     without: 'the end of a lease whose row is gone',
     file: RULES,
     text: '(await table.renew(this.#epoch))',

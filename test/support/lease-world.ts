@@ -1,6 +1,6 @@
 /**
- * A service of three processes over one log, in simulated time: each has its own clocks, is paused, dies and comes back,
- * and every message takes its own time or is lost. The log follower, the settled log and the read leases are the real
+ * A service of three processes over one log, in simulated time: each has its own clocks, is paused, cut off, dies and
+ * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases are the real
  * ones; the database and the network are simulated.
  *
  * Must stay true: a seed always gives the same run. After each event all promises have run before the next one.
@@ -83,6 +83,8 @@ class Process {
   readonly rate: number;
   readonly offsetMs: number;
   pausedUntil = 0;
+  /** Until then no notification reaches it, as when it connects again to PostgreSQL. */
+  deafUntil = 0;
   life: Life | null = null;
   constructor(name: string, rate: number, offsetMs: number) {
     this.name = name;
@@ -271,9 +273,13 @@ class World {
   #notify(call: (listener: LeaseListener) => void): void {
     for (const process of this.#processes) {
       const listener = process.life?.listener;
-      if (listener === undefined || this.#random() < LOST_SHARE) continue;
+      if (listener === undefined || this.#misses(process)) continue;
       this.#on(process, this.#network(), () => call(listener));
     }
+  }
+
+  #misses(process: Process): boolean {
+    return this.#now < process.deafUntil || this.#random() < LOST_SHARE;
   }
 
   #log(process: Process, leases: ReadLeases): { readonly events: EventStore; readonly pull: () => void } {
@@ -294,7 +300,7 @@ class World {
               database.head = head;
               for (const other of this.#processes) {
                 // A connection that was lost: its process finds the append only when it reads again.
-                if (this.#random() < LOST_SHARE) continue;
+                if (this.#misses(other)) continue;
                 this.#on(other, this.#network(), () => other.life?.listener.onHead(position(head), rows));
                 this.#on(other, this.#network(), () => other.life?.pull());
               }
@@ -374,8 +380,12 @@ class World {
     life.follower.barrier().then(finished, () => undefined);
   }
 
-  /** Pauses a process, or kills it and starts it again. */
+  /** Cuts a process off from notifications, pauses it, or kills it and starts it again. */
   #disturb(process: Process): void {
+    if (this.#random() < 0.3) {
+      process.deafUntil = this.#now + this.#between(5, 4_000);
+      return;
+    }
     if (this.#random() < 0.6) {
       process.pausedUntil = this.#now + this.#between(5, 4_000);
       return;
