@@ -18,6 +18,8 @@ import {
   HISTORY_READ_MEMORY_BYTES_MAX,
   HISTORY_READS_AT_ONCE_MAX,
   HISTORY_READS_PER_ACCOUNT_MAX,
+  WALKS_AT_ONCE_MAX,
+  WALKS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
@@ -27,9 +29,10 @@ import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
 
-/** Few, apart from those that fetches and pushes share. */
+/** Few, apart from those that fetches and pushes share: an account whose fetches hold all of its own still reads. */
 export interface HistorySlots {
   readonly diffs: FairSlots;
+  readonly walks: FairSlots;
   readonly others: FairSlots;
 }
 
@@ -37,6 +40,7 @@ export interface HistorySlots {
 export function createHistorySlots(): HistorySlots {
   return {
     diffs: createFairSlots({ slots: DIFFS_AT_ONCE_MAX, slotsPerKey: DIFFS_PER_ACCOUNT_MAX }),
+    walks: createFairSlots({ slots: WALKS_AT_ONCE_MAX, slotsPerKey: WALKS_PER_ACCOUNT_MAX }),
     others: createFairSlots({ slots: HISTORY_READS_AT_ONCE_MAX, slotsPerKey: HISTORY_READS_PER_ACCOUNT_MAX }),
   };
 }
@@ -71,7 +75,7 @@ export interface HistoryContext {
 
 export function createObjectHistory({ git, slots }: HistoryContext, view: ObjectView): ObjectHistory {
   /** Runs a command whose input are revisions and paths. */
-  async function* output(
+  function output(
     args: readonly string[],
     input: Iterable<Uint8Array | string>,
     bounded: Bounded,
@@ -79,15 +83,10 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
   ): AsyncGenerator<Buffer> {
     const { signal, spanMs } = bounded;
     const isDiff = args[0] === DIFF[0];
-    const limits = isDiff ? DIFF_LIMITS : OTHER_LIMITS;
-    const release = await (isDiff ? slots.diffs : slots.others).acquire(view.key, signal);
-    try {
-      const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, limits };
-      const accepted = accepts ?? ((code: number | null) => code === 0);
-      yield* inTurns(git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code)));
-    } finally {
-      release();
-    }
+    const own = isDiff ? { limits: DIFF_LIMITS, slots: slots.diffs } : { limits: OTHER_LIMITS, slots: slots.others };
+    const command: GitCommand = { args, view, variables: VARIABLES, signal, wallMsMax: spanMs, ...own };
+    const accepted = accepts ?? ((code: number | null) => code === 0);
+    return inTurns(git.stream(command, inputOf(input), ({ killed, code }) => killed === 'no' && accepted(code)));
   }
 
   return {
@@ -129,15 +128,10 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
 
 /** Counts the commits that a tip reaches. Not bound to one request, because several may wait for it. */
 export async function countCommits(git: Git, view: ObjectView, slots: HistorySlots, tip: ObjectId): Promise<number> {
-  const release = await slots.others.acquire(view.key);
-  try {
-    const args = ['rev-list', '--count', '--end-of-options', tip, '--'];
-    const own = { variables: VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS };
-    const ended = git.stream({ args, view, ...own }, inputOf([]), ({ killed, code }) => killed === 'no' && code === 0);
-    return Number(await textOf(ended));
-  } finally {
-    release();
-  }
+  const args = ['rev-list', '--count', '--end-of-options', tip, '--'];
+  const own = { variables: VARIABLES, wallMsMax: COUNT_SPAN_MS, limits: OTHER_LIMITS, slots: slots.others };
+  const ended = git.stream({ args, view, ...own }, inputOf([]), ({ killed, code }) => killed === 'no' && code === 0);
+  return Number(await textOf(ended));
 }
 
 interface PathArguments {

@@ -94,7 +94,7 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
     tree: (id, page) => inTree(id, (bytes) => treePage(bytes, page, nextTurn)),
     entry: (id, name) => inTree(id, (bytes) => entryOfName(bytes, name, nextTurn)),
     blob: (id, range) => streamWithLease(() => readBlob(context, access, id, range)),
-    walk: (options) => streamWithLease(() => walk(git, access, options)),
+    walk: (options) => streamWithLease(() => walk(git, access, context.historySlots.walks, options)),
     count: (tip) =>
       withLease(() => {
         walked([tip]);
@@ -251,13 +251,18 @@ async function* readBlob(
   yield object.bytes.subarray(start, end);
 }
 
-async function* walk(git: Git, { view }: ObjectAccess, options: WalkOptions): AsyncGenerator<ObjectId> {
+async function* walk(
+  git: Git,
+  { view }: ObjectAccess,
+  slots: FairSlots,
+  options: WalkOptions,
+): AsyncGenerator<ObjectId> {
   const { include, exclude, skip, limit, signal } = options;
   if (include.length === 0) return;
   const args = ['rev-list', '--stdin'];
   if (skip !== undefined) args.push(`--skip=${skip}`);
   if (limit !== undefined) args.push(`--max-count=${limit}`);
-  const command: GitCommand = { args, view, ...(signal === undefined ? {} : { signal }) };
+  const command: GitCommand = { args, view, slots, ...(signal === undefined ? {} : { signal }) };
   const revisions = [...include, ...exclude.map((id) => `^${id}`)];
   for await (const batch of idBatches(git.stream(command, lines(revisions)))) yield* batch;
 }

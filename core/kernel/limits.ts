@@ -236,6 +236,9 @@ export const PUSHED_SPAN_MS = 10_000;
 /** Git processes that read for pages at once, beside diffs: in all, and for one account. */
 export const HISTORY_READS_AT_ONCE_MAX = 8;
 export const HISTORY_READS_PER_ACCOUNT_MAX = 4;
+/** The same for walks over commits: for lists of them, and for the read models. */
+export const WALKS_AT_ONCE_MAX = 16;
+export const WALKS_PER_ACCOUNT_MAX = 4;
 /** Archives that a node makes at once: in all, and for one account; and how long one waits for its turn. */
 export const ARCHIVES_AT_ONCE_MAX = 8;
 export const ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX = 2;

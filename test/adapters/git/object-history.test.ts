@@ -1,5 +1,6 @@
 /** Walks and diffs by git: their bounds, and what must not change what git prints. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
@@ -70,6 +71,24 @@ describe('the history of a repository', () => {
     assert.equal((await later).done, false);
     for (const { stop } of running) stop.abort(new Error('The client left'));
     for (const { chunks } of running.slice(1)) await chunks.return?.();
+  });
+
+  // The attack: ask for as many large files as an account may read at once, and read none of them.
+  test('is read while slow readers of the account hold all the processes that they may have', async () => {
+    const narrow = await testDatabase({ cacheBytesMax: 16 * 1024 * 1024, processesPerAccountMax: 1 });
+    // More than sockets, pipes and the disk of its account hold, so that git waits for its reader.
+    const tip = repository.commit({ noise: randomBytes(8 * 1024 * 1024) });
+    const reading = await narrow.database.open(await narrow.push(narrow.newObjects(), repository.pack([tip])));
+    const noise = objectId(repository.line(['rev-parse', `${tip}:noise`]));
+    // Two leave their slots for those of slow readers; the third waits for one.
+    const slow = Array.from({ length: 3 }, () => reading.blob(noise)[Symbol.asyncIterator]());
+    for (const chunks of slow) assert.equal((await chunks.next()).done, false);
+    assert.deepEqual(await Array.fromAsync(reading.walk({ include: [tip], exclude: [large] })), [tip]);
+    assert.deepEqual(await reading.history.apart(small, tip, bounded), { ahead: 0, behind: 2 });
+    assert.equal(await reading.count(tip), 3);
+    for (const chunks of slow) await chunks.return?.();
+    reading.close();
+    await narrow.close();
   });
 
   test('says that git reached its limit of time, which a retry would reach again', async () => {
