@@ -32,5 +32,6 @@ test('clones as of 200 moments equal a mirror kept by git at each of them', asyn
     throw new Error(`Seed ${SEED}`, { cause: error });
   }
   for (const count of Object.values(history.counts)) assert.ok(count > 0, JSON.stringify(history.counts));
-  assert.ok(outcomes.equal > MOMENTS / 4, JSON.stringify(outcomes));
+  // A purge late in the history lets go of most moments.
+  assert.ok(outcomes.equal > MOMENTS / 10, JSON.stringify(outcomes));
 }, 1_800_000);
