@@ -37,6 +37,7 @@ import { createProcessRunner, type ProcessRunner } from './process/process-runne
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
 import { createPushMemory } from './receiving/push-memory.ts';
+import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
@@ -63,6 +64,8 @@ export interface GitObjectDatabaseOptions {
   /** Git processes that run at once: in all, and for one account. */
   readonly processesMax?: number;
   readonly processesPerAccountMax?: number;
+  /** Names the objects of small packs, which are then checked in process; by default es-git does. Null leaves all to git. */
+  readonly hash?: HashObject | null;
   /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
   /** Bytes of packs that may be arriving. */
@@ -158,7 +161,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const wholePacks = createWholePacks(git, log);
     const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX);
     const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
-    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, log };
+    const hash = hashOf(options);
+    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, hash, log };
     const slots = {
       historySlots: createHistorySlots(),
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
@@ -179,6 +183,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+function hashOf({ hash, log }: GitObjectDatabaseOptions): HashObject | null {
+  if (hash !== undefined) return hash;
+  return loadObjectHash((err) => log.warn({ err }, 'git checks every push, because es-git cannot be loaded'));
 }
 
 function endOf(

@@ -15,8 +15,14 @@ import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import type { Mutation } from './mutation.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
+import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 
-const MUTATIONS: readonly Mutation[] = [...ENTERING_MUTATIONS, ...EVENTSTOREDB_MUTATIONS, ...READ_LEASE_MUTATIONS];
+const MUTATIONS: readonly Mutation[] = [
+  ...ENTERING_MUTATIONS,
+  ...EVENTSTOREDB_MUTATIONS,
+  ...READ_LEASE_MUTATIONS,
+  ...SMALL_PACK_MUTATIONS,
+];
 const COPIED = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'package.json', '.gitignore'];
 /** A test that runs longer than this without its guard counts as failed. */
 const SPAN_MS = 90_000;

@@ -28,6 +28,8 @@ export interface ArrivingPack {
   readonly incoming: IncomingPush;
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
+  /** Checks a pack that is whole and in memory; null when git has to. */
+  readonly checkSmall: (pack: Buffer) => Promise<IndexedPack | null>;
   /** Called when the whole pack was received. It may be called again. */
   readonly onEndOfInput: () => void;
   /** Adds to a refusal what is found about the refused object. */
@@ -48,6 +50,8 @@ export async function indexArriving(arriving: ArrivingPack): Promise<IndexedPack
     if (!input.ended()) return await indexHeld(arriving);
     if (input.isTooShort()) return ENDS_TOO_EARLY;
     arriving.onEndOfInput();
+    const checked = await unlessAborted(signal, () => arriving.checkSmall(input.head));
+    if (checked !== null) return checked;
     const inMemory = wholePack(async function* () {
       yield input.head;
     });

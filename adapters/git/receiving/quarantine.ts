@@ -16,6 +16,7 @@ import type {
 } from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
+import type { HashObject } from '../packs/object-hash.ts';
 import { quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import type { PushMemory } from './push-memory.ts';
@@ -40,6 +41,8 @@ export interface QuarantineContext {
   readonly wholePacks: Pick<WholePacks, 'received' | 'arriving'>;
   readonly pushMemory: PushMemory;
   readonly incomingBytes: IncomingBytes;
+  /** Null where small packs are checked by git as well. */
+  readonly hash: HashObject | null;
   readonly log: GitLog;
 }
 

@@ -12,6 +12,8 @@ import {
 } from '../../../core/ports/object-database.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { indexArriving } from './index-arriving.ts';
+import { createGitObjects } from '../packs/git-objects.ts';
+import { createObjectSource } from '../packs/object-source.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { isDiskFull } from '../cache/layer-fetch.ts';
@@ -19,6 +21,7 @@ import type { IncomingPush } from './incoming-bytes.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refuseLargeObjects } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
+import { indexSmallPack } from './small-pack.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 
 const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
@@ -82,7 +85,7 @@ async function receiveInto(
   options: ReceivePackOptions,
   { input, incoming, lease, folder }: Received,
 ): Promise<Quarantine | PackRefusal> {
-  const { git, memory, pushMemory } = context;
+  const { git, memory, pushMemory, hash } = context;
   const { signal, packSizeBytesMax } = options;
   const { account } = options.objects.place;
   const view = quarantineView(lease.folder, folder, account);
@@ -97,6 +100,11 @@ async function receiveInto(
     incoming,
     packSizeBytesMax,
     signal,
+    checkSmall: async (pack) => {
+      if (hash === null) return null;
+      const committed = createObjectSource(lease.packs, createGitObjects(git, view));
+      return indexSmallPack({ bytes: pack, committed, hash, folder });
+    },
     onEndOfInput: once(options.onEndOfInput),
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });

@@ -1,0 +1,131 @@
+/**
+ * Recognizes commits and trees that are as plain as nearly all are, so that git need not check them (fsck.c in git).
+ *
+ * Must stay true: what is plain has nothing that git-fsck(1) reports, not even as information. Whatever is unusual,
+ * though git may take it, is not plain.
+ */
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import type { ObjectType } from '../../../core/ports/object-database.ts';
+
+/** An object that another one refers to, which must exist with this type. */
+export interface Link {
+  readonly id: ObjectId;
+  readonly type: ObjectType;
+}
+
+export interface PlainObject {
+  readonly links: readonly Link[];
+  /** Blobs that git reads as .gitattributes, which have rules of their own. */
+  readonly attributes: readonly ObjectId[];
+}
+
+/** Null for an object that is not plain, as every annotated tag. */
+export function plainObject(type: ObjectType, bytes: Buffer): PlainObject | null {
+  switch (type) {
+    case 'blob':
+      return { links: [], attributes: [] };
+    case 'commit':
+      return plainCommit(bytes);
+    case 'tree':
+      return plainTree(bytes);
+    case 'tag':
+      return null;
+  }
+}
+
+const PARENTS_MAX = 16;
+const IDENTITY = '[^<>\\n\\0]*[^ <>\\n\\0] <[^<>\\n\\0]*> (?:0|[1-9][0-9]{0,9}) [+-][0-9]{4}';
+const COMMIT = new RegExp(
+  `^tree ([0-9a-f]{40})\\n((?:parent [0-9a-f]{40}\\n){0,${PARENTS_MAX}})author ${IDENTITY}\\ncommitter ${IDENTITY}\\n`,
+);
+
+function plainCommit(bytes: Buffer): PlainObject | null {
+  if (bytes.includes(0)) return null;
+  const text = bytes.toString('latin1');
+  const [head, tree, parents] = COMMIT.exec(text) ?? [];
+  if (head === undefined || tree === undefined || parents === undefined) return null;
+  // Further headers, such as a signature, and then the empty line before the message.
+  if (text[head.length] !== '\n' && !text.includes('\n\n', head.length)) return null;
+  const links: Link[] = [{ id: objectId(tree), type: 'tree' }];
+  for (const [, parent = ''] of parents.matchAll(/parent (.{40})/g))
+    links.push({ id: objectId(parent), type: 'commit' });
+  return { links, attributes: [] };
+}
+
+/** How git writes the modes of entries, and the type of the object; a submodule's commit is in another repository. */
+const MODES: ReadonlyMap<string, ObjectType | null> = new Map([
+  ['100644', 'blob'],
+  ['100755', 'blob'],
+  ['120000', 'blob'],
+  ['40000', 'tree'],
+  ['160000', null],
+] as const);
+const LINK_MODE = '120000';
+const FOLDER_MODE = '40000';
+const ID_BYTES = 20;
+const NAME_BYTES_MAX = 255;
+const SPACE = 0x20;
+
+/**
+ * ASCII, without what hides a name on a file system: on NTFS a backslash, a colon, and the tilde of short names; on HFS+
+ * ignored characters, none of which is ASCII.
+ */
+const PLAIN_NAME = /^[\x20-\x2e\x30-\x39\x3b-\x5b\x5d-\x7d]+$/;
+
+function plainTree(bytes: Buffer): PlainObject | null {
+  const links: Link[] = [];
+  const attributes: ObjectId[] = [];
+  const names = new Set<string>();
+  let before = '';
+  for (let start = 0; start < bytes.length; ) {
+    const space = bytes.indexOf(SPACE, start);
+    const zero = space < 0 ? -1 : bytes.indexOf(0, space);
+    const end = zero + 1 + ID_BYTES;
+    if (zero < 0 || end > bytes.length || space - start > 6 || zero - space > NAME_BYTES_MAX) return null;
+    const mode = bytes.toString('latin1', start, space);
+    const name = bytes.toString('latin1', space + 1, zero);
+    const type = MODES.get(mode);
+    if (type === undefined || !PLAIN_NAME.test(name) || names.has(name)) return null;
+    // git sorts a folder as if its name ended with a slash.
+    const sorted = mode === FOLDER_MODE ? `${name}/` : name;
+    if (sorted <= before) return null;
+    before = sorted;
+    names.add(name);
+    const id = bytes.toString('hex', zero + 1, end);
+    if (/^0+$/.test(id)) return null;
+    const special = specialName(name);
+    if (special === 'unusual' || (special === 'attributes' && (type !== 'blob' || mode === LINK_MODE))) return null;
+    if (special === 'attributes') attributes.push(objectId(id));
+    if (type !== null) links.push({ id: objectId(id), type });
+    start = end;
+  }
+  return { links, attributes };
+}
+
+/** Git's own files, under any name by which a file system may know them: NTFS drops dots and spaces at the end. */
+function specialName(name: string): 'unusual' | 'attributes' | null {
+  if (!name.startsWith('.')) return null;
+  if (name === '.gitattributes') return 'attributes';
+  switch (name.toLowerCase().replace(/[ .]+$/, '')) {
+    case '':
+    case '.git':
+    case '.gitmodules':
+    case '.gitattributes':
+      return 'unusual';
+    default:
+      return null;
+  }
+}
+
+/** git refuses lines of .gitattributes from this length on, and files of 100 MiB. */
+const ATTRIBUTES_LINE_BYTES = 2_048;
+
+/** Whether git takes these bytes for a .gitattributes. */
+export function arePlainAttributes(bytes: Buffer): boolean {
+  for (let start = 0; start < bytes.length; ) {
+    const end = bytes.indexOf('\n', start);
+    if ((end < 0 ? bytes.length : end) - start >= ATTRIBUTES_LINE_BYTES) return false;
+    start = end < 0 ? bytes.length : end + 1;
+  }
+  return true;
+}

@@ -1,0 +1,294 @@
+/**
+ * Checks and indexes a small pack in process, as git index-pack would, when everything in it is plain (plain-objects.ts):
+ * most pushes are such, and starting git takes longer than all the rest of them.
+ *
+ * Must stay true: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
+ * to git, which decides, and says why. The event loop has each pack for a few milliseconds at most.
+ */
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32, deflateSync, inflateSync } from 'node:zlib';
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import type { ObjectType } from '../../../core/ports/object-database.ts';
+import type { HashObject } from '../packs/object-hash.ts';
+import type { ObjectSource } from '../packs/object-source.ts';
+import { applyDelta, deltaSizes } from '../packs/pack-delta.ts';
+import type { StoredObject } from '../packs/pack-file.ts';
+import { type PackRow, packTables } from '../packs/pack-tables.ts';
+import type { IndexedPack } from './index-pack.ts';
+import { arePlainAttributes, type Link, plainObject } from './plain-objects.ts';
+
+export interface SmallPack {
+  /** The whole pack. */
+  readonly bytes: Buffer;
+  /** The objects of the committed layers. */
+  readonly committed: ObjectSource;
+  readonly hash: HashObject;
+  /** The quarantine's folder: the files come into its folder `pack`. */
+  readonly folder: string;
+}
+
+const OBJECTS_MAX = 128;
+/** Of all objects and deltas together, and of the bases that are read for them. */
+const INFLATED_BYTES_MAX = 512 * 1024;
+const BASE_BYTES_MAX = 256 * 1024;
+/** Committed objects whose existence and type are looked up. */
+const LOOKUPS_MAX = 512;
+
+const HEADER_BYTES = 12;
+const CHECKSUM_BYTES = 20;
+const VERSION = 2;
+const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
+const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
+const OFS_DELTA = 6;
+const REF_DELTA = 7;
+
+/** Writes pack and index into the folder. Null, and nothing is written, when git has to decide. */
+export async function indexSmallPack({ bytes, committed, hash, folder }: SmallPack): Promise<IndexedPack | null> {
+  const entries = entriesOf(bytes);
+  if (entries === null) return null;
+  const resolved = await resolve(entries, committed, hash);
+  if (resolved === null || !(await isPlain(resolved, committed))) return null;
+  const { name, ...files } = filesOf(bytes, resolved);
+  const target = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
+  await Promise.all(
+    Object.entries(files).map(([extension, content]) =>
+      writeFile(target(extension), content, { flag: 'wx', mode: 0o444 }),
+    ),
+  );
+  return { pack: name };
+}
+
+interface Entry {
+  readonly offset: number;
+  readonly end: number;
+  /** Null for a delta. */
+  readonly type: ObjectType | null;
+  /** Of a delta: its base's offset in the pack, or its id. */
+  readonly base: number | ObjectId | null;
+  /** The object, or the delta. */
+  readonly data: Buffer;
+}
+
+/** The entries of a pack that is whole, or null. */
+function entriesOf(pack: Buffer): readonly Entry[] | null {
+  const count = pack.readUInt32BE(8);
+  const end = pack.length - CHECKSUM_BYTES;
+  if (pack.readUInt32BE(4) !== VERSION || count > OBJECTS_MAX || end < HEADER_BYTES) return null;
+  const checksum = createHash('sha1').update(pack.subarray(0, end)).digest();
+  if (!checksum.equals(pack.subarray(end))) return null;
+  const entries: Entry[] = [];
+  let inflated = 0;
+  for (let at = HEADER_BYTES; entries.length < count; ) {
+    const entry = entryAt(pack, at, end, INFLATED_BYTES_MAX - inflated);
+    if (entry === null) return null;
+    inflated += entry.data.length;
+    at = entry.end;
+    entries.push(entry);
+  }
+  return (entries.at(-1)?.end ?? HEADER_BYTES) === end ? entries : null;
+}
+
+/** Null if the entry is broken, or larger than `bytesMax`. */
+function entryAt(pack: Buffer, offset: number, packEnd: number, bytesMax: number): Entry | null {
+  let at = offset;
+  const next = (): number => (at < packEnd ? (pack[at++] ?? 0) : 0);
+  let byte = next();
+  const code = (byte >> 4) & 7;
+  let size = byte & 0x0f;
+  for (let unit = 16; byte >= 0x80 && size <= bytesMax; unit *= 128) {
+    byte = next();
+    size += (byte & 0x7f) * unit;
+  }
+  if (size > bytesMax) return null;
+  const type = TYPES[code] ?? null;
+  let base: Entry['base'] = null;
+  if (code === REF_DELTA) {
+    base = objectId(pack.toString('hex', at, at + 20).padEnd(40, '0'));
+    at += 20;
+  } else if (code === OFS_DELTA) {
+    byte = next();
+    let distance = byte & 0x7f;
+    while (byte >= 0x80 && distance <= offset) {
+      byte = next();
+      distance = (distance + 1) * 128 + (byte & 0x7f);
+    }
+    base = offset - distance;
+  } else if (type === null) return null;
+  if (at >= packEnd) return null;
+  const data = inflated(pack.subarray(at, packEnd), size);
+  return data === null ? null : { offset, end: at + data.consumed, type, base, data: data.bytes };
+}
+
+/** Inflates the stream that the bytes begin with, which holds exactly so many; null if it does not. */
+function inflated(input: Buffer, size: number): { readonly bytes: Buffer; readonly consumed: number } | null {
+  try {
+    // With `info`, zlib says how many bytes of its input the stream took.
+    const options = { info: true, maxOutputLength: size + 1, chunkSize: Math.max(64, size + 1) };
+    const answer: unknown = inflateSync(input, options);
+    const { buffer, engine } = answer as { readonly buffer?: unknown; readonly engine?: { bytesWritten?: unknown } };
+    const consumed = engine?.bytesWritten;
+    if (!Buffer.isBuffer(buffer) || typeof consumed !== 'number') throw new TypeError('zlib says nothing of its input');
+    return buffer.length === size ? { bytes: buffer, consumed } : null;
+  } catch {
+    // Broken or larger: git says which.
+    return null;
+  }
+}
+
+interface PackObject extends StoredObject {
+  readonly id: ObjectId;
+  readonly entry: Entry;
+}
+
+interface Resolved {
+  /** In the order of the pack. */
+  readonly objects: readonly PackObject[];
+  readonly byId: ReadonlyMap<ObjectId, PackObject>;
+  /** Committed objects that deltas are made from, and that the pack does not hold. */
+  readonly bases: ReadonlyMap<ObjectId, StoredObject>;
+}
+
+async function resolve(entries: readonly Entry[], committed: ObjectSource, hash: HashObject): Promise<Resolved | null> {
+  const byId = new Map<ObjectId, PackObject>();
+  const byOffset = new Map<number, PackObject>();
+  const bases = new Map<ObjectId, StoredObject>();
+  let madeBytes = 0;
+  let isSound = true;
+  const add = (entry: Entry, type: ObjectType, bytes: Buffer) => {
+    const object = { id: hash(type, bytes), entry, type, bytes };
+    isSound &&= !byId.has(object.id);
+    byId.set(object.id, object);
+    byOffset.set(entry.offset, object);
+  };
+  const baseOf = ({ base }: Entry) =>
+    typeof base === 'number' ? byOffset.get(base) : (byId.get(base ?? NO_ID) ?? bases.get(base ?? NO_ID));
+  try {
+    for (const entry of entries) if (entry.type !== null) add(entry, entry.type, entry.data);
+    let deltas = entries.filter(({ type }) => type === null);
+    while (deltas.length > 0 && isSound) {
+      const later: Entry[] = [];
+      for (const entry of deltas) {
+        const base = baseOf(entry);
+        if (base === undefined) {
+          later.push(entry);
+          continue;
+        }
+        madeBytes += deltaSizes(entry.data).resultBytes;
+        if (madeBytes > INFLATED_BYTES_MAX) return null;
+        add(entry, base.type, applyDelta(base.bytes, entry.data));
+      }
+      // Only what the pack itself does not make is a base of the committed layers.
+      if (later.length === deltas.length && !(await addBases(later, committed, bases))) return null;
+      deltas = later;
+    }
+  } catch {
+    // A delta that is broken, a base that cannot be read, or a collision attack: git says which.
+    return null;
+  }
+  if (!isSound) return null;
+  return { objects: [...byOffset.values()].toSorted((a, b) => a.entry.offset - b.entry.offset), byId, bases };
+}
+
+const NO_ID = objectId('0'.repeat(40));
+
+/** Reads the committed bases that are still missing; false if there are none, or they are too large. */
+async function addBases(
+  deltas: readonly Entry[],
+  committed: ObjectSource,
+  bases: Map<ObjectId, StoredObject>,
+): Promise<boolean> {
+  let bytes = [...bases.values()].reduce((sum, base) => sum + base.bytes.length, 0);
+  const before = bases.size;
+  for (const { base } of deltas) {
+    if (typeof base !== 'string' || bases.has(base)) continue;
+    const info = await committed.info(base);
+    if (info === null) continue;
+    bytes += info.sizeBytes;
+    if (bytes > BASE_BYTES_MAX) return false;
+    const object = await committed.read(base);
+    if (object !== null) bases.set(base, object);
+  }
+  return bases.size > before;
+}
+
+/** Whether every object is new and plain, and everything that it refers to exists with the right type. */
+async function isPlain({ objects, byId }: Resolved, committed: ObjectSource): Promise<boolean> {
+  const types = new Map<ObjectId, ObjectType>(objects.map(({ id, type }) => [id, type]));
+  const links: Link[] = [];
+  const attributes = new Set<ObjectId>();
+  for (const { id, type, bytes } of objects) {
+    // git compares a known object with what it knows.
+    if (await committed.has(id)) return false;
+    const plain = plainObject(type, bytes);
+    if (plain === null) return false;
+    links.push(...plain.links);
+    for (const blob of plain.attributes) attributes.add(blob);
+  }
+  let lookups = 0;
+  for (const { id, type } of links) {
+    let known = types.get(id);
+    if (known === undefined) {
+      lookups += 1;
+      if (lookups > LOOKUPS_MAX) return false;
+      known = (await committed.info(id))?.type;
+      if (known !== undefined) types.set(id, known);
+    }
+    if (known !== type) return false;
+  }
+  for (const id of attributes) if (!(await isPlainAttributes(id, byId, committed))) return false;
+  return true;
+}
+
+async function isPlainAttributes(id: ObjectId, byId: Resolved['byId'], committed: ObjectSource): Promise<boolean> {
+  const sent = byId.get(id);
+  if (sent !== undefined) return arePlainAttributes(sent.bytes);
+  const info = await committed.info(id);
+  if (info === null || info.sizeBytes > BASE_BYTES_MAX) return false;
+  const object = await committed.read(id);
+  return object !== null && arePlainAttributes(object.bytes);
+}
+
+interface PackFiles {
+  /** The pack's checksum, hex. */
+  readonly name: string;
+  readonly pack: Buffer;
+  readonly idx: Buffer;
+  readonly rev: Buffer;
+}
+
+/** The pack with the bases that it lacks behind it, as index-pack --fix-thin completes it, and its tables. */
+function filesOf(sent: Buffer, { objects, bases }: Resolved): PackFiles {
+  const rows: PackRow[] = objects.map(({ id, entry: { offset, end } }) => ({
+    id: Buffer.from(id, 'hex'),
+    offset,
+    crc32: crc32(sent.subarray(offset, end)),
+  }));
+  if (bases.size === 0) {
+    const checksum = sent.subarray(sent.length - CHECKSUM_BYTES);
+    return { name: checksum.toString('hex'), pack: sent, ...packTables(rows, checksum) };
+  }
+  const parts = [Buffer.from(sent.subarray(0, sent.length - CHECKSUM_BYTES))];
+  parts[0]?.writeUInt32BE(objects.length + bases.size, 8);
+  let offset = sent.length - CHECKSUM_BYTES;
+  for (const [id, { type, bytes }] of bases) {
+    const stored = Buffer.concat([entryHeader(type, bytes.length), deflateSync(bytes)]);
+    rows.push({ id: Buffer.from(id, 'hex'), offset, crc32: crc32(stored) });
+    parts.push(stored);
+    offset += stored.length;
+  }
+  const body = Buffer.concat(parts);
+  const checksum = createHash('sha1').update(body).digest();
+  return { name: checksum.toString('hex'), pack: Buffer.concat([body, checksum]), ...packTables(rows, checksum) };
+}
+
+/** Type and size of an entry (gitformat-pack(5)). */
+function entryHeader(type: ObjectType, sizeBytes: number): Buffer {
+  const header = [(CODES[type] << 4) | (sizeBytes & 0x0f)];
+  for (let rest = sizeBytes >>> 4; rest > 0; rest >>>= 7) {
+    header[header.length - 1] = (header.at(-1) ?? 0) | 0x80;
+    header.push(rest & 0x7f);
+  }
+  return Buffer.from(header);
+}

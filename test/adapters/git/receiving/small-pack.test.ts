@@ -1,0 +1,151 @@
+/** Small packs that are checked in process: never what git refuses, and as git would store them. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
+import { type HashObject, loadObjectHash } from '../../../../adapters/git/packs/object-hash.ts';
+import { createObjectSource, type ObjectSource, openPack } from '../../../../adapters/git/packs/object-source.ts';
+import { createObjectCache } from '../../../../adapters/git/packs/pack-file.ts';
+import { indexSmallPack } from '../../../../adapters/git/receiving/small-pack.ts';
+import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
+import { noteFigure } from '../../../support/figures.ts';
+import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { COMMITTED, mutatedPack } from '../../../support/mutated-packs.ts';
+import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { rawEntry, rawPack } from '../../../support/raw-pack.ts';
+
+/** A million takes half an hour (CONTRIBUTING.md). */
+const MUTATED_PACKS = Number(process.env['STRATA_MUTATED_PACKS'] ?? 3_000);
+const SEED = Number(process.env['STRATA_MUTATED_PACKS_SEED'] ?? 1);
+
+const folder = temporaryFolder('small-pack');
+const gone = (): never => assert.fail('No object is left to git');
+let hash: HashObject;
+let folders = 0;
+
+beforeAll(() => {
+  hash = loadObjectHash((error) => assert.fail(String(error))) ?? assert.fail('es-git names no objects');
+});
+afterAll(() => folder.remove());
+
+/** The objects of a pack that git indexes. */
+async function sourceOf(pack: Buffer): Promise<ObjectSource> {
+  const path = join(folder.path, `committed-${(folders += 1)}`);
+  writeFileSync(`${path}.pack`, pack);
+  runGit(['index-pack', `${path}.pack`]);
+  const memory = { pages: createFilePages({ memoryBytesMax: 2 ** 24 }), cache: createObjectCache(2 ** 20) };
+  const open = await openPack(memory, 'committed', `${path}.pack`, `${path}.idx`);
+  return createObjectSource([open], { info: gone, read: gone });
+}
+
+function newFolder(): string {
+  const path = join(folder.path, `quarantine-${(folders += 1)}`);
+  mkdirSync(join(path, 'pack'), { recursive: true });
+  return path;
+}
+
+describe('A small pack that is checked in process', () => {
+  let repository: TestRepository;
+  let first: ObjectId;
+  let committed: ObjectSource;
+
+  beforeAll(async () => {
+    repository = testRepository(join(folder.path, 'repository'));
+    const text = Array.from({ length: 200 }, (_, line) => `line ${line}\n`).join('');
+    first = repository.commit({ 'manual/guide.md': text, 'README.md': 'Read me\n', '.gitattributes': '* text=auto\n' });
+    committed = await sourceOf(repository.pack([first]));
+    repository.commit({ 'manual/guide.md': text.replace('line 7\n', 'line seven\n') });
+  });
+
+  test('is stored as git index-pack stores it, byte by byte', async () => {
+    const pack = repository.pack(['main', `^${first}`]);
+    const ours = newFolder();
+    const theirs = newFolder();
+    const { pack: name } =
+      (await indexSmallPack({ bytes: pack, committed, hash, folder: ours })) ?? assert.fail('left to git');
+    repository.git(['-c', 'pack.writeReverseIndex=true', 'index-pack', '--stdin'], {
+      input: pack,
+      env: { GIT_OBJECT_DIRECTORY: theirs, GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.path, '.git/objects') },
+    });
+    for (const extension of ['pack', 'idx', 'rev']) {
+      const file = `pack/pack-${name}.${extension}`;
+      assert.ok(readFileSync(join(ours, file)).equals(readFileSync(join(theirs, file))), extension);
+    }
+  });
+
+  test('is completed with the objects that its deltas are made from', async () => {
+    const thin = repository.pack(['main', `^${first}`], { thin: true });
+    const ours = newFolder();
+    const { pack: name } =
+      (await indexSmallPack({ bytes: thin, committed, hash, folder: ours })) ?? assert.fail('left to git');
+    const file = join(ours, 'pack', `pack-${name}`);
+    const listed = runGit(['verify-pack', '-v', `${file}.idx`]).toString();
+    assert.match(listed, /: ok\n$/);
+    const sent = repository.line(['rev-list', '--objects', '--no-object-names', 'main', `^${first}`]).split('\n');
+    for (const id of sent) assert.match(listed, new RegExp(`^${id} `, 'm'));
+    assert.ok(readFileSync(`${file}.pack`).readUInt32BE(8) > sent.length, 'the pack was thin');
+    // git takes the tables for its own.
+    assert.equal(runGit(['index-pack', '--verify', `${file}.pack`]).toString(), '');
+    const again = newFolder();
+    runGit(['-c', 'pack.writeReverseIndex=true', 'index-pack', '-o', join(again, 'x.idx'), `${file}.pack`]);
+    assert.ok(readFileSync(join(again, 'x.idx')).equals(readFileSync(`${file}.idx`)));
+    assert.ok(readFileSync(join(again, 'x.rev')).equals(readFileSync(`${file}.rev`)));
+  });
+
+  test('starts no git for a push as people make it', async () => {
+    const log = join(folder.path, 'git.log');
+    const program = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+    const path = join(folder.path, 'git');
+    writeFileSync(path, `#!/bin/sh\necho "$@" >> ${log}\nexec ${program} "$@"\n`);
+    chmodSync(path, 0o755);
+    const database = await testDatabase({ gitPath: path });
+    const objects = await database.push(database.newObjects(), repository.pack([first]));
+    const before = existsSync(log) ? readFileSync(log, 'utf8') : '';
+    await database.push(objects, repository.pack(['main', `^${first}`], { thin: true }));
+    assert.equal(readFileSync(log, 'utf8').slice(before.length), '');
+    await database.close();
+  });
+
+  test('leaves nothing where git has to decide', async () => {
+    const unknown = rawPack([rawEntry({ type: 'tag', bytes: Buffer.from('object x') })]);
+    const ours = newFolder();
+    assert.equal(await indexSmallPack({ bytes: unknown, committed, hash, folder: ours }), null);
+    assert.deepEqual(readdirSync(join(ours, 'pack')), []);
+  });
+});
+
+describe('Small packs with something wrong', () => {
+  let committed: ObjectSource;
+  let byGit: TestDatabase;
+  let objects: CommittedObjects;
+
+  beforeAll(async () => {
+    const pack = rawPack(COMMITTED.map((object) => rawEntry(object)));
+    committed = await sourceOf(pack);
+    byGit = await testDatabase({ hash: null });
+    objects = await byGit.push(byGit.newObjects(), pack);
+  });
+  afterAll(() => byGit.close());
+
+  test('are never accepted in process where git refuses them', async (context) => {
+    let [accepted, sound, acceptedSound] = [0, 0, 0];
+    for (let seed = SEED; seed < SEED + MUTATED_PACKS; seed += 1) {
+      const { bytes, isSound } = mutatedPack(seed);
+      if (isSound) sound += 1;
+      const found = bytes.length < 12 ? null : await indexSmallPack({ bytes, committed, hash, folder: newFolder() });
+      if (found === null) continue;
+      accepted += 1;
+      if (isSound) acceptedSound += 1;
+      const received = await byGit.receive(objects, bytes);
+      assert.ok(!('refused' in received), `seed ${seed}: ${JSON.stringify(received)}`);
+      if (found.pack === bytes.toString('hex', bytes.length - 20))
+        assert.equal(received.pack, found.pack, `seed ${seed}`);
+      await received.discard();
+    }
+    noteFigure(context, `small packs: ${MUTATED_PACKS} made, ${accepted} accepted in process, none that git refuses`);
+    assert.equal(acceptedSound, sound, 'packs with nothing wrong are accepted in process');
+  });
+});

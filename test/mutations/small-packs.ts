@@ -1,0 +1,59 @@
+/** What makes an object plain (plain-objects.ts, small-pack.ts): git refuses some pack that passes without it. */
+import type { Mutation } from './mutation.ts';
+
+const PLAIN = 'adapters/git/receiving/plain-objects.ts';
+const SMALL = 'adapters/git/receiving/small-pack.ts';
+const REFUSED = {
+  test: 'test/adapters/git/receiving/small-pack.test.ts',
+  red: 'are never accepted in process where git refuses them',
+};
+
+export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
+  {
+    without: 'the order of a plain tree',
+    file: PLAIN,
+    text: 'if (sorted <= before) return null;',
+    by: '',
+    ...REFUSED,
+  },
+  { without: 'the modes of a plain tree', file: PLAIN, text: 'type === undefined || !PLAIN', by: '!PLAIN', ...REFUSED },
+  { without: 'the names of a plain tree', file: PLAIN, text: '!PLAIN_NAME.test(name) ||', by: '', ...REFUSED },
+  { without: 'the names of git in a plain tree', file: PLAIN, text: "special === 'unusual' ||", by: '', ...REFUSED },
+  { without: 'null ids in a plain tree', file: PLAIN, text: 'if (/^0+$/.test(id)) return null;', by: '', ...REFUSED },
+  {
+    without: 'the lines of plain attributes',
+    file: PLAIN,
+    text: '- start >= ATTRIBUTES_LINE_BYTES',
+    by: '- start > ATTRIBUTES_LINE_BYTES',
+    ...REFUSED,
+  },
+  { without: 'NUL in a plain commit', file: PLAIN, text: 'if (bytes.includes(0)) return null;', by: '', ...REFUSED },
+  {
+    without: 'the end of the headers of a plain commit',
+    file: PLAIN,
+    text: "if (text[head.length] !== '\\n' && !text.includes('\\n\\n', head.length)) return null;",
+    by: '',
+    ...REFUSED,
+  },
+  {
+    without: 'the type of what a plain object names',
+    file: SMALL,
+    text: 'if (known !== type) return false;',
+    by: '',
+    ...REFUSED,
+  },
+  {
+    without: 'the checksum of a small pack',
+    file: SMALL,
+    text: 'if (!checksum.equals(pack.subarray(end))) return null;',
+    by: '',
+    ...REFUSED,
+  },
+  {
+    without: 'the end of a small pack',
+    file: SMALL,
+    text: '=== end ? entries : null',
+    by: '<= end ? entries : null',
+    ...REFUSED,
+  },
+];
