@@ -149,6 +149,6 @@ describe('A client that disconnects', skippedFor(NO_PROC), () => {
       }
     }
     await context.annotate(reached.join(', '));
-    assert.ok(reached.includes('a push 1') && reached.includes('a fetch in version 2 1'));
+    assert.ok(reached.includes('a push that git checks 1') && reached.includes('a fetch in version 2 1'));
   });
 });

@@ -92,6 +92,12 @@ export async function gitKinds({ target }: HeldServer): Promise<readonly Request
     const next = commit(`new ${count}`, folder.id, [tip.id]);
     return push([next], next.id);
   };
+  const pushUnusual = (): RequestBytes => {
+    const file = blob(`unusual ${count}`);
+    const root = tree([{ mode: '100644', name: 'ü', id: file.id }]);
+    const next = commit(`new ${count}`, root.id, [tip.id]);
+    return push([next, root, file], next.id);
+  };
   const deletion = async (): Promise<RequestBytes> => {
     const ref = `refs/heads/gone-${++count}`;
     await wirePush(target, [{ ref, after: tip.id }], []);
@@ -108,6 +114,7 @@ export async function gitKinds({ target }: HeldServer): Promise<readonly Request
     'a fetch in version 0': fetchV0,
     'a fetch of an object that no ref names': () => fetchV2([`want ${folder.id}`, 'no-progress', 'filter blob:none']),
     'a push': pushNew,
+    'a push that git checks': pushUnusual,
     'a push of existing objects': () => push([], tip.id),
     'a deletion': deletion,
   };
