@@ -1,5 +1,5 @@
 /** Tells work for a client that the client is gone. */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** The reason of the signal. Work that ends with it has not failed: nobody is there to read its answer. */
 class ClientLeft extends Error {
@@ -18,8 +18,11 @@ export function closedSignal(response: ServerResponse): AbortSignal {
   return controller.signal;
 }
 
-/** Whether work ended because its client left: the error is the signal's reason, or has it as a cause. */
-export function isOfLeaving(error: unknown): boolean {
+/**
+ * Whether work ended because its client left: the error is the signal's reason, or has it as a cause; or the answer's
+ * stream was closed with the connection, before its first bytes were asked for.
+ */
+export function isOfLeaving(error: unknown, { socket }: Pick<IncomingMessage, 'socket'>): boolean {
   for (let at = error; at instanceof Error; at = at.cause) if (at instanceof ClientLeft) return true;
-  return false;
+  return socket.destroyed && error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
