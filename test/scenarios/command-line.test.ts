@@ -666,9 +666,10 @@ describe('The command line', () => {
     await fails(1, /THE LOG WAS CHANGED: the checkpoint is of/, ['audit', 'watch', '--folder', 'forked'], { cwd });
     const evidence = (await readdir(folder)).filter((name) => name.startsWith('contradicting-'));
     assert.equal(evidence.length, 4);
+    const keys = await readFile(path.join(folder, 'keys'), 'utf8');
     await writeFile(
       path.join(folder, 'keys'),
-      `${(await readFile(path.join(folder, 'keys'), 'utf8')).replace(/\+\w/, '+0')}`,
+      keys.replace(/\+\w/, (digit) => (digit === '+0' ? '+1' : '+0')),
     );
     await fails(
       1,
