@@ -30,7 +30,7 @@ export function faultAnswer(log: Log, error: FastifyError, request: FastifyReque
       return problem(400, 'The body is not as long as its Content-Length says');
   }
   // The client closed the connection, so nobody reads this answer.
-  if (request.raw.errored !== null || isOfLeaving(error, request.raw)) return problem(400, 'The request ended early');
+  if (isOfLeaving(error, request.raw)) return problem(400, 'The request ended early');
   logFault(log, error, failed(request, 500));
   return problem(500, `Internal error. The request id is ${request.id}`);
 }

@@ -69,7 +69,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   }
   // What else Fastify finds wrong with a request; and a connection that the client closed, where nobody reads this.
   const isTheirs = error.statusCode !== undefined && error.statusCode < 500;
-  if (isTheirs || request.raw.errored !== null || isOfLeaving(error, request.raw)) return UNREADABLE;
+  if (isTheirs || isOfLeaving(error, request.raw)) return UNREADABLE;
   logFault(context.log, error, { requestId, operation, status: 500 });
   return {
     status: 500,

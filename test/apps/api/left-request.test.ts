@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { describe, test } from 'vitest';
 import { faultAnswer } from '../../../apps/api/faults.ts';
@@ -9,7 +10,11 @@ import { closedSignal } from '../../../apps/front-door/closed-signal.ts';
 import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
 
 /** A request that arrived as a whole. */
-const REQUEST = { id: 'r', raw: { errored: null }, routeOptions: { config: {} } } as unknown as FastifyRequest;
+const REQUEST = {
+  id: 'r',
+  raw: { errored: null, socket: new Socket() },
+  routeOptions: { config: {} },
+} as unknown as FastifyRequest;
 
 function answerTo(error: unknown): { readonly status: number; readonly logged: readonly string[] } {
   const logged: string[] = [];

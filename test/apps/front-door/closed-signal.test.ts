@@ -6,8 +6,8 @@ import { isOfLeaving } from '../../../apps/front-door/closed-signal.ts';
 test('An answer whose stream closed with its connection did not fail; one that closed before did', () => {
   const socket = new Socket();
   const cut = Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' });
-  assert.equal(isOfLeaving(cut, { socket }), false);
+  assert.equal(isOfLeaving(cut, { errored: null, socket }), false);
   socket.destroy();
-  assert.equal(isOfLeaving(cut, { socket }), true);
-  assert.equal(isOfLeaving(new Error('A mistake'), { socket }), false);
+  assert.equal(isOfLeaving(cut, { errored: null, socket }), true);
+  assert.equal(isOfLeaving(new Error('A mistake'), { errored: null, socket }), false);
 });
