@@ -12,6 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { selfSignedCertificate } from '../support/self-signed-certificate.ts';
+import { SERVER_COMMAND } from '../support/server-command.ts';
 import { DEMO, fillDemo } from './fill.ts';
 import { startReceiver } from './receiver.ts';
 
@@ -45,7 +46,7 @@ async function main(): Promise<void> {
     ...{ STRATA_BYO_REQUIRES_PLAN: 'false' },
     NODE_EXTRA_CA_CERTS: authority,
   };
-  const server = spawn(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  const server = spawn(process.execPath, SERVER_COMMAND, {
     cwd: ROOT,
     env,
     stdio: 'inherit',

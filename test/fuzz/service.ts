@@ -13,6 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readText } from '../bench/processes.ts';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { freePort } from '../support/free-port.ts';
+import { SERVER_COMMAND } from '../support/server-command.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -59,9 +60,7 @@ export async function startService(ending: Ending): Promise<Service> {
     STRATA_LOG_LEVEL: 'warn',
     ...FUZZED_SETTINGS,
   };
-  const server = [path.join(ROOT, 'apps/server/main.ts')];
-  const options = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16'];
-  const child = spawn(process.execPath, [...options, ...server], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, SERVER_COMMAND, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const faults: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', (line) => {

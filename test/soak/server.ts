@@ -12,6 +12,7 @@ import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { freePort } from '../support/free-port.ts';
+import { SERVER_COMMAND } from '../support/server-command.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const READY_SPAN_MS = 120_000;
@@ -48,7 +49,7 @@ export async function startServer(folder: string, env: Readonly<Record<string, s
   await writeFile(heapFile, '0');
   const port = await freePort();
   const settings = { ...settingsOf(dataDir, port), SOAK_HEAP_FILE: heapFile, ...env };
-  const child = spawn(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  const child = spawn(process.execPath, SERVER_COMMAND, {
     cwd: ROOT,
     env: settings,
     stdio: ['ignore', 'pipe', 'pipe'],

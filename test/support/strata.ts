@@ -13,6 +13,7 @@ import type { Plan } from '../../core/account/plans.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { eventStoreDbSettings } from './eventstoredb/process.ts';
 import { freePort } from './free-port.ts';
+import { SERVER_COMMAND } from './server-command.ts';
 import { tempDir } from './temp-dir.ts';
 import { temporalServer } from './temporal/server.ts';
 
@@ -92,7 +93,7 @@ async function launch(
     STRATA_LOG_LEVEL: 'info',
     ...extra,
   };
-  const child = spawn(process.execPath, [path.join(ROOT, 'apps/server/main.ts')], {
+  const child = spawn(process.execPath, SERVER_COMMAND, {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -21,6 +21,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { LAUNCHER_OPTIONS } from '../../support/server-command.ts';
 
 const launcher = join(import.meta.dirname, '..', '..', '..', 'apps', 'launcher');
 const scratch = mkdtempSync(join(tmpdir(), 'strata-launcher-'));
@@ -306,6 +307,7 @@ describe('running the entry', () => {
       running.kill('SIGTERM');
       const ended = await running.ended;
       assert.match(ended.stdout, /closed/);
+      for (const option of LAUNCHER_OPTIONS) assert.ok(said.includes(`"${option}"`), option);
       assert.doesNotMatch(said, /parent\.mjs/, 'children of the entry would watch a parent that is not theirs');
     });
   }
