@@ -21,7 +21,8 @@ import { type FoundManifest, findManifests, readManifest } from '../../core/use-
 import { rebuildRepository, type RebuildRefusal } from '../../core/use-cases/manifests/rebuild-repository.ts';
 import { refusalText } from '../api/refusals.ts';
 import { pushRefusalText, REF_REFUSALS } from '../git-http/push-messages.ts';
-import { closer, type Foundation } from '../server/foundation.ts';
+import { closer } from '../server/closer.ts';
+import type { Foundation } from '../server/foundation.ts';
 import { Refused } from './answer.ts';
 import { causeOf } from './commands.ts';
 import type { OpenedStorage } from './context.ts';

@@ -3,7 +3,8 @@ import { createPostgresRateSums } from '../../adapters/postgres/rate-sums.ts';
 import { RATE_EXCHANGE_INTERVAL_MS } from '../../core/kernel/limits.ts';
 import { type Callers, createCallers } from '../front-door/callers.ts';
 import { createRateExchange } from '../front-door/rate-exchange.ts';
-import type { closer, Foundation } from './foundation.ts';
+import type { closer } from './closer.ts';
+import type { Foundation } from './foundation.ts';
 import { every } from './periodic.ts';
 import type { Settings } from './settings.ts';
 

@@ -4,6 +4,7 @@
  * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
  * opened before it are closed.
  */
+import { closer } from './closer.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
@@ -101,25 +102,6 @@ export interface FoundationOptions {
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
   readonly onForget?: () => void;
-}
-
-/** Collects close functions. `close` calls them all, last first, and throws AggregateError if any failed. */
-export function closer(): { add(close: () => Promise<unknown>): void; close(): Promise<void> } {
-  const steps: (() => Promise<unknown>)[] = [];
-  return {
-    add: (step) => steps.push(step),
-    async close() {
-      const failures: unknown[] = [];
-      for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
-        try {
-          await step();
-        } catch (error) {
-          failures.push(error);
-        }
-      }
-      if (failures.length > 0) throw new AggregateError(failures, 'Not everything closed');
-    },
-  };
 }
 
 export async function composeFoundation(

@@ -17,7 +17,8 @@ import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expir
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
-import { closer, type Foundation } from './foundation.ts';
+import { closer } from './closer.ts';
+import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { composeRetention } from './retention.ts';

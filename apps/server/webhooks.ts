@@ -27,7 +27,8 @@ import { type FollowPushesContext, NOTIFICATIONS_POLICY } from '../../core/use-c
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
-import { closer, type Foundation } from './foundation.ts';
+import { closer } from './closer.ts';
+import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { composePastEntities } from './past-entities.ts';
 import { every } from './periodic.ts';

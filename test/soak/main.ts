@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { createAuthority } from '../support/certificates.ts';
 import { leftovers } from '../support/leftovers.ts';
+import { cleanUp } from '../support/cleanup.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
 import { isAlive } from '../support/processes.ts';
 import { answering, startReceiver } from '../support/receiver.ts';
@@ -210,11 +211,7 @@ async function main(): Promise<number> {
   const { ending, end } = createOwnEnding();
   ending.onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
   try {
-    const problems = await soak(options, folder, (step) =>
-      ending.onTestFinished(async () => {
-        await step();
-      }),
-    );
+    const problems = await soak(options, folder, (step) => cleanUp(ending, step));
     for (const problem of problems) say(`FAILED: ${problem}`);
     if (problems.length === 0) say('Everything that should be flat is flat, and nothing is left over.');
     return problems.length === 0 ? 0 : 1;

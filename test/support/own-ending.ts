@@ -1,4 +1,5 @@
 /** An ending for programs that use the tests' support outside the test runner. */
+import { closer } from '../../apps/server/closer.ts';
 import type { Ending } from './cleanup.ts';
 
 export interface OwnEnding {
@@ -9,23 +10,11 @@ export interface OwnEnding {
 
 /** Steps that run at the end of this process: by `end`, or when it is interrupted. */
 export function createOwnEnding(): OwnEnding {
-  const steps: (() => unknown)[] = [];
+  const steps = closer();
   let ended: Promise<void> | null = null;
-  const end = (): Promise<void> => (ended ??= runAll(steps));
+  const end = (): Promise<void> => (ended ??= steps.close());
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void end().finally(() => process.exit(1)));
   }
-  return { ending: { onTestFinished: (step) => void steps.push(step) }, end };
-}
-
-async function runAll(steps: (() => unknown)[]): Promise<void> {
-  const faults: unknown[] = [];
-  for (let next = steps.pop(); next !== undefined; next = steps.pop()) {
-    try {
-      await next();
-    } catch (error) {
-      faults.push(error);
-    }
-  }
-  if (faults.length > 0) throw new AggregateError(faults, 'The run could not clean up after itself');
+  return { ending: { onTestFinished: (step) => steps.add(async () => step()) }, end };
 }
