@@ -38,7 +38,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
     without: 'the type of what a plain object names',
     file: SMALL,
-    text: 'if (known !== type) return false;',
+    text: 'if (links.some(({ id, type }) => types.get(id) !== type)) return false;',
     by: '',
     ...REFUSED,
   },

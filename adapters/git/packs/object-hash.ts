@@ -4,8 +4,8 @@
  * Must stay true: an object that shows a collision attack has no name here. Node's own SHA-1 detects none, so ids of
  * what strangers send come from nowhere else.
  *
- * The library is libgit2, in the builds that es-git makes of it for Node. Its package for all platforms names builds
- * that its registry lacks, which `npm ci` refuses; so the builds are dependencies by themselves, for Linux on x64.
+ * The library is libgit2, in the builds that es-git makes of it for Node. Those for Linux on x64 are dependencies; on
+ * other platforms nothing is named here.
  */
 import { createRequire } from 'node:module';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';

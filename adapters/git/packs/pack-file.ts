@@ -10,6 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
+import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
 import { applyDelta, applyDeltaInTurns, deltaSizes } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
@@ -32,9 +33,6 @@ const DELTA_HEAD_BYTES = 256;
 /** Two sizes of up to ten bytes. */
 const DELTA_SIZES_BYTES_MAX = 20;
 const TRAILER_BYTES = 20;
-const OBJECT_TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
-const OFS_DELTA = 6;
-const REF_DELTA = 7;
 
 export interface StoredObject {
   readonly type: ObjectType;
@@ -175,32 +173,14 @@ function cacheObject(pack: Pack, offset: number, object: StoredObject): void {
 }
 
 async function entryAt(pack: Pack, offset: number): Promise<Entry> {
-  const head = await bytesAt(pack, offset, ENTRY_HEADER_BYTES);
-  let at = 0;
-  let byte = head[at++] ?? 0;
-  const code = (byte >> 4) & 7;
-  let sizeBytes = byte & 0x0f;
-  for (let unit = 16; byte >= 0x80; unit *= 128) {
-    byte = head[at++] ?? 0;
-    sizeBytes += (byte & 0x7f) * unit;
-    if (!Number.isSafeInteger(sizeBytes)) throw broken(pack, offset);
-  }
-  const type = OBJECT_TYPES[code];
-  if (type !== undefined) return { type, base: null, sizeBytes, dataStart: offset + at };
-  if (code === REF_DELTA) {
-    const base = await pack.index.find(head.subarray(at, at + 20));
-    if (base === null) throw broken(pack, offset);
-    return { type: null, base, sizeBytes, dataStart: offset + at + 20 };
-  }
-  if (code !== OFS_DELTA) throw broken(pack, offset);
-  byte = head[at++] ?? 0;
-  let distance = byte & 0x7f;
-  while (byte >= 0x80) {
-    byte = head[at++] ?? 0;
-    distance = (distance + 1) * 128 + (byte & 0x7f);
-  }
-  if (distance <= 0 || distance > offset) throw broken(pack, offset);
-  return { type: null, base: offset - distance, sizeBytes, dataStart: offset + at };
+  const header = entryHeader(await bytesAt(pack, offset, ENTRY_HEADER_BYTES));
+  if (header === null) throw broken(pack, offset);
+  const { type, base, sizeBytes } = header;
+  const dataStart = offset + header.length;
+  if (type !== null) return { type, base: null, sizeBytes, dataStart };
+  const at = typeof base === 'number' ? offset - base : await pack.index.find(base);
+  if (at === null || at < 0) throw broken(pack, offset);
+  return { type: null, base: at, sizeBytes, dataStart };
 }
 
 async function bytesAt(pack: Pack, start: number, length: number): Promise<Buffer> {

@@ -12,7 +12,9 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import type { HashObject } from '../packs/object-hash.ts';
+import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
+import { entryHeader } from '../packs/entry-header.ts';
 import { applyDelta, deltaSizes } from '../packs/pack-delta.ts';
 import type { StoredObject } from '../packs/pack-file.ts';
 import { type PackRow, packTables } from '../packs/pack-tables.ts';
@@ -39,10 +41,7 @@ const LOOKUPS_MAX = 512;
 const HEADER_BYTES = 12;
 const CHECKSUM_BYTES = 20;
 const VERSION = 2;
-const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
 const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
-const OFS_DELTA = 6;
-const REF_DELTA = 7;
 
 /** Writes pack and index into the folder. Null, and nothing is written, when git has to decide. */
 export async function indexSmallPack({ bytes, committed, hash, folder }: SmallPack): Promise<IndexedPack | null> {
@@ -60,16 +59,24 @@ export async function indexSmallPack({ bytes, committed, hash, folder }: SmallPa
   return { pack: name };
 }
 
-interface Entry {
+interface Place {
   readonly offset: number;
   readonly end: number;
-  /** Null for a delta. */
-  readonly type: ObjectType | null;
-  /** Of a delta: its base's offset in the pack, or its id. */
-  readonly base: number | ObjectId | null;
   /** The object, or the delta. */
   readonly data: Buffer;
 }
+
+interface WholeEntry extends Place {
+  readonly type: ObjectType;
+}
+
+interface DeltaEntry extends Place {
+  readonly type: null;
+  /** Its base's offset in the pack, or its id. */
+  readonly base: number | ObjectId;
+}
+
+type Entry = WholeEntry | DeltaEntry;
 
 /** The entries of a pack that is whole, or null. */
 function entriesOf(pack: Buffer): readonly Entry[] | null {
@@ -92,33 +99,15 @@ function entriesOf(pack: Buffer): readonly Entry[] | null {
 
 /** Null if the entry is broken, or larger than `bytesMax`. */
 function entryAt(pack: Buffer, offset: number, packEnd: number, bytesMax: number): Entry | null {
-  let at = offset;
-  const next = (): number => (at < packEnd ? (pack[at++] ?? 0) : 0);
-  let byte = next();
-  const code = (byte >> 4) & 7;
-  let size = byte & 0x0f;
-  for (let unit = 16; byte >= 0x80 && size <= bytesMax; unit *= 128) {
-    byte = next();
-    size += (byte & 0x7f) * unit;
-  }
-  if (size > bytesMax) return null;
-  const type = TYPES[code] ?? null;
-  let base: Entry['base'] = null;
-  if (code === REF_DELTA) {
-    base = objectId(pack.toString('hex', at, at + 20).padEnd(40, '0'));
-    at += 20;
-  } else if (code === OFS_DELTA) {
-    byte = next();
-    let distance = byte & 0x7f;
-    while (byte >= 0x80 && distance <= offset) {
-      byte = next();
-      distance = (distance + 1) * 128 + (byte & 0x7f);
-    }
-    base = offset - distance;
-  } else if (type === null) return null;
-  if (at >= packEnd) return null;
-  const data = inflated(pack.subarray(at, packEnd), size);
-  return data === null ? null : { offset, end: at + data.consumed, type, base, data: data.bytes };
+  const header = entryHeader(pack.subarray(offset, packEnd));
+  if (header === null || header.sizeBytes > bytesMax) return null;
+  const start = offset + header.length;
+  const data = inflated(pack.subarray(start, packEnd), header.sizeBytes);
+  if (data === null) return null;
+  const place = { offset, end: start + data.consumed, data: data.bytes };
+  if (header.type !== null) return { ...place, type: header.type };
+  const { base } = header;
+  return { ...place, type: null, base: typeof base === 'number' ? offset - base : objectId(base.toString('hex')) };
 }
 
 /** Inflates the stream that the bytes begin with, which holds exactly so many; null if it does not. */
@@ -162,13 +151,13 @@ async function resolve(entries: readonly Entry[], committed: ObjectSource, hash:
     byId.set(object.id, object);
     byOffset.set(entry.offset, object);
   };
-  const baseOf = ({ base }: Entry) =>
-    typeof base === 'number' ? byOffset.get(base) : (byId.get(base ?? NO_ID) ?? bases.get(base ?? NO_ID));
+  const baseOf = ({ base }: DeltaEntry) =>
+    typeof base === 'number' ? byOffset.get(base) : (byId.get(base) ?? bases.get(base));
   try {
     for (const entry of entries) if (entry.type !== null) add(entry, entry.type, entry.data);
-    let deltas = entries.filter(({ type }) => type === null);
+    let deltas = entries.filter((entry) => entry.type === null);
     while (deltas.length > 0 && isSound) {
-      const later: Entry[] = [];
+      const later: DeltaEntry[] = [];
       for (const entry of deltas) {
         const base = baseOf(entry);
         if (base === undefined) {
@@ -191,18 +180,16 @@ async function resolve(entries: readonly Entry[], committed: ObjectSource, hash:
   return { objects: [...byOffset.values()].toSorted((a, b) => a.entry.offset - b.entry.offset), byId, bases };
 }
 
-const NO_ID = objectId('0'.repeat(40));
-
 /** Reads the committed bases that are still missing; false if there are none, or they are too large. */
 async function addBases(
-  deltas: readonly Entry[],
+  deltas: readonly DeltaEntry[],
   committed: ObjectSource,
   bases: Map<ObjectId, StoredObject>,
 ): Promise<boolean> {
   let bytes = [...bases.values()].reduce((sum, base) => sum + base.bytes.length, 0);
   const before = bases.size;
   for (const { base } of deltas) {
-    if (typeof base !== 'string' || bases.has(base)) continue;
+    if (typeof base === 'number' || bases.has(base)) continue;
     const info = await committed.info(base);
     if (info === null) continue;
     bytes += info.sizeBytes;
@@ -226,28 +213,25 @@ async function isPlain({ objects, byId }: Resolved, committed: ObjectSource): Pr
     links.push(...plain.links);
     for (const blob of plain.attributes) attributes.add(blob);
   }
-  let lookups = 0;
-  for (const { id, type } of links) {
-    let known = types.get(id);
-    if (known === undefined) {
-      lookups += 1;
-      if (lookups > LOOKUPS_MAX) return false;
-      known = (await committed.info(id))?.type;
-      if (known !== undefined) types.set(id, known);
-    }
-    if (known !== type) return false;
-  }
-  for (const id of attributes) if (!(await isPlainAttributes(id, byId, committed))) return false;
-  return true;
+  const unknown = [...new Set(links.map(({ id }) => id))].filter((id) => !types.has(id));
+  if (unknown.length > LOOKUPS_MAX) return false;
+  for (const info of await readInTurn(unknown, (id) => committed.info(id)))
+    if (info !== null) types.set(info.id, info.type);
+  if (links.some(({ id, type }) => types.get(id) !== type)) return false;
+  return hasPlainAttributes([...attributes], byId, committed);
 }
 
-async function isPlainAttributes(id: ObjectId, byId: Resolved['byId'], committed: ObjectSource): Promise<boolean> {
-  const sent = byId.get(id);
-  if (sent !== undefined) return arePlainAttributes(sent.bytes);
-  const info = await committed.info(id);
-  if (info === null || info.sizeBytes > BASE_BYTES_MAX) return false;
-  const object = await committed.read(id);
-  return object !== null && arePlainAttributes(object.bytes);
+async function hasPlainAttributes(
+  attributes: readonly ObjectId[],
+  byId: Resolved['byId'],
+  committed: ObjectSource,
+): Promise<boolean> {
+  const known = attributes.filter((id) => !byId.has(id));
+  const infos = await readInTurn(known, (id) => committed.info(id));
+  if (infos.reduce((sum, info) => sum + (info?.sizeBytes ?? 0), 0) > BASE_BYTES_MAX) return false;
+  const read = await readInTurn(known, (id) => committed.read(id));
+  const sent = attributes.flatMap((id) => byId.get(id) ?? []);
+  return [...sent, ...read].every((object) => object !== null && arePlainAttributes(object.bytes));
 }
 
 interface PackFiles {
@@ -269,11 +253,12 @@ function filesOf(sent: Buffer, { objects, bases }: Resolved): PackFiles {
     const checksum = sent.subarray(sent.length - CHECKSUM_BYTES);
     return { name: checksum.toString('hex'), pack: sent, ...packTables(rows, checksum) };
   }
-  const parts = [Buffer.from(sent.subarray(0, sent.length - CHECKSUM_BYTES))];
-  parts[0]?.writeUInt32BE(objects.length + bases.size, 8);
-  let offset = sent.length - CHECKSUM_BYTES;
+  const start = Buffer.from(sent.subarray(0, sent.length - CHECKSUM_BYTES));
+  start.writeUInt32BE(objects.length + bases.size, 8);
+  const parts = [start];
+  let offset = start.length;
   for (const [id, { type, bytes }] of bases) {
-    const stored = Buffer.concat([entryHeader(type, bytes.length), deflateSync(bytes)]);
+    const stored = Buffer.concat([headerOf(type, bytes.length), deflateSync(bytes)]);
     rows.push({ id: Buffer.from(id, 'hex'), offset, crc32: crc32(stored) });
     parts.push(stored);
     offset += stored.length;
@@ -284,7 +269,7 @@ function filesOf(sent: Buffer, { objects, bases }: Resolved): PackFiles {
 }
 
 /** Type and size of an entry (gitformat-pack(5)). */
-function entryHeader(type: ObjectType, sizeBytes: number): Buffer {
+function headerOf(type: ObjectType, sizeBytes: number): Buffer {
   const header = [(CODES[type] << 4) | (sizeBytes & 0x0f)];
   for (let rest = sizeBytes >>> 4; rest > 0; rest >>>= 7) {
     header[header.length - 1] = (header.at(-1) ?? 0) | 0x80;

@@ -1,0 +1,47 @@
+/**
+ * The start of an entry of a pack: its type, its size, and of a delta which object it is made from (gitformat-pack(5)).
+ *
+ * Must stay true: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
+ */
+import type { ObjectType } from '../../../core/ports/object-database.ts';
+
+const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
+const OFS_DELTA = 6;
+const REF_DELTA = 7;
+const ID_BYTES = 20;
+
+/** Of a delta, `base` is its distance in bytes behind its base, or the base's id, 20 bytes. */
+export type EntryHeader = {
+  /** The inflated size of what is stored: for a delta its instructions, not the object. */
+  readonly sizeBytes: number;
+  /** Bytes of the header itself. */
+  readonly length: number;
+} & ({ readonly type: ObjectType; readonly base: null } | { readonly type: null; readonly base: number | Buffer });
+
+/** Parses the header that the bytes begin with. Of an entry in a file, 40 bytes are enough. */
+export function entryHeader(bytes: Buffer): EntryHeader | null {
+  let at = 0;
+  let byte = bytes[at++] ?? 0;
+  const code = (byte >> 4) & 7;
+  let sizeBytes = byte & 0x0f;
+  for (let unit = 16; byte >= 0x80; unit *= 128) {
+    byte = bytes[at++] ?? 0;
+    sizeBytes += (byte & 0x7f) * unit;
+    if (!Number.isSafeInteger(sizeBytes)) return null;
+  }
+  const type = TYPES[code];
+  if (type !== undefined) return at > bytes.length ? null : { type, base: null, sizeBytes, length: at };
+  if (code === REF_DELTA) {
+    const base = bytes.subarray(at, at + ID_BYTES);
+    return base.length < ID_BYTES ? null : { type: null, base, sizeBytes, length: at + ID_BYTES };
+  }
+  if (code !== OFS_DELTA) return null;
+  byte = bytes[at++] ?? 0;
+  let distance = byte & 0x7f;
+  while (byte >= 0x80) {
+    byte = bytes[at++] ?? 0;
+    distance = (distance + 1) * 128 + (byte & 0x7f);
+    if (!Number.isSafeInteger(distance)) return null;
+  }
+  return distance <= 0 || at > bytes.length ? null : { type: null, base: distance, sizeBytes, length: at };
+}
