@@ -1,7 +1,7 @@
 /**
  * A service of three processes over one log, in simulated time: each has its own clocks, is paused, cut off, dies and
- * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases are the real
- * ones; the database and the network are simulated.
+ * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases are
+ * the real ones; the database and the network are simulated.
  *
  * Must stay true: a seed always gives the same run. After each event all promises have run before the next one.
  */
