@@ -4,7 +4,11 @@
  * Must stay true: the returned buffer keeps only its own bytes in memory.
  */
 export function inOwnMemory(bytes: Buffer): Buffer {
-  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  return bytes.buffer.byteLength === bytes.length ? bytes : copied(bytes);
+}
+
+/** For bytes that others may keep too. */
+export function copied(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length);
   own.set(bytes);
   return own;

@@ -6,6 +6,7 @@
  */
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
+import { copied } from './own-memory.ts';
 
 /** `\377tOc`, then the version. */
 const MAGIC = 0xff744f63;
@@ -60,7 +61,7 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
   const trailer = await pages.read(file, file.sizeBytes - TRAILER_BYTES, ID_BYTES);
   const about = { objectCount, file, packChecksum: trailer.toString('hex') };
   if (objectCount <= RESIDENT_OBJECTS_MAX) {
-    const tables = Buffer.from(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
+    const tables = copied(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
     return {
       ...about,
       residentBytes: tables.length,

@@ -2,7 +2,7 @@
  * Compresses JSON for clients that accept gzip (RFC 9110, section 12.5.3).
  *
  * Must stay true: a body that is sent again and again, as those of apps/api/body-cache.ts, is compressed once; what is
- * kept of it goes with the body. Only zlib's threads compress, never the event loop. The entity tag of a compressed
+ * kept of it goes with the body and takes no more memory than its bytes. Only zlib's threads compress, never the event loop. The entity tag of a compressed
  * answer is weak, since its bytes are others than those of the same answer without compression.
  */
 import { promisify } from 'node:util';
@@ -52,9 +52,17 @@ async function compressedBytes(answer: Answer, plain: Buffer): Promise<Answer> {
 function compressOnce(bytes: Buffer): Promise<Buffer> {
   const known = compressed.get(bytes);
   if (known !== undefined) return known;
-  const made = compress(bytes, { level: LEVEL });
+  const made = compressToKeep(bytes);
   compressed.set(bytes, made);
   return made;
+}
+
+/** zlib cuts its result from a buffer of 64 KiB, all of which would be kept with it. */
+async function compressToKeep(plain: Buffer): Promise<Buffer> {
+  const bytes = await compress(plain, { level: LEVEL });
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
 
 /**

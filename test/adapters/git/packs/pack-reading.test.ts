@@ -53,6 +53,11 @@ describe('a pack read in process', () => {
     }
   });
 
+  test('keeps no memory beyond the tables of its index', async () => {
+    const { buffer } = await opened.index.ids(0, 1);
+    assert.equal(buffer.byteLength, opened.index.residentBytes);
+  });
+
   test('returns every object byte for byte, with its deltas resolved', async () => {
     const all = repository.git(['cat-file', '--batch'], { input: objects.map(({ id }) => `${id}\n`).join('') });
     let at = 0;
