@@ -1,24 +1,26 @@
 /**
  * Loaded into the server of a soak before its own code (`node --import`): writes how much of its heap is in use after a
- * collection, which is what a leak adds to.
+ * collection, which is what a leak adds to, and what it holds beside the heap.
  *
  * Must stay true: only the server's main thread measures. Node passes the option on to the processes and threads that the
  * server starts.
  */
-import { writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { isMainThread } from 'node:worker_threads';
 
 const WRITTEN_EVERY_MS = 5_000;
 
-const file = process.env['SOAK_HEAP_FILE'];
+const file = process.env['SOAK_MEMORY_FILE'];
 if (file !== undefined && isMainThread && process.argv[1]?.endsWith('apps/server/main.ts') === true) {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
   const write = (): void => {
     if (typeof collect === 'function') collect();
-    writeFileSync(file, String(process.memoryUsage().heapUsed));
+    const { heapUsed, external } = process.memoryUsage();
+    writeFileSync(`${file}.new`, JSON.stringify({ heapUsed, external }));
+    renameSync(`${file}.new`, file);
   };
   write();
   setInterval(write, WRITTEN_EVERY_MS).unref();

@@ -17,6 +17,7 @@ const MIB = 1024 * 1024;
 const MACHINE: readonly Figure[] = [
   bytes('memory of the server', { share: 0.15, least: 64 * MIB }),
   bytes('its heap after a collection', { share: 0.1, least: 12 * MIB }),
+  bytes('its buffers after a collection', { share: 0.25, least: 48 * MIB }),
   bytes('memory of git and helpers', { share: 0.5, least: 96 * MIB }),
   count('file descriptors', { share: 0.15, least: 48 }),
   count('processes', { share: 0.25, least: 6 }),
@@ -63,7 +64,9 @@ export async function measure(server: SoakServer, database: pg.Pool): Promise<Me
   const values = new Map<string, number>();
   const own = processesOf(server.pid);
   values.set('memory of the server', residentBytes(server.pid));
-  values.set('its heap after a collection', server.heapBytes());
+  const { heapUsed, external } = server.memory();
+  values.set('its heap after a collection', heapUsed);
+  values.set('its buffers after a collection', external);
   const others = own.filter((pid) => pid !== server.pid);
   values.set(
     'memory of git and helpers',

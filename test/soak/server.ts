@@ -10,6 +10,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
 import { freePort } from '../support/free-port.ts';
 import { SERVER_COMMAND } from '../support/server-command.ts';
@@ -20,6 +21,9 @@ const STOP_SPAN_MS = 60_000;
 const TAIL_CHARACTERS = 4_000;
 const FAULTS_KEPT = 20;
 const MIB = 1024 * 1024;
+
+/** In bytes, as `process.memoryUsage` names them: the heap, and what libraries in C++ and buffers take beside it. */
+const OWN_MEMORY = z.object({ heapUsed: z.number(), external: z.number() });
 
 export interface SoakServer {
   readonly url: string;
@@ -34,8 +38,8 @@ export interface SoakServer {
    * or the server none for its connections, and it went on.
    */
   faults(): { readonly count: number; readonly lines: readonly string[]; readonly waits: number };
-  /** The heap in use after a collection. */
-  heapBytes(): number;
+  /** What Node says of its memory after a collection. */
+  memory(): z.infer<typeof OWN_MEMORY>;
   /** Why it ended; null while it runs. */
   ended(): string | null;
   /** Ends it, and resolves with what was wrong about its end; null for nothing. */
@@ -45,10 +49,10 @@ export interface SoakServer {
 /** `env` is added to the settings of a soak. Throws with the end of the log if the server does not start. */
 export async function startServer(folder: string, env: Readonly<Record<string, string>>): Promise<SoakServer> {
   const dataDir = path.join(folder, 'data');
-  const heapFile = path.join(folder, 'heap');
-  await writeFile(heapFile, '0');
+  const memoryFile = path.join(folder, 'memory.json');
+  await writeFile(memoryFile, JSON.stringify({ heapUsed: 0, external: 0 }));
   const port = await freePort();
-  const settings = { ...settingsOf(dataDir, port), SOAK_HEAP_FILE: heapFile, ...env };
+  const settings = { ...settingsOf(dataDir, port), SOAK_MEMORY_FILE: memoryFile, ...env };
   const child = spawn(process.execPath, SERVER_COMMAND, {
     cwd: ROOT,
     env: settings,
@@ -73,7 +77,7 @@ export async function startServer(folder: string, env: Readonly<Record<string, s
     pid: child.pid ?? 0,
     database: ownerConnectionString ?? connectionString,
     faults: log.faults,
-    heapBytes: () => Number(readFileSync(heapFile, 'utf8')),
+    memory: () => OWN_MEMORY.parse(JSON.parse(readFileSync(memoryFile, 'utf8'))),
     ended,
     async stop() {
       if (ended() !== null) return `it had ended before: ${ended()}\n${log.tail()}`;
