@@ -84,7 +84,7 @@ import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
-import { AT_QUERY, PAGE_QUERY } from './schemas/common.ts';
+import { AT_QUERY, OPTIONAL_PAGE_QUERY, PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
 import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
@@ -739,12 +739,13 @@ export const ROUTES: readonly Route[] = [
     operationId: 'listAccessTokens',
     tag: 'Access tokens',
     summary: 'List access tokens',
-    description: 'Newest first, without secrets; expired and revoked ones are left out.',
+    description:
+      'Newest first, without secrets; expired and revoked ones are left out. All of them, unless `page` or `limit` is given.',
     method: 'GET',
     path: '/v1/access-tokens',
     grant: 'ALL',
     scope: 'ALL_REPO',
-    schemas: {},
+    schemas: { query: OPTIONAL_PAGE_QUERY },
     answers: { 200: ACCESS_TOKENS },
     problems: [],
     handle: getAccessTokens,

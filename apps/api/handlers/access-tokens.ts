@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
 import { type AccessTokenId, parseUuid, type Timestamp } from '../../../core/kernel/ids.ts';
+import { PAGE_LIMIT_DEFAULT } from '../../../core/kernel/limits.ts';
 import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import {
   createAccessToken,
@@ -23,6 +24,7 @@ import type {
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
 } from '../schemas/access-tokens.ts';
+import { type OPTIONAL_PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';
 
 type TokenObject = z.output<typeof ACCESS_TOKEN>;
@@ -52,10 +54,16 @@ export async function postAccessToken(
   return ok(answer, 201);
 }
 
-export async function getAccessTokens({ context, principal, position }: AccountCall): Promise<Outcome> {
-  const tokens = await listAccessTokens(context, principal.account, position);
+export async function getAccessTokens(
+  { context, principal, position }: AccountCall,
+  { query }: { readonly query: z.output<typeof OPTIONAL_PAGE_QUERY> },
+): Promise<Outcome> {
+  const asked = query.page !== undefined || query.limit !== undefined;
+  const page = asked ? { page: query.page ?? 0, limit: query.limit ?? PAGE_LIMIT_DEFAULT } : null;
+  const { items, total } = await listAccessTokens(context, principal.account, position, page && pageOf(page));
   const list: z.output<typeof ACCESS_TOKENS> = {
-    access_tokens: tokens.map(({ token, lastUsedAt }) => tokenObject(token, lastUsedAt)),
+    access_tokens: items.map(({ token, lastUsedAt }) => tokenObject(token, lastUsedAt)),
+    ...(page === null ? {} : { pagination: paginationOf(page, total) }),
   };
   return ok(list);
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, INSTANT, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
+import { ID, idSchema, INSTANT, PAGINATION, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
 
 const SCOPE = z.enum(SCOPES).meta({
   description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',
@@ -26,7 +26,12 @@ export const ACCESS_TOKEN = z.object(FIELDS).meta({ id: 'AccessToken' });
 export const CREATED_ACCESS_TOKEN = z
   .object({ ...FIELDS, token: z.string().meta({ description: 'The secret. It is shown here once and never again.' }) })
   .meta({ id: 'CreatedAccessToken' });
-export const ACCESS_TOKENS = z.object({ access_tokens: z.array(ACCESS_TOKEN) }).meta({ id: 'AccessTokenList' });
+export const ACCESS_TOKENS = z
+  .object({
+    access_tokens: z.array(ACCESS_TOKEN),
+    pagination: PAGINATION.optional().meta({ description: 'Only of a request for a page.' }),
+  })
+  .meta({ id: 'AccessTokenList' });
 
 const EXPIRY = INSTANT.nullable().meta({
   wire: { type: ['string', 'null'], format: 'date-time', description: 'In the future; null: never.' },

@@ -142,6 +142,12 @@ export const PAGE_QUERY = z.object({
   limit: LIMIT,
 });
 
+/** For a list that answers all of its items unless one of the two is given. */
+export const OPTIONAL_PAGE_QUERY = z.object({
+  page: requiredNumber({ min: 0, max: PAGE_NUMBER_MAX, description: 'Pages count from 0.' }).optional(),
+  limit: requiredNumber({ min: 1, max: PAGE_LIMIT_MAX, description: 'Items on a page, by default 50.' }).optional(),
+});
+
 export const PAGINATION = z
   .object({
     page: z.int().nonnegative(),

@@ -235,6 +235,8 @@ export interface CreatedAccessToken {
 
 export interface AccessTokenList {
   readonly access_tokens: readonly AccessToken[];
+  /** Only of a request for a page. */
+  readonly pagination?: Pagination;
 }
 
 export interface TokenActivity {
@@ -1293,7 +1295,11 @@ export interface Operations {
   /** List access tokens */
   readonly listAccessTokens: {
     readonly path: undefined;
-    readonly query: undefined;
+    readonly query: {
+      /** Pages count from 0. */ readonly page?: number;
+      /** Items on a page, by default 50. */
+      readonly limit?: number;
+    };
     readonly body: undefined;
     readonly answer: AccessTokenList;
   };

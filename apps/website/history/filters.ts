@@ -89,7 +89,7 @@ export async function filterForm(
   visit: PersonVisit,
   { texts, errors, filter }: Filters,
 ): Promise<Html> {
-  const tokens = await listAccessTokens(context, visit.person.account, visit.position);
+  const { items: tokens } = await listAccessTokens(context, visit.person.account, visit.position);
   const field = (name: 'since' | 'until', label: string): Html => {
     const at = filter?.[name] ?? null;
     const value = at === null ? (texts[name] ?? '') : at.slice(0, 16);

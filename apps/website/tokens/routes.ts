@@ -28,7 +28,8 @@ export const tokensRoom: Room = {
     site.page('/access-tokens', async (visit) => {
       const { account } = visit.person;
       const own = await listOwnRepositories(context, account);
-      return showList(visit, await listAccessTokens(context, account, visit.position), own);
+      const { items } = await listAccessTokens(context, account, visit.position);
+      return showList(visit, items, own);
     });
     site.page('/access-tokens/create', async (visit) => {
       const session = sessionNamed(visit);

@@ -3,6 +3,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../../kernel/ids.ts';
 import { ACCESS_TOKENS_MAX } from '../../kernel/limits.ts';
+import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccessTokenLists, AccessTokenRow } from '../../ports/access-token-lists.ts';
 import type { LastUse } from '../../ports/last-use.ts';
@@ -25,14 +26,20 @@ export interface AccessTokenWithLastUse {
   readonly lastUsedAt: Timestamp | null;
 }
 
-/** Lists the tokens that are neither revoked nor expired, newest first. The list includes the log up to `seen`. */
+/**
+ * Lists the tokens that are neither revoked nor expired, newest first: those of the page, or all. The list includes the
+ * log up to `seen`.
+ */
 export async function listAccessTokens(
   context: ListAccessTokensContext,
   account: AccountId,
   seen: LogPosition,
-): Promise<readonly AccessTokenWithLastUse[]> {
+  page: Page | null = null,
+): Promise<PageOf<AccessTokenWithLastUse>> {
   await context.readModels.caughtUp(seen);
-  return withLastUse(context, await context.readModels.accessTokens(account, context.clock.now()));
+  const tokens = await context.readModels.accessTokens(account, context.clock.now());
+  const wanted = page === null ? tokens : tokens.slice(page.offset, page.offset + page.limit);
+  return { items: await withLastUse(context, wanted), total: tokens.length };
 }
 
 /**

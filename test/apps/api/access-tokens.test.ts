@@ -46,6 +46,24 @@ describe('access tokens', () => {
     assert.ok(!list.body.includes(token) && !read.body.includes(token));
   });
 
+  test('are listed in pages if the request asks for one, else all of them', async () => {
+    const all = (await fixture.request('GET', '/v1/access-tokens', admin)).json();
+    assert.deepEqual(Object.keys(all), ['access_tokens']);
+    const total = all.access_tokens.length;
+    assert.ok(total >= 2);
+    const page = async (query: string) => (await fixture.request('GET', `/v1/access-tokens?${query}`, admin)).json();
+    assert.deepEqual(await page('page=1&limit=1'), {
+      access_tokens: [all.access_tokens[1]],
+      pagination: { page: 1, limit: 1, total, has_more: total > 2 },
+    });
+    assert.deepEqual((await page('page=0')).pagination, { page: 0, limit: 50, total, has_more: false });
+    assert.deepEqual((await page('limit=1')).access_tokens, [all.access_tokens[0]]);
+    assert.deepEqual((await page('page=99')).access_tokens, []);
+    for (const query of ['page=-1', 'page=x', 'limit=0', 'limit=101']) {
+      assert.equal((await fixture.request('GET', `/v1/access-tokens?${query}`, admin)).statusCode, 422, query);
+    }
+  });
+
   test('report every missing field together', async () => {
     const answer = await create({});
     assert.equal(answer.statusCode, 422);

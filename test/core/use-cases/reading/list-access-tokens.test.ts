@@ -24,7 +24,7 @@ describe('Access tokens', () => {
     const second = await newToken(node, account, { name: 'second' });
     await newToken(node, other, { name: 'foreign' });
     used.set(first.id, node.clock.now());
-    const list = await listAccessTokens(node, account, await node.entities.barrier());
+    const { items: list } = await listAccessTokens(node, account, await node.entities.barrier());
     assert.deepEqual(
       list.map(({ token, lastUsedAt }) => [token.id, token.name, lastUsedAt]),
       [
@@ -42,7 +42,7 @@ describe('Access tokens', () => {
     const revoked = await newToken(node, account);
     accepted(await revokeAccessToken(node, { account, cause: CAUSE }, revoked.id));
     const ids = async () =>
-      (await listAccessTokens(node, account, await node.entities.barrier())).map((t) => t.token.id);
+      (await listAccessTokens(node, account, await node.entities.barrier())).items.map((t) => t.token.id);
     assert.deepEqual(await ids(), [expiring.id]);
     node.clock.advance(1_000);
     assert.deepEqual(await ids(), []);
