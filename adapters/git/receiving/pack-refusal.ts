@@ -98,11 +98,19 @@ const RULES: readonly Rule[] = [
 const MACHINE_FAILURES =
   /unable to (?:create|open|write|read)|cannot (?:open|create|store|pread|fstat)|Too many open files|Permission denied|Input\/output error|detected dubious|not a git repository|unknown option|usage:/;
 
+/** Linux ends processes when memory is short: that of the machine, or of the control group of all git processes. */
+const OUT_OF_MEMORY: PackRefusal = {
+  refused: 'pack-too-costly',
+  detail: 'the server ran out of memory for git while it checked the pack: nothing was changed, try again later',
+};
+
 /** Why git refused the pack; null when the failure is this machine's. */
 export function refusalOf(end: ProcessEnd): PackRefusal | null {
   if (end.killed === 'timeout') return { refused: 'pack-too-costly', detail: 'checking the pack took too long' };
   if (end.signal === 'SIGXCPU') return { refused: 'pack-too-costly', detail: 'checking the pack took too long' };
   if (end.signal === 'SIGXFSZ') return { refused: 'pack-too-large', detail: 'the pack is larger than it may be' };
+  // With too much output a process is killed as well: then none of it is kept.
+  if (end.signal === 'SIGKILL' && end.stdout !== null) return OUT_OF_MEMORY;
   if (end.signal !== null) return { refused: 'pack-too-costly', detail: 'checking the pack was ended by the system' };
   for (const { pattern, refused, detail } of RULES) {
     const found = pattern.exec(end.stderr);

@@ -37,6 +37,15 @@ describe('a refusal', () => {
     assert.partialDeepStrictEqual(refusalOf(full), { refused: 'disk-full' });
   });
 
+  test('says that memory was short when the system ended git', () => {
+    const ended = { code: null, signal: 'SIGKILL' };
+    assert.match(
+      refusalOf(end('', ended))?.detail ?? '',
+      /ran out of memory .*: nothing was changed, try again later$/,
+    );
+    assert.doesNotMatch(refusalOf(end('', { ...ended, stdout: null }))?.detail ?? '', /memory/);
+  });
+
   test('is not returned when this machine is at fault', () => {
     assert.equal(refusalOf(end('fatal: unable to create file: Permission denied')), null);
     assert.equal(refusalOf(end("fatal: not a git repository: '/x'")), null);
