@@ -31,6 +31,7 @@ import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, repositoryOfAnswer, type ReaderContext } from './object-reader.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
+import { makeMemoryGroup, type MemoryGroup } from './process/memory-group.ts';
 import { makePrivateFolder } from './cache/private-folder.ts';
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
@@ -57,6 +58,8 @@ export interface GitObjectDatabaseOptions {
   /** Bytes of packs and indexes kept on disk. Only repositories in use can exceed it. */
   readonly cacheBytesMax: number;
   readonly log: GitLog;
+  /** Whether a control group bounds the memory of all git processes, where the system lets this process make one. */
+  readonly inMemoryGroup?: boolean;
   /** Limits of each git process; each replaces its default. */
   readonly limits?: Partial<ProcessLimits>;
   /** The same of those that make archives. */
@@ -79,6 +82,8 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   doubt(): void;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
+  /** The bound on the memory of all git processes together; 0 without a control group. */
+  readonly memoryGroupBytesMax: number;
   /** What answers of git take on disk, and what was made. */
   answerFigures(): AnswerFigures;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
@@ -122,13 +127,8 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
     cache: createObjectCache(OBJECT_CACHE_MEMORY_BYTES),
   };
-  const runner = createProcessRunner({
-    limits: { ...LIMITS, ...options.limits },
-    processesMax: options.processesMax ?? PROCESSES_MAX,
-    processesPerKeyMax: options.processesPerAccountMax ?? PROCESSES_PER_ACCOUNT_MAX,
-    directory: join(directory, 'helper'),
-    onHelperLine: (line) => log.error({ line }, 'The process helper failed'),
-  });
+  const memoryGroup = options.inMemoryGroup === true ? memoryGroupOf(log) : null;
+  const runner = runnerOf(options, directory, memoryGroup);
   try {
     const git = await createGit(runner, options.gitPath);
     const bitmaps = createBitmaps(git, log);
@@ -171,6 +171,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
       gitVersion: git.version,
+      memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
@@ -183,6 +184,40 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+function runnerOf(
+  options: GitObjectDatabaseOptions,
+  directory: string,
+  memoryGroup: MemoryGroup | null,
+): ProcessRunner {
+  return createProcessRunner({
+    limits: { ...LIMITS, ...options.limits },
+    memoryGroup,
+    processesMax: options.processesMax ?? PROCESSES_MAX,
+    processesPerKeyMax: options.processesPerAccountMax ?? PROCESSES_PER_ACCOUNT_MAX,
+    directory: join(directory, 'helper'),
+    onHelperLine: (line) => options.log.error({ line }, 'The process helper failed'),
+  });
+}
+
+function memoryGroupOf(log: GitLog): MemoryGroup | null {
+  const made = makeMemoryGroup();
+  if (!('none' in made)) return made;
+  log.info({ reason: made.none }, 'No control group bounds the memory of git');
+  return null;
+}
+
+/** Called when git has run once, so that it is seen whether it runs in the group. */
+function tellBound(group: MemoryGroup | null, log: GitLog): number {
+  if (group === null) return 0;
+  const { folder, bytesMax } = group;
+  if (group.isInUse()) {
+    log.info({ folder, bytesMax }, 'A control group bounds the memory of git');
+    return bytesMax;
+  }
+  log.info({ folder, reason: 'git could not join it' }, 'No control group bounds the memory of git');
+  return 0;
 }
 
 function hashOf({ hash, log }: GitObjectDatabaseOptions): HashObject | null {

@@ -224,6 +224,7 @@ async function open({ settings, log, metrics, onFault, parts }: Composing): Prom
     layers,
     cacheBytesMax: settings.cacheBytesMax,
     pushMemoryBytesMax: settings.pushMemoryBytesMax,
+    inMemoryGroup: true,
     log,
   });
   const { close: closeObjects } = objects;

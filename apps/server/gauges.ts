@@ -16,7 +16,7 @@ export interface GaugesOptions {
   readonly metrics: Pick<Metrics, 'gauge' | 'total'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly entities: Pick<Entities, 'residents'>;
-  readonly objects: Pick<GitObjectDatabase, 'answerFigures'>;
+  readonly objects: Pick<GitObjectDatabase, 'answerFigures' | 'memoryGroupBytesMax'>;
   readonly deliveries: Pick<DueDeliveries, 'backlog'>;
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
@@ -42,6 +42,11 @@ export function registerGauges(options: GaugesOptions): void {
     () => leases.figures().waits,
   );
   metrics.gauge('strata_read_lease_waited_seconds', 'For how long in all', () => leases.figures().waitedMs / 1_000);
+  metrics.gauge(
+    'strata_git_memory_group_bytes_max',
+    'What all git processes may take together by a control group, 0 without one',
+    () => objects.memoryGroupBytesMax,
+  );
   const answers = objects.answerFigures;
   metrics.gauge('strata_git_answers_kept_bytes', 'Disk of kept answers of git', () => answers().keptBytes);
   metrics.gauge(

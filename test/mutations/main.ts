@@ -13,6 +13,7 @@ import { VITEST } from '../architecture/checks.ts';
 import { ROOT } from '../architecture/source-tree.ts';
 import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
+import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
@@ -20,6 +21,7 @@ import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 const MUTATIONS: readonly Mutation[] = [
   ...ENTERING_MUTATIONS,
   ...EVENTSTOREDB_MUTATIONS,
+  ...GIT_MEMORY_MUTATIONS,
   ...READ_LEASE_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
 ];

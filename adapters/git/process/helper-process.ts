@@ -8,6 +8,7 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { createServer, type Server, Socket } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { MemoryGroup } from './memory-group.ts';
 import { CONTROL_HELLO, DATA_HELLO, type HelperReport, lineSplitter } from './process-protocol.ts';
 import { makeSocketFolder, socketPathIn } from './socket-folder.ts';
 
@@ -29,6 +30,8 @@ const SOCKET_CHECK_INTERVAL_MS = 100;
 
 export interface HelperOptions {
   readonly limits: ProcessLimits;
+  /** What the helper and all that it starts run in; by default none, and each process has its limits alone. */
+  readonly memoryGroup?: MemoryGroup | null;
   /** Used by this runner only, which removes what a killed runner left in it. Created when missing. */
   readonly directory: string;
   /** Called with each line of the helper's standard error, which is empty unless the helper fails. */
@@ -139,7 +142,10 @@ function acceptConnection(helper: Helper, socket: Socket, onControl: (control: S
   socket.on('data', listen);
 }
 
-/** A limit that the system refuses, because a stricter hard limit is already set, is left as it is. */
+/**
+ * A limit that the system refuses, because a stricter hard limit is already set, is left as it is. A group that cannot be
+ * joined any more is done without.
+ */
 function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
   const { limits } = options;
   const ulimits = [
@@ -150,7 +156,8 @@ function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
     `-S -t ${limits.cpuSecondsMax}`,
   ];
   const oomScore = `{ echo ${OOM_SCORE_ADJUSTMENT} > /proc/self/oom_score_adj; } 2>/dev/null || :`;
-  const script = `${oomScore}; ${ulimits.map((ulimit) => `ulimit ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
+  const joinGroup = `{ echo $$ > "$1"; } 2>/dev/null || :; shift`;
+  const script = `${oomScore}; ${joinGroup}; ${ulimits.map((ulimit) => `ulimit ${ulimit} 2>/dev/null || :`).join('; ')}; exec "$@"`;
   const program = fileURLToPath(new URL('./process-helper.ts', import.meta.url));
   // Before 24.3, Node warns on standard error that type stripping is experimental.
   const node = [
@@ -162,7 +169,7 @@ function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
     socketPath,
   ];
   // Detached, so that a Ctrl-C at the server's terminal reaches only the server.
-  return spawn('/bin/sh', ['-c', script, 'sh', ...node], {
+  return spawn('/bin/sh', ['-c', script, 'sh', options.memoryGroup?.joinFile ?? '', ...node], {
     detached: true,
     // Caches the compiled code: without it the type stripper makes the helper a third larger, and its forks slower.
     env: { NODE_COMPILE_CACHE: join(options.directory, 'compiled') },

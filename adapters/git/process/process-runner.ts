@@ -69,7 +69,7 @@ export interface RunningProcess {
 export interface ProcessRunner {
   /** Waits for a free slot, then starts the process. Rejects when it cannot start, or the signal aborts first. */
   run(options: RunOptions): Promise<RunningProcess>;
-  /** Ends the helper, which kills every process that runs. */
+  /** Ends the helper, which kills every process that runs, and removes the group that they ran in. */
   close(): Promise<void>;
 }
 
@@ -126,6 +126,7 @@ export function createProcessRunner(options: ProcessRunnerOptions): ProcessRunne
     close: async () => {
       closed = true;
       if (helper !== null && !helper.dead) await endHelper(helper);
+      await options.memoryGroup?.remove();
     },
   };
 }

@@ -57,7 +57,7 @@ function namesIn(parent: string): readonly string[] {
   }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
