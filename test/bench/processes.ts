@@ -9,6 +9,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ownControlGroups } from '../../adapters/git/process/control-groups.ts';
 
 export type Accounting = 'cgroup v1' | 'cgroup v2' | '/proc';
 
@@ -111,11 +112,24 @@ function createCgroupCounter(name: string): Counter | null {
       accounting: candidate.accounting,
       joinFile,
       cpuSeconds: () => candidate.cpuSeconds(folder),
-      pids: () => readFileSync(joinFile, 'latin1').split('\n').filter(Boolean).map(Number),
-      remove: () => rmdirSync(folder),
+      pids: () => groupsFrom(folder).flatMap(pidsIn),
+      remove: () =>
+        groupsFrom(folder)
+          .toReversed()
+          .forEach((each) => rmdirSync(each)),
     };
   }
   return null;
+}
+
+/** The group and those that a server made below it, parents first. */
+function groupsFrom(folder: string): readonly string[] {
+  const below = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  return [folder, ...below.flatMap(({ name }) => groupsFrom(path.join(folder, name)))];
+}
+
+function pidsIn(folder: string): readonly number[] {
+  return readText(path.join(folder, 'cgroup.procs')).split('\n').filter(Boolean).map(Number);
 }
 
 interface CgroupCandidate {
@@ -124,32 +138,27 @@ interface CgroupCandidate {
   cpuSeconds(folder: string): number;
 }
 
-/**
- * Returns the places for a new cgroup: below the one of this process in each hierarchy (cgroups(7),
- * /proc/[pid]/cgroup), at the usual mount points.
- */
+/** Returns the places for a new cgroup: below the one of this process in each hierarchy that counts CPU time. */
 function cgroupCandidates(): readonly CgroupCandidate[] {
-  const candidates: CgroupCandidate[] = [];
-  for (const line of readText('/proc/self/cgroup').split('\n')) {
-    const [, controllers, own] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
-    if (controllers === undefined || own === undefined) continue;
-    if (controllers.split(',').includes('cpuacct')) {
-      candidates.unshift({
+  const own = ownControlGroups();
+  const first = own.filter(({ controllers }) => controllers.includes('cpuacct'));
+  const second = own.filter(({ version }) => version === 2);
+  return [
+    ...first.map(
+      ({ folder: parent }): CgroupCandidate => ({
         accounting: 'cgroup v1',
-        parent: path.join('/sys/fs/cgroup', controllers, own),
+        parent,
         cpuSeconds: (folder) => Number(readText(path.join(folder, 'cpuacct.usage'))) / 1e9,
-      });
-    } else if (controllers === '') {
-      for (const mount of ['/sys/fs/cgroup', '/sys/fs/cgroup/unified']) {
-        candidates.push({
-          accounting: 'cgroup v2',
-          parent: path.join(mount, own),
-          cpuSeconds: (folder) => Number(/usage_usec (\d+)/.exec(readText(path.join(folder, 'cpu.stat')))?.[1]) / 1e6,
-        });
-      }
-    }
-  }
-  return candidates;
+      }),
+    ),
+    ...second.map(
+      ({ folder: parent }): CgroupCandidate => ({
+        accounting: 'cgroup v2',
+        parent,
+        cpuSeconds: (folder) => Number(/usage_usec (\d+)/.exec(readText(path.join(folder, 'cpu.stat')))?.[1]) / 1e6,
+      }),
+    ),
+  ];
 }
 
 function makeFolder(folder: string): boolean {
