@@ -6,6 +6,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUtf8 } from '../../../core/git/utf8.ts';
+import { JSON_BODY_VALUES_MAX } from '../../../core/kernel/limits.ts';
 import { type Answer, problem } from './answer.ts';
 
 /** The server does not accept the body; `answer` is the client's answer. */
@@ -20,7 +21,7 @@ export class BodyRefused extends Error {
 
 /**
  * Returns the value of a body; undefined for an empty one. Throws `BodyRefused`: 400 for a body that is not JSON in
- * UTF-8, 422 for a string with NUL or a lone surrogate.
+ * UTF-8, 413 for too many values, 422 for a string with NUL or a lone surrogate.
  */
 export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unknown {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
@@ -31,6 +32,7 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unkno
   const text = decodeUtf8(bytes);
   if (text === null) throw new BodyRefused(problem(400, 'The body is not valid UTF-8'));
   const value = parsed(text);
+  if (holdsTooMuch(value)) throw new BodyRefused(problem(413, TOO_MANY_VALUES));
   // NUL and lone surrogates occur only as escapes: the text is valid UTF-8, and JSON forbids raw control characters.
   if (/\\u(0000|d[89a-f])/i.test(text)) refuseStrings(value);
   return value;
@@ -44,6 +46,22 @@ function parsed(text: string): unknown {
     if (error instanceof SyntaxError) throw new BodyRefused(problem(400, 'The body is not valid JSON'));
     throw error;
   }
+}
+
+const TOO_MANY_VALUES = `The body holds more than ${JSON_BODY_VALUES_MAX} values: send fewer at once`;
+
+/** Each value costs its check, and a wrong one a fault, of many times its size. Not recursive: see `refuseStrings`. */
+function holdsTooMuch(body: unknown): boolean {
+  const open: unknown[] = [body];
+  let count = 1;
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    const children = Object.values(value);
+    count += children.length;
+    if (count > JSON_BODY_VALUES_MAX) return true;
+    for (const child of children) if (typeof child === 'object') open.push(child);
+  }
+  return false;
 }
 
 interface Place {

@@ -55,6 +55,23 @@ describe('hostile HTTP', () => {
     assert.equal(parseAnswer(nameless).status, 400);
   });
 
+  // The attack: `{"grants": [1, 1, …]}`. Each wrong item was looked up among all of them, so that 40 KB held the event
+  // loop for half a minute, and a body of the largest size would have held it for hours.
+  test('a body of many wrong values is refused, and its answer is small', async () => {
+    const send = (items: number) => {
+      const body = { name: 'x', scope: 'ALL_REPO', grants: Array(items).fill(1) };
+      return fixture.request('POST', '/v1/access-tokens', token, { body });
+    };
+    const many = await send(19_000);
+    const { detail } = many.json();
+    assert.deepEqual([many.statusCode, detail.length, detail[99].loc], [422, 100, ['body', 'grants', 99]]);
+    const more = await send(20_000);
+    assert.deepEqual(
+      [more.statusCode, more.json().detail],
+      [413, 'The body holds more than 20000 values: send fewer at once'],
+    );
+  });
+
   test('a body with an ambiguous end smuggles no second request', async () => {
     const smuggled = `DELETE /v1/repos/ada/engine HTTP/1.1\r\nHost: localhost\r\n${bearer}\r\n\r\n`;
     const name = '{"name":"smuggled"}';
