@@ -255,7 +255,7 @@ export const ARCHIVE_READER_WAIT_MS = 10_000;
 export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 export const JSON_BODY_BYTES_MAX = MIB;
 /** Values in such a body, lists and objects among them; a token names up to 10,000 repositories. */
-export const JSON_BODY_VALUES_MAX = 20_000;
+export const JSON_BODY_VALUES_MAX = 12_000;
 /** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;
 export const PAGE_LIMIT_DEFAULT = 50;

@@ -208,7 +208,7 @@ describe('errors', () => {
   test('a body that nests as deeply as it is long neither crashes nor hangs', async () => {
     const deep = (levels: number) => `{"name":"deep","x":${'['.repeat(levels)}"\\u0000"${']'.repeat(levels)}}`;
     assert.equal((await send(deep(400_000))).statusCode, 413);
-    assert.equal((await send(deep(19_000))).statusCode, 422);
+    assert.equal((await send(deep(11_000))).statusCode, 422);
   });
 
   test('keys such as __proto__ are plain text', async () => {
