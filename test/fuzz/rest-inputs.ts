@@ -194,7 +194,7 @@ function hostileNode(dice: Dice, node: Node): Node {
     case 5:
       return { members: [[hostileText(dice), node]] };
     case 6:
-      return Array.from({ length: dice.pick([0, 2, 200, 20_000]) }, () => node);
+      return Array.from({ length: dice.pick([0, 2, 200, 10_000, 20_000]) }, () => node);
     default:
       return typeof node === 'string' ? mutateText(dice, node) : hostileText(dice);
   }
