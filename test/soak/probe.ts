@@ -6,18 +6,16 @@
  * server starts.
  */
 import { renameSync, writeFileSync } from 'node:fs';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { isMainThread } from 'node:worker_threads';
+import { garbageCollection } from '../support/garbage-collection.ts';
 
 const WRITTEN_EVERY_MS = 5_000;
 
 const file = process.env['SOAK_MEMORY_FILE'];
 if (file !== undefined && isMainThread && process.argv[1]?.endsWith('apps/server/main.ts') === true) {
-  setFlagsFromString('--expose-gc');
-  const collect: unknown = runInNewContext('gc');
+  const collect = garbageCollection();
   const write = (): void => {
-    if (typeof collect === 'function') collect();
+    collect();
     const { heapUsed, external } = process.memoryUsage();
     writeFileSync(`${file}.new`, JSON.stringify({ heapUsed, external }));
     renameSync(`${file}.new`, file);

@@ -5,7 +5,8 @@
  * Must stay true: an answer is kept only if git ended without an error; a request for an answer that is being made
  * reads the growing file, and fails if git fails; git runs as long as at least one request follows its answer. All files
  * together, those that somebody still reads after they left the cache included, take no more than the bound: kept
- * answers make room, and what finds none goes from git to its followers at the pace of the slowest.
+ * answers make room, and what finds none goes from git to its followers at the pace of the slowest. Their number is
+ * bounded too, since each takes memory, however small it is.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -14,6 +15,8 @@ import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
 import { type Follower, GrowingAnswer, type MakeAnswer } from './growing-answer.ts';
 import { type QueuedBytes, spooled } from './spooled-answer.ts';
 
+/** Kept answers, of some three KiB of memory each. */
+const ANSWERS_KEPT_MAX = 10_000;
 /** How often a request looks for the file of its answer while somebody deletes the cache. */
 const OPENINGS_MAX = 3;
 
@@ -53,6 +56,7 @@ export interface AnswerCacheOptions {
   /** Emptied at start; created again when it is deleted. */
   readonly directory: string;
   readonly bytesMax: number;
+  readonly answersMax?: number;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -67,6 +71,7 @@ class KeptAnswers implements AnswerCache {
   readonly #onFault: (error: unknown) => void;
   readonly #files: AnswerFiles;
   readonly #room: AnswerRoom;
+  readonly #answersMax: number;
   /** The least lately used first. */
   readonly #whole = new Map<string, GrowingAnswer>();
   readonly #growing = new Map<string, GrowingAnswer>();
@@ -75,8 +80,9 @@ class KeptAnswers implements AnswerCache {
   #madeBytes = 0;
   #evictedBytes = 0;
 
-  constructor({ directory, bytesMax, onFault }: AnswerCacheOptions) {
+  constructor({ directory, bytesMax, answersMax = ANSWERS_KEPT_MAX, onFault }: AnswerCacheOptions) {
     this.#onFault = onFault;
+    this.#answersMax = answersMax;
     this.#files = createAnswerFiles({ directory, makeRoom: () => this.makeRoom() });
     this.#room = createAnswerRoom({ bytesMax, removeOne: () => this.#removeOne() });
   }
@@ -166,6 +172,8 @@ class KeptAnswers implements AnswerCache {
     if (answer.state === 'whole' && isWanted) {
       answer.reservation.keep(answer.written);
       this.#whole.set(answer.key, answer);
+      const [oldest] = this.#whole.values();
+      if (oldest !== undefined && this.#whole.size > this.#answersMax) this.#evict(oldest);
     } else this.#remove(answer);
   }
 

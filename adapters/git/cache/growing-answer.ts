@@ -39,7 +39,8 @@ export class GrowingAnswer {
   readonly #options: GrowingAnswerOptions;
   readonly #followers = new Set<Follower>();
   readonly #stop = new AbortController();
-  readonly #pacing = createPacing();
+  /** Null when the answer is made: it holds the process and its sockets, which must not live as long as the answer. */
+  #pacing: Pacing | null = null;
   /** The bytes that follow those in the file and go only to those who follow now; null while the file grows. */
   #passed: { readonly from: number; readonly bytes: Uint8Array } | null = null;
   #failure: unknown = null;
@@ -168,7 +169,9 @@ export class GrowingAnswer {
     this.#openFiles += 1;
     try {
       const file = await this.#options.files.create(this.path);
-      this.#grow(file, make(this.#stop.signal, this.#pacing)).then(onEnd, this.#options.onFault);
+      const pacing = createPacing();
+      this.#pacing = pacing;
+      this.#grow(file, make(this.#stop.signal, pacing)).then(onEnd, this.#options.onFault);
       return file !== null;
     } catch (error) {
       this.state = 'failed';
@@ -208,6 +211,7 @@ export class GrowingAnswer {
       // Followers get the first error.
       await closeFile().catch(() => undefined);
     }
+    this.#pacing = null;
     this.wake();
   }
 
@@ -220,7 +224,7 @@ export class GrowingAnswer {
   async #pass(bytes: Uint8Array): Promise<void> {
     if (this.#passed === null) {
       this.#options.onPassed();
-      await this.#pacing.slowDown();
+      await this.#pacing?.slowDown();
       this.remove().catch(this.#options.onFault);
     }
     const from = this.#passed === null ? this.written : this.#passed.from + this.#passed.bytes.length;

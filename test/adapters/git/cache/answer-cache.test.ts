@@ -8,16 +8,30 @@ import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
+import { garbageCollection } from '../../../support/garbage-collection.ts';
+import { eventually } from '../../../support/processes.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEEDS_PROC = skippedFor(NO_PROC);
 const NEVER = new AbortController().signal;
 
-async function newCache(context: TestContext, bytesMax = 1_000): Promise<{ cache: AnswerCache; directory: string }> {
+async function newCache(
+  context: TestContext,
+  bytesMax = 1_000,
+  answersMax?: number,
+): Promise<{ cache: AnswerCache; directory: string }> {
   const directory = path.join(await tempDir(context), 'answers');
   const onFault = (error: unknown): void => assert.fail(String(error));
-  return { cache: await createAnswerCache({ directory, bytesMax, onFault }), directory };
+  return {
+    cache: await createAnswerCache({
+      directory,
+      bytesMax,
+      ...(answersMax === undefined ? {} : { answersMax }),
+      onFault,
+    }),
+    directory,
+  };
 }
 
 function follow(
@@ -216,6 +230,38 @@ describe('The cache of answers', () => {
     await assert.rejects(text(follow(cache, 'key', NEVER, make)), /git died/);
     assert.equal(await text(follow(cache, 'key', NEVER, make)), 'half');
     assert.equal((await readdir(directory)).length, 1);
+  });
+
+  // The attack: thousands of small fetches, each of other haves. Each kept answer held the process that had made it, with
+  // its sockets and their buffers.
+  test('lets go of the process that made an answer', async (context) => {
+    const { cache } = await newCache(context);
+    const processes: WeakRef<object>[] = [];
+    for (const key of ['a', 'b', 'c']) {
+      const make: WantedAnswer['make'] = async function* (_, pacing) {
+        const running = { pace: async () => undefined };
+        processes.push(new WeakRef(running));
+        pacing.begun(running);
+        yield Buffer.from('answer');
+      };
+      await text(follow(cache, key, NEVER, make));
+    }
+    const collect = garbageCollection();
+    await eventually('the processes are let go', () => {
+      collect();
+      return processes.every((process) => process.deref() === undefined);
+    });
+    assert.deepEqual(cache.keys(), ['a', 'b', 'c']);
+  });
+
+  test('keeps a bounded number of answers, however small they are: those that were used last', async (context) => {
+    const { cache, directory } = await newCache(context, 1_000, 3);
+    const make = async function* () {
+      yield Buffer.from('x');
+    };
+    for (const key of ['a', 'b', 'c', 'a', 'd', 'e']) await text(follow(cache, key, NEVER, make));
+    assert.deepEqual(cache.keys(), ['a', 'd', 'e']);
+    while ((await readdir(directory)).length !== 3) await sleep(1);
   });
 
   test('evicts answers when others need the room, and does not keep one that is too large', async (context) => {
