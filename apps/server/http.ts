@@ -3,7 +3,9 @@
  *
  * Must stay true: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
- * repository does not exist. A request gets one answer, also one that turns out unreadable after it was answered.
+ * repository does not exist. Only HTTP/1.1 and HTTP/1.0 are answered: Node reads a request line without a version too,
+ * and then methods that no framework knows. A request gets one answer, also one that turns out unreadable after it was
+ * answered.
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -43,6 +45,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const git = served.git ?? misdirected('git', served.newRequestId);
   const rest = served.rest ?? misdirected('api', served.newRequestId);
   const website = served.website ?? misdirected('website', served.newRequestId);
+  const otherVersion = refusing(400, 'The request line ends with HTTP/1.1, or HTTP/1.0', served.newRequestId);
   const options = {
     requestTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -51,7 +54,8 @@ export function createHttpServer(served: HttpServerOptions): Server {
   };
   const dispatch: RequestListener = (request, response) => {
     const target = request.url ?? '';
-    if (target.startsWith('/r/')) git(request, response);
+    if (request.httpVersionMajor !== 1) otherVersion(request, response);
+    else if (target.startsWith('/r/')) git(request, response);
     else if (isProbe(target)) probe(target, request, response);
     else if (isForRest(target)) rest(request, response);
     else {
@@ -95,12 +99,14 @@ function isForRest(target: string): boolean {
 
 /** Answers 421 (RFC 9110, section 15.5.20): another node serves this path. */
 function misdirected(role: Role, newRequestId: () => string): RequestListener {
-  const body = JSON.stringify({
-    detail: `This node does not run the role ${role}: the request belongs to another one`,
-  });
+  return refusing(421, `This node does not run the role ${role}: the request belongs to another one`, newRequestId);
+}
+
+function refusing(status: 400 | 421, detail: string, newRequestId: () => string): RequestListener {
+  const body = JSON.stringify({ detail });
   return (_request, response) => {
     const headers = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' };
     // The rest of the body is not read, so the connection cannot be used again.
-    response.writeHead(421, { ...headers, 'X-Request-Id': newRequestId(), Connection: 'close' }).end(body);
+    response.writeHead(status, { ...headers, 'X-Request-Id': newRequestId(), Connection: 'close' }).end(body);
   };
 }
