@@ -20,7 +20,7 @@ import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
 import { holdBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
-import { bodyRefusalAnswer } from './denials.ts';
+import { bodyRefusalAnswer, rateAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
@@ -81,7 +81,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   // The routes check their input themselves (apps/api/route.ts), with the schemas that the OpenAPI document shows.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (value) => JSON.stringify(value));
-  acceptOnlyJsonBodies(app);
+  acceptOnlyJsonBodies(app, context);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     reply.headers(corsHeaders(request.method));
@@ -115,10 +115,17 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
   return app;
 }
 
-function acceptOnlyJsonBodies(app: FastifyInstance): void {
+function acceptOnlyJsonBodies(app: FastifyInstance, { callers }: ApiServices): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) =>
-    readJsonBody(request.headers, bytes),
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const principal = request.admitted?.principal;
+      const refusal = principal === undefined ? null : callers.recordBody(principal, bytes.length);
+      if (refusal !== null) throw new BodyRefused(rateAnswer(refusal));
+      return readJsonBody(request.headers, bytes);
+    },
   );
 }
 

@@ -172,6 +172,10 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 409,
     message: (r) => `${r.ref} cannot exist beside a ref that is not restored: restore both`,
   },
+  'restored-refs-too-many': {
+    status: 409,
+    message: () => 'With what is restored the repository would hold more refs than it may: delete others first',
+  },
   'objects-expired': {
     status: 410,
     message: (r) => `What was asked for has left storage${r.event === null ? '' : ` with the event ${r.event}`}`,

@@ -5,6 +5,8 @@
  * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where tokens
  * are revoked. A refused request counts nothing. Who enters leaves exactly once.
  */
+import type { RefName } from '../../core/git/ref-name.ts';
+import { utf8Length } from '../../core/git/utf8.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import {
   ACCOUNT_EVENTS_KEPT_FOR_PERSON,
@@ -14,6 +16,8 @@ import {
   ACCOUNT_REQUESTS_AT_ONCE_MAX,
   ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX,
   PERSON_POINTS_PER_MINUTE_MAX,
+  RECORDED_BODY_BYTES,
+  REF_CHANGE_NAME_BYTES,
   REQUESTS_AT_ONCE_ROOMY_MAX,
   TOKEN_POINTS_PER_MINUTE_MAX,
 } from '../../core/kernel/limits.ts';
@@ -54,6 +58,8 @@ export interface Callers {
   charge(principal: Principal, points: number): RateRefusal | null;
   /** Counts a request that is about to append, and the refs that it wants to change. */
   record(principal: Principal, refChanges: number): RateRefusal | null;
+  /** Counts the body of such a request, since events are as long as what they record: one more for each 4 KiB. */
+  recordBody(principal: Principal, bytes: number): RateRefusal | null;
   /** All counts by account, token or person, which nodes exchange. */
   readonly counts: readonly SpanCounts[];
 }
@@ -91,6 +97,11 @@ export function createCallers(options: {
     waitSeconds,
     rate: rateOf(principal),
   });
+  const takeEvents = (principal: Principal, count: number): RateRefusal | null => {
+    const kept = principal.kind === 'session' ? 0 : ACCOUNT_EVENTS_KEPT_FOR_PERSON;
+    const left = events.take(principal.account, count, kept);
+    return left < 0 ? refuse(principal, 'events', events.waitSeconds()) : null;
+  };
   const charge = (principal: Principal, points: number): RateRefusal | null => {
     const { account } = principal;
     if (principal.kind === 'session') {
@@ -117,12 +128,20 @@ export function createCallers(options: {
       if (changes > 0 && refChanges.left(account) < changes) {
         return refuse(principal, 'ref-changes', refChanges.waitSeconds());
       }
-      const kept = principal.kind === 'session' ? 0 : ACCOUNT_EVENTS_KEPT_FOR_PERSON;
-      if (events.take(account, 1, kept) < 0) return refuse(principal, 'events', events.waitSeconds());
-      if (changes > 0) refChanges.take(account, changes);
-      return null;
+      const refusal = takeEvents(principal, 1);
+      if (refusal === null && changes > 0) refChanges.take(account, changes);
+      return refusal;
+    },
+    recordBody(principal, bytes) {
+      const more = Math.floor(bytes / RECORDED_BODY_BYTES);
+      return more === 0 ? null : takeEvents(principal, more);
     },
   };
+}
+
+/** What the change of a ref counts in `record`. */
+export function refChangesOf(name: RefName): number {
+  return 1 + Math.floor(utf8Length(name) / REF_CHANGE_NAME_BYTES);
 }
 
 /** Requests under way, of accounts by their tokens and of their persons. */

@@ -14,7 +14,7 @@ import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-re
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
-import { rateRefusalText } from '../front-door/callers.ts';
+import { rateRefusalText, refChangesOf } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
@@ -54,7 +54,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       sendBytes(response, RESULT_TYPE, new Uint8Array());
       return;
     }
-    const refChanges = list.commands.length + list.refusedCommands.length;
+    const refChanges = list.commands.reduce((sum, { ref }) => sum + refChangesOf(ref), list.refusedCommands.length);
     const refusal = git.context.callers.record(git.principal, refChanges);
     if (refusal !== null) {
       await discard(git, body);

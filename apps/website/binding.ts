@@ -8,11 +8,13 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { usernameRefusal } from '../../core/account/names.ts';
 import { BODY_IDLE_MS, FORM_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { enter } from '../front-door/admission.ts';
 import { type BodyRefusal, holdBody } from '../front-door/body-budget.ts';
+import type { RateRefusal } from '../front-door/callers.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
 import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
 import type { FormOptions, Room, Site } from './layout/room.ts';
@@ -76,7 +78,7 @@ function siteOf(
     return async (request, reply) => {
       const visit = currentVisit(serving, request, reply);
       if (!isPersons(visit)) return canExist(visit) ? wayIn(visit, request.method) : notFound(visit);
-      const refusal = request.method === 'POST' ? serving.context.callers.record(visit.person.principal, 0) : null;
+      const refusal = request.method === 'POST' ? recordForm(serving, visit.person.principal, request) : null;
       if (refusal !== null) return tooOften(visit, refusal);
       const { position } = request.identity ?? STRANGER;
       return handler(personVisit(serving, request, visit, position), fieldsSent(request));
@@ -89,6 +91,13 @@ function siteOf(
     publicPage: (path, handler) => get(path, publicly(handler)),
     publicForm: (path, handler, options = {}) => post(path, options, publicly(handler)),
   };
+}
+
+/** Counts a form that a person sent. */
+function recordForm({ context }: Serving, principal: Principal, { headers }: FastifyRequest): RateRefusal | null {
+  // Browsers say how long a form is.
+  const bytes = Number(headers['content-length'] ?? FORM_BYTES_MAX);
+  return context.callers.record(principal, 0) ?? context.callers.recordBody(principal, bytes);
 }
 
 /** Answers before the body is read, and ends the connection, since a body that nobody wants may never end. */

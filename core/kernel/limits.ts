@@ -105,6 +105,11 @@ export const TEXT_SENDING_SPAN_MS = 10 * 60_000;
 export const REF_NAME_BYTES_MAX = 4_096;
 /** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */
 export const REF_COMPONENT_BYTES_MAX = 250;
+/**
+ * Memory that the refs of a repository take in a server, by `refMemoryBytes`: some 400,000 with names of 70 characters. A
+ * server holds all refs of a repository at once, and each of their names is in the log for ever.
+ */
+export const REPOSITORY_REFS_MEMORY_BYTES_MAX = 192 * MIB;
 export const PUSH_COMMANDS_MAX = 100_000;
 export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
 export const PUSH_OPTIONS_MAX = 100;
@@ -365,9 +370,13 @@ export const PERSON_POINTS_PER_MINUTE_MAX = 120_000;
 export const REQUEST_POINTS = { read: 2, page: 10, costly: 20, fetch: 20, push: 40 } as const;
 /** Requests that an account may begin within an hour of the clock that append to the log, and refs that it may change. */
 export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
+/** A request counts once more for each so many bytes of its body: what is in it may come into the log. */
+export const RECORDED_BODY_BYTES = 4 * KIB;
 /** Those of the first that tokens leave to the person on the website, who may have to revoke them. */
 export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;
 export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
+/** The log keeps names of refs for ever: a change of a longer one counts once more for each so many bytes. */
+export const REF_CHANGE_NAME_BYTES = 256;
 /**
  * Requests of an account that a node answers at once; and how many it may have while those of all accounts are so many
  * that the rest is kept for others.

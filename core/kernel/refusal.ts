@@ -94,6 +94,7 @@ export type Refusal =
   | { readonly code: 'webhooks-not-notified' }
   /** The ref cannot exist beside another one that is not restored. */
   | { readonly code: 'restored-ref-collides'; readonly ref: string }
+  | { readonly code: 'restored-refs-too-many' }
   /** Names the event with which objects left storage; null if the log does not tell. */
   | { readonly code: 'objects-expired'; readonly event: EventId | null }
   | { readonly code: 'branch-name-invalid'; readonly reason: string }

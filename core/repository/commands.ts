@@ -92,6 +92,7 @@ export type RefRefusalCode =
   | 'ref-exists'
   | 'ref-missing'
   | 'ref-collides'
+  | 'too-many-refs'
   | 'object-missing'
   | 'tag-too-deep'
   | 'branch-needs-commit'

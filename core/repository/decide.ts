@@ -8,13 +8,13 @@ import { refCollisions } from '../git/ref-collisions.ts';
 import { branchOfRef, byRefOrder, type RefName } from '../git/ref-name.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
-import { LAYERS_REMOVED_AT_ONCE_MAX } from '../kernel/limits.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX, REPOSITORY_REFS_MEMORY_BYTES_MAX } from '../kernel/limits.ts';
 import { finish, inParts, type Steps } from '../kernel/turns.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
 import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
 import { sortedRefNames } from './ref-runs.ts';
-import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository } from './state.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, refMemoryBytes, type Repository } from './state.ts';
 
 export function decideRepository(state: Repository, command: RepositoryCommand): Decision<RepositoryEvent> {
   switch (command.type) {
@@ -175,6 +175,7 @@ export function* decidingRefs(state: OpenRepository, command: UpdateRefs): Steps
   const codes = new Map<RefName, RefRefusalCode | null>();
   yield* inParts(command.updates, (update) => void codes.set(update.ref, refusalOf(state, update)));
   yield* markCollisions(state, command.updates, codes);
+  yield* markBeyondRoom(state, command.updates, codes);
   if (command.atomic && [...codes.values()].some((code) => code !== null)) {
     for (const [ref, code] of codes) codes.set(ref, code ?? 'atomic-push-refused');
   }
@@ -225,6 +226,26 @@ function* markCollisions(
   if (created.length === 0) return;
   const changes = { existing: sortedRefNames(state.refs), creates: created, deletes: deleted };
   for (const { ref } of yield* refCollisions(changes)) codes.set(ref, 'ref-collides');
+}
+
+/** Refuses new refs beyond the memory that a repository's refs may take, after all accepted deletions. */
+function* markBeyondRoom(
+  state: OpenRepository,
+  updates: readonly RequestedUpdate[],
+  codes: Map<RefName, RefRefusalCode | null>,
+): Steps<void> {
+  let room = REPOSITORY_REFS_MEMORY_BYTES_MAX - state.refs.weight;
+  const created: RefName[] = [];
+  yield* inParts(updates, ({ ref, after }) => {
+    if (codes.get(ref) !== null) return;
+    const exists = state.refs.has(ref);
+    if (after === null && exists) room += refMemoryBytes(ref);
+    if (after !== null && !exists) created.push(ref);
+  });
+  yield* inParts(created, (ref) => {
+    room -= refMemoryBytes(ref);
+    if (room < 0) codes.set(ref, 'too-many-refs');
+  });
 }
 
 function stored(update: RequestedUpdate): StoredRefUpdate {

@@ -1,5 +1,5 @@
 /** Folds a repository's events. The caller has put the updates of a wide push back into `RefsUpdated.updates`. */
-import { branchOfRef, type RefName, refName } from '../git/ref-name.ts';
+import { branchOfRef, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, Parts, SnapshotCodec } from '../kernel/decider.ts';
 import { objectId, plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
@@ -17,7 +17,7 @@ import {
 import { changeLayers, dropsObjects, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
 import { changeRefs, type RefRun, refRuns, refsOfRuns } from './ref-runs.ts';
 import { leavesObjects } from './unreached.ts';
-import type { LeftTip, OpenRepository, Ref, Repository } from './state.ts';
+import { type LeftTip, type OpenRepository, type Ref, refMemoryBytes, type Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
   switch (event.type) {
@@ -112,9 +112,7 @@ function storedRef(update: RefsUpdated['data']['updates'][number]): Ref | undefi
   };
 }
 
-/** The weight of a ref is the memory it takes in bytes, its entries in the sorted names and in the tips included. */
-const weighRef = (name: RefName): number => 350 + 2 * name.length;
-const NO_REFS: OpenRepository['refs'] = PersistentMap.from([], weighRef);
+const NO_REFS: OpenRepository['refs'] = PersistentMap.from([], refMemoryBytes);
 
 /** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
 type RepositorySnapshot = {
@@ -154,7 +152,7 @@ function* writeRuns(state: Repository): Generator<StoredRun> {
 
 async function readRuns(state: Repository, parts: Parts): Promise<Repository> {
   if (state.status === 'closed') return state;
-  return { ...state, refs: await refsOfRuns(parsedRuns(parts), weighRef) };
+  return { ...state, refs: await refsOfRuns(parsedRuns(parts), refMemoryBytes) };
 }
 
 async function* parsedRuns(parts: Parts): AsyncGenerator<RefRun> {

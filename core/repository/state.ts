@@ -12,6 +12,9 @@ export interface Ref {
   readonly peeled: ObjectId | null;
 }
 
+/** The memory that a ref takes, its entries in the sorted names and in the tips included. */
+export const refMemoryBytes = (name: RefName): number => 350 + 2 * name.length;
+
 export interface OpenRepository extends CommittedLayers {
   readonly status: 'open';
   /** The choice of a push or of the owner. Null while the creator's choice, or else `master`, is the default branch. */

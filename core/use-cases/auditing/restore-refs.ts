@@ -134,6 +134,7 @@ async function prepare(
     const command = { updates, atomic: true, initialDefaultBranch, commitSeconds: new Map() };
     const decision = await finishInTurns(decidingRefs(entity.state, command), context.clock.nextTurn);
     const refused = decision.results.find(({ code }) => code !== null && code !== 'atomic-push-refused');
+    if (refused?.code === 'too-many-refs') return refuse({ code: 'restored-refs-too-many' });
     if (refused !== undefined) return refuse({ code: 'restored-ref-collides', ref: refused.ref });
     return { entity, decision: { ...decision, defaultBranch: null }, restored: past.event };
   } finally {

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
-import { type Callers, createCallers } from '../../../apps/front-door/callers.ts';
+import { type Callers, createCallers, refChangesOf } from '../../../apps/front-door/callers.ts';
 import { createRateExchange } from '../../../apps/front-door/rate-exchange.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
+import { refName } from '../../../core/git/ref-name.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
 import {
@@ -16,6 +17,7 @@ import {
   ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX,
   PERSON_POINTS_PER_MINUTE_MAX,
   RATE_EXCHANGE_PART_MIN,
+  RECORDED_BODY_BYTES,
   REQUEST_POINTS,
   REQUESTS_AT_ONCE_ROOMY_MAX,
   TOKEN_POINTS_PER_MINUTE_MAX,
@@ -167,6 +169,25 @@ describe('What an account records within an hour', () => {
     assert.equal(callers.record(token, 2)?.exceeded, 'ref-changes');
     assert.equal(callers.record(token, 1), null);
     assert.equal(callers.record(token, 1)?.exceeded, 'ref-changes');
+  });
+
+  test('is a change more for each 256 bytes of the name of a ref, which the log keeps', () => {
+    // Components of 250 bytes, as long as they may be.
+    const named = (components: number) =>
+      refChangesOf(refName(`refs/heads${`/${'é'.repeat(125)}`.repeat(components)}`));
+    assert.equal(refChangesOf(refName('refs/heads/main')), 1);
+    assert.deepEqual([named(1), named(4), named(16)], [2, 4, 16]);
+  });
+
+  test('is a change more for each 4 KiB of a body, so that long events do not fill the log', () => {
+    const callers = createCallers({ clock: createTestClock(), factor: 1 });
+    const token = tokenOf(account());
+    const forTokens = ACCOUNT_EVENTS_PER_HOUR_MAX - ACCOUNT_EVENTS_KEPT_FOR_PERSON;
+    assert.equal(callers.recordBody(token, RECORDED_BODY_BYTES - 1), null);
+    assert.equal(callers.recordBody(token, forTokens * RECORDED_BODY_BYTES), null);
+    assert.equal(callers.recordBody(token, RECORDED_BODY_BYTES)?.exceeded, 'events');
+    assert.equal(callers.recordBody(token, RECORDED_BODY_BYTES - 1), null);
+    assert.equal(callers.record(token, 0)?.exceeded, 'events');
   });
 });
 

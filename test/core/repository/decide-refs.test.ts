@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import { REPOSITORY_REFS_MEMORY_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { RequestedUpdate, UpdateRefs } from '../../../core/repository/commands.ts';
 import { decideRefs } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { refMemoryBytes } from '../../../core/repository/state.ts';
 import { given } from '../../support/fold.ts';
 import { branch, moved, oid, pushed, tag, wanted } from '../../support/repository-history.ts';
 
@@ -79,6 +81,29 @@ describe('A command of a push', () => {
       { ref: branch('b'), code: 'ref-missing' },
       { ref: branch('a'), code: null },
     ]);
+  });
+});
+
+describe('Refs beyond the memory that those of a repository may take', () => {
+  // The attack: 90 KB of a compressed push make 15 MiB of names, in the log for ever and in the memory of each server.
+  const long = (n: number) => branch(`${`${'x'.repeat(249)}/`.repeat(15)}${n}`);
+  const each = refMemoryBytes(long(10_000));
+  const fitting = Math.floor(REPOSITORY_REFS_MEMORY_BYTES_MAX / each);
+  const names = Array.from({ length: fitting }, (_, n) => long(10_000 + n));
+  const full = pushed(names.map((name) => moved(name, null, A)));
+
+  test('are refused by name, and those that fit are made', () => {
+    const updates = [...names.slice(0, -1), long(90_000), long(90_001)].map((name) => wanted(name, null, A));
+    const results = codes([], updates);
+    assert.equal(results.filter((code) => code === null).length, fitting);
+    assert.deepEqual(results.slice(-2), [null, 'too-many-refs']);
+  });
+
+  test('are made once others are deleted, also in the same push, and existing ones move', () => {
+    const [first = branch('none'), second = branch('none')] = names;
+    assert.deepEqual(codes([full], [wanted(long(90_000), null, A), wanted(first, A, B)]), ['too-many-refs', null]);
+    const updates = [wanted(long(90_000), null, A), wanted(first, A, null), wanted(second, A, B)];
+    assert.deepEqual(codes([full], updates), [null, null, null]);
   });
 });
 
