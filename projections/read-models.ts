@@ -11,7 +11,7 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Digest } from '../core/ports/digest.ts';
 import type { DueDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
-import { countAccessTokens, readAccessTokens, readTokensAmong } from './access-tokens/queries.ts';
+import { readAccessTokens, readTokensAmong, sumAccessTokens } from './access-tokens/queries.ts';
 import {
   readAccountLogs,
   readEntryPlaceOf,
@@ -105,7 +105,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     },
     defaultBranchCommits: (repository, page) => readCommits(history, repository, page),
     accessTokens: (account, now) => readAccessTokens(accessTokens, account, now),
-    accessTokenCount: (account, now) => countAccessTokens(accessTokens, account, now),
+    accessTokenSums: (account, now, besides) => sumAccessTokens(accessTokens, account, now, besides),
     async tokensAmong(ids, position) {
       await runner.waitFor(position, READ_WAIT_MS, [models.accessTokens.name]);
       return readTokensAmong(accessTokens, ids);

@@ -26,6 +26,7 @@ import {
   STORAGE_BUCKET_NAME_LENGTH_MAX,
   STORAGE_BUCKETS_MAX,
   TOKEN_NAME_LENGTH_MAX,
+  TOKENS_REPOSITORIES_MAX,
   TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
   TRUST_RULE_CLAIMS_MAX,
   TRUST_RULE_PATTERN_LENGTH_MAX,
@@ -72,6 +73,12 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 422,
     message: () =>
       `An account has at most ${ACCESS_TOKENS_MAX} access tokens: revoke one that is not used, or let them expire`,
+  },
+  'token-repositories-reached': {
+    status: 422,
+    field: 'repository_ids',
+    message: () =>
+      `The tokens of an account list at most ${TOKENS_REPOSITORIES_MAX} repositories together: use scope ALL_REPO, or shorten other lists`,
   },
   'token-no-longer-valid': { status: 401, message: () => 'The access token is no longer valid' },
   'token-name-length': {

@@ -92,7 +92,8 @@ function decideUpdate(
     expiresAt: changes.expiresAt === undefined ? state.expiresAt : changes.expiresAt,
   };
   // A list may keep the id of a repository that was deleted since. Only the ids that are added must exist.
-  const added = merged.repositoryIds.filter((id) => !state.repositoryIds.includes(id));
+  const listed = new Set(state.repositoryIds);
+  const added = merged.repositoryIds.filter((id) => !listed.has(id));
   const refused =
     settingsRefusal(merged) ??
     (changes.expiresAt === undefined ? null : expiryRefusal(changes.expiresAt, now)) ??

@@ -278,6 +278,8 @@ export const ACCESS_TOKENS_MAX = 1_000;
 export const TOKEN_NAME_LENGTH_MAX = 100;
 /** Repositories that one token may list: an event that lists them is much smaller than an append may be. */
 export const TOKEN_REPOSITORIES_MAX = 10_000;
+/** Repositories that the tokens of an account list in sum: one list of them is in an answer. */
+export const TOKENS_REPOSITORIES_MAX = 100_000;
 export const REPOSITORY_NAME_LENGTH_MAX = 100;
 export const REPOSITORY_DESCRIPTION_LENGTH_MAX = 1_000;
 export const USERNAME_LENGTH_MIN = 2;

@@ -50,6 +50,7 @@ export type Refusal =
   | { readonly code: 'no-such-tree' }
   | { readonly code: 'token-not-found' }
   | { readonly code: 'token-limit-reached' }
+  | { readonly code: 'token-repositories-reached' }
   | { readonly code: 'token-no-longer-valid' }
   | { readonly code: 'token-name-length' }
   | { readonly code: 'token-grants-empty' }

@@ -17,8 +17,13 @@ export interface AccessTokenRow {
 export interface AccessTokenLists {
   /** Returns the account's active tokens, newest first, without those that expired before `now`. */
   accessTokens(account: AccountId, now: Timestamp): Promise<readonly AccessTokenRow[]>;
-  /** Returns how many that are. */
-  accessTokenCount(account: AccountId, now: Timestamp): Promise<number>;
+  /** Counts those tokens, and the repositories that each of them lists, without the token `besides`. */
+  accessTokenSums(account: AccountId, now: Timestamp, besides: AccessTokenId | null): Promise<AccessTokenSums>;
+}
+
+export interface AccessTokenSums {
+  readonly tokens: number;
+  readonly repositories: number;
 }
 
 export interface KnownTokens {

@@ -1,7 +1,7 @@
 /** The queries of access tokens: those of an account, for REST, and which of some ids are tokens. */
 import { streamName } from '../../core/kernel/envelope.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../../core/kernel/ids.ts';
-import type { AccessTokenRow } from '../../core/ports/access-token-lists.ts';
+import type { AccessTokenRow, AccessTokenSums } from '../../core/ports/access-token-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 const accessTokensQuery: ReadQuery = {
@@ -22,14 +22,21 @@ export async function readAccessTokens(
   return value as readonly AccessTokenRow[];
 }
 
-const countQuery: ReadQuery = {
-  answer: (table) => `SELECT to_json(count(*)) FROM ${table('access_tokens')}
-    WHERE account_id = $1 AND (expires_at IS NULL OR expires_at > $2)`,
+const sumsQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object('tokens', count(*),
+      'repositories', coalesce(sum(json_array_length(repository_ids)), 0))
+    FROM ${table('access_tokens')}
+    WHERE account_id = $1 AND (expires_at IS NULL OR expires_at > $2) AND id IS DISTINCT FROM $3::uuid`,
 };
 
-export async function countAccessTokens(reader: LiveReader, account: AccountId, now: Timestamp): Promise<number> {
-  const { value } = await reader.read(countQuery, [account, now], () => ({ account }));
-  return value as number;
+export async function sumAccessTokens(
+  reader: LiveReader,
+  account: AccountId,
+  now: Timestamp,
+  besides: AccessTokenId | null,
+): Promise<AccessTokenSums> {
+  const { value } = await reader.read(sumsQuery, [account, now, besides], () => ({ account }));
+  return value as AccessTokenSums;
 }
 
 const tokensAmongQuery: ReadQuery = {

@@ -375,8 +375,11 @@ function accessTokensContract(open: Open): void {
       listed.map(({ id }) => id),
       [second, first],
     );
-    assert.equal(await reads.accessTokenCount(account, timestamp('2026-11-21T23:59:59.999Z')), 2);
-    assert.equal(await reads.accessTokenCount(account, timestamp('2026-11-22T00:00:00.000Z')), 1);
+    const sums = (at: string, besides: AccessTokenId | null = null) =>
+      reads.accessTokenSums(account, timestamp(at), besides);
+    assert.deepEqual(await sums('2026-11-21T23:59:59.999Z'), { tokens: 2, repositories: 1 });
+    assert.deepEqual(await sums('2026-11-22T00:00:00.000Z'), { tokens: 1, repositories: 1 });
+    assert.deepEqual(await sums('2026-11-21T23:59:59.999Z', first), { tokens: 1, repositories: 0 });
     assert.deepEqual(listed[1], {
       ...{ id: first, name: 'renamed', scope: 'SELECTED_REPO', grants: ['GIT_HTTP_READ'] },
       ...{ repositoryIds: [repository], expiresAt: '2027-01-01T00:00:00.000Z' },

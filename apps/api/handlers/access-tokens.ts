@@ -37,7 +37,8 @@ export async function postAccessToken(
   { context, origin, principal }: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_ACCESS_TOKEN> },
 ): Promise<Outcome> {
-  const tooMany = await refuseBeyondTokens(context, principal.account);
+  const wanted = { account: principal.account, repositories: body.repository_ids.length, changed: null };
+  const tooMany = await refuseBeyondTokens(context, wanted);
   if (tooMany !== null) return tooMany;
   const secret = context.newTokenSecret();
   const settings = {
@@ -76,7 +77,7 @@ export async function getAccessToken({ context, principal }: AccountCall, { para
 }
 
 export async function putAccessToken(
-  { context, origin }: AccountCall,
+  { context, origin, principal }: AccountCall,
   { params, body }: Identified & { readonly body: z.output<typeof ACCESS_TOKEN_CHANGES> },
 ): Promise<Outcome> {
   const id = parseUuid<AccessTokenId>(params.id);
@@ -88,6 +89,9 @@ export async function putAccessToken(
     ...(body.repository_ids === undefined ? {} : { repositoryIds: body.repository_ids }),
     ...(body.expires_at === undefined ? {} : { expiresAt: body.expires_at }),
   };
+  const wanted = { account: principal.account, repositories: body.repository_ids?.length ?? 0, changed: id };
+  const tooMany = await refuseBeyondTokens(context, wanted);
+  if (tooMany !== null) return tooMany;
   const updated = await updateAccessToken(context, await origin(), id, changes);
   if ('refused' in updated) return updated;
   const { token, lastUsedAt } = await addLastUse(context, { id, ...updated.token });

@@ -50,7 +50,9 @@ export async function makeToken(context: SiteContext, visit: PersonVisit, fields
     createPage(context, visit, { own, choice: choiceSent(fields), errors });
   const parsed = parseChoice(fields, { own, now: visit.now, isChange: false });
   if ('errors' in parsed) return refused(parsed.errors);
-  const tooMany = await refuseBeyondTokens(context, visit.person.account);
+  const { account } = visit.person;
+  const repositories = parsed.settings.repositoryIds.length;
+  const tooMany = await refuseBeyondTokens(context, { account, repositories, changed: null });
   if (tooMany !== null) return refused(errorsOfRefusal(tooMany.refused));
   if (!(await isFirstSending(visit, fields.text(FORM_ID)))) return sentBefore(visit);
   const secret = context.newTokenSecret();

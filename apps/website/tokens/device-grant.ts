@@ -115,7 +115,9 @@ export async function decideGrant(
   if (decision !== 'grant') return refused({ form: 'Grant or deny' });
   const parsed = parseChoice(fields, { own, now: visit.now, isChange: false });
   if ('errors' in parsed) return refused(parsed.errors);
-  const tooMany = await refuseBeyondTokens(context, visit.person.account);
+  const { account } = visit.person;
+  const repositories = parsed.settings.repositoryIds.length;
+  const tooMany = await refuseBeyondTokens(context, { account, repositories, changed: null });
   if (tooMany !== null) return refused(errorsOfRefusal(tooMany.refused));
   const granted = await grantDeviceLogin(context, await visit.origin(null), pending.id, parsed.settings);
   if (!('refused' in granted)) {

@@ -1,7 +1,7 @@
 /** Changing what a token may do. */
 import type { AccessTokenId } from '../../../core/kernel/ids.ts';
 import { updateAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
-import type { AccessTokenWithLastUse } from '../../../core/use-cases/reading/list-access-tokens.ts';
+import { type AccessTokenWithLastUse, refuseBeyondTokens } from '../../../core/use-cases/reading/list-access-tokens.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -56,6 +56,10 @@ export async function changeToken(
   if ('errors' in parsed) return refused(parsed.errors);
   const { expiresAt, ...changes } = parsed.settings;
   const wanted = parsed.keepsExpiry ? changes : { ...changes, expiresAt };
+  const { account } = visit.person;
+  const repositories = wanted.repositoryIds.length;
+  const tooMany = await refuseBeyondTokens(context, { account, repositories, changed: id });
+  if (tooMany !== null) return refused(errorsOfRefusal(tooMany.refused));
   const updated = await updateAccessToken(context, await visit.origin(null), id, wanted);
   if (!('refused' in updated)) return redirectTo('/access-tokens', 'The token is changed.');
   return updated.refused.code === 'token-not-found' ? notFound(visit) : refused(errorsOfRefusal(updated.refused));

@@ -2,7 +2,7 @@
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../../kernel/ids.ts';
-import { ACCESS_TOKENS_MAX } from '../../kernel/limits.ts';
+import { ACCESS_TOKENS_MAX, TOKENS_REPOSITORIES_MAX } from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccessTokenLists, AccessTokenRow } from '../../ports/access-token-lists.ts';
@@ -42,19 +42,29 @@ export async function listAccessTokens(
   return { items: await withLastUse(context, wanted), total: tokens.length };
 }
 
+/** A token that is about to list so many repositories: a new one, or one that `changed` names. */
+export interface WantedToken {
+  readonly account: AccountId;
+  readonly repositories: number;
+  readonly changed: AccessTokenId | null;
+}
+
 /**
- * Refused with `token-limit-reached` if the account has as many tokens as it may. The list may lag a little, so that
- * creations which race each other may exceed it.
+ * Refused with `token-limit-reached` if the account has as many tokens as it may, or with `token-repositories-reached`
+ * if its tokens list as many repositories in sum. The list may lag a little, so that creations which race each other may
+ * exceed both.
  */
 export async function refuseBeyondTokens(
   {
     readModels,
     clock,
-  }: { readonly readModels: Pick<AccessTokenLists, 'accessTokenCount'>; readonly clock: Pick<Clock, 'now'> },
-  account: AccountId,
+  }: { readonly readModels: Pick<AccessTokenLists, 'accessTokenSums'>; readonly clock: Pick<Clock, 'now'> },
+  { account, repositories, changed }: WantedToken,
 ): Promise<{ readonly refused: Refusal } | null> {
-  const count = await readModels.accessTokenCount(account, clock.now());
-  return count < ACCESS_TOKENS_MAX ? null : refuse({ code: 'token-limit-reached' });
+  const others = await readModels.accessTokenSums(account, clock.now(), changed);
+  if (others.tokens >= ACCESS_TOKENS_MAX) return refuse({ code: 'token-limit-reached' });
+  const exceeds = repositories > 0 && others.repositories + repositories > TOKENS_REPOSITORIES_MAX;
+  return exceeds ? refuse({ code: 'token-repositories-reached' }) : null;
 }
 
 /** Refused with `token-not-found`, both for an unknown token and for another account's. */

@@ -321,7 +321,10 @@ export function createMemoryReadModels(options: {
       return { revision: found.revision, tip, items, total: all.length };
     },
     accessTokens: accessTokenRows,
-    accessTokenCount: async (account, now) => (await accessTokenRows(account, now)).length,
+    accessTokenSums: async (account, now, besides) => {
+      const others = (await accessTokenRows(account, now)).filter(({ id }) => id !== besides);
+      return { tokens: others.length, repositories: others.flatMap(({ repositoryIds }) => repositoryIds).length };
+    },
     tokensAmong: async (ids) => {
       const { tokens } = await fold();
       const isToken = (status?: string): boolean => status === 'active' || status === 'exchanged';

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
+import { TOKENS_REPOSITORIES_MAX } from '../../../../core/kernel/limits.ts';
 import type { LastUse } from '../../../../core/ports/last-use.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
-import { listAccessTokens, readAccessToken } from '../../../../core/use-cases/reading/list-access-tokens.ts';
+import {
+  listAccessTokens,
+  readAccessToken,
+  refuseBeyondTokens,
+} from '../../../../core/use-cases/reading/list-access-tokens.ts';
 import { accepted, codeOf, newAccount, newToken } from '../../../support/accounts.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { startReading } from '../../../support/reading.ts';
@@ -55,6 +60,19 @@ describe('Access tokens', () => {
     const { node, account, other } = await started();
     const { id } = await newToken(node, other);
     assert.equal(codeOf(await readAccessToken(node, account, id)), 'token-not-found');
+  });
+
+  test('list 100,000 repositories in sum at most, since one answer lists them all', async () => {
+    const { node, account } = await started();
+    const sums = { tokens: 9, repositories: TOKENS_REPOSITORIES_MAX - 1 };
+    const context = { readModels: { accessTokenSums: async () => sums }, clock: node.clock };
+    const wanted = { account, changed: null };
+    assert.equal(await refuseBeyondTokens(context, { ...wanted, repositories: 1 }), null);
+    const refused = await refuseBeyondTokens(context, { ...wanted, repositories: 2 });
+    assert.deepEqual(refused, { refused: { code: 'token-repositories-reached' } });
+    // Tokens for all repositories stay possible.
+    sums.repositories = TOKENS_REPOSITORIES_MAX + 1;
+    assert.equal(await refuseBeyondTokens(context, { ...wanted, repositories: 0 }), null);
   });
 
   test('are listed after the model includes the log that the caller has seen', async () => {
