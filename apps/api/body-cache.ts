@@ -69,10 +69,15 @@ export function createBodyCache(): BodyCache {
 
 /** Encodes JSON with a strong entity tag. Private caches may store it, and must revalidate it at every use. */
 export function encodeJson(json: object, etag: string): EncodedBody {
-  const text = JSON.stringify(json);
+  return encodedBody([JSON.stringify(json)], etag);
+}
+
+/** As `encodeJson`, of the JSON's text in parts. */
+export function encodedBody(parts: readonly string[], etag: string): EncodedBody {
   // Not from Node's shared pool: a cached part would keep its whole slab in memory.
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  bytes.write(text);
+  const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0));
+  let at = 0;
+  for (const part of parts) at += bytes.write(part, at);
   const headers = { etag, 'cache-control': 'private, no-cache', 'content-type': JSON_TYPE, vary: VARYING };
   return { etag, headers, bytes };
 }

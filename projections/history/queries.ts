@@ -23,19 +23,28 @@ const CUT_ENTRY = `json_build_array(c.entry::json->>0, left(c.entry::json->>1, s
   .map((member) => `left(c.entry::json->>${member}, ${CUT_NAME_LENGTH})`)
   .join(', ')}, c.entry::json->6, c.entry::json->7)::text`;
 
-/** Entries are JSON already, so the query concatenates text: PostgreSQL parses only the entries that it cuts. */
+/** Branches of one statement: their JSON is parsed in one turn of the event loop. */
+export const BRANCHES_READ_AT_ONCE = 1_000;
+
+/**
+ * The branches behind a name, in byte order. Entries are JSON already, so the query concatenates text: PostgreSQL parses
+ * only the entries that it cuts. The share of each is known after the first part, which is read with null for it.
+ */
 const branchesQuery: ReadQuery = {
   answer: (table) => {
     const joinStatements = `${table('history_refs')} AS r LEFT JOIN ${table('history_commits')} AS c USING (repository_id, id)
-        WHERE r.repository_id = h.repository_id AND r.name >= 'refs/heads/' AND r.name < 'refs/heads0'`;
-    return `SELECT '{"revision":' || h.revision || ',"account":"' || h.account_id || '","incomplete":' || h.incomplete || ',"branches":['
+        WHERE r.repository_id = h.repository_id AND r.name < 'refs/heads0'`;
+    return `SELECT '{"revision":' || h.revision || ',"account":"' || h.account_id || '","incomplete":' || h.incomplete
+      || ',"share":' || share.bytes || ',"branches":['
       || coalesce((
-        SELECT string_agg('[' || to_json(substr(r.name, 12)) || ',' || coalesce(
-          CASE WHEN octet_length(c.entry) <= share.bytes THEN c.entry ELSE ${CUT_ENTRY} END, 'null') || ']', ',' ORDER BY r.name)
-        FROM ${joinStatements}), '') || ']}'
+        SELECT string_agg('[' || to_json(substr(c.name, 12)) || ',' || coalesce(
+          CASE WHEN octet_length(c.entry) <= share.bytes THEN c.entry ELSE ${CUT_ENTRY} END, 'null') || ']', ',' ORDER BY c.name)
+        FROM (SELECT r.name, c.entry FROM ${joinStatements} AND r.name > $2
+          ORDER BY r.name LIMIT ${BRANCHES_READ_AT_ONCE}) AS c), '') || ']}'
     FROM ${table('history_repositories')} AS h, LATERAL (
-      SELECT CASE WHEN coalesce(sum(octet_length(c.entry)), 0) <= ${BRANCHES_COMMITS_BYTES_MAX} THEN ${BRANCHES_COMMITS_BYTES_MAX}
-        ELSE ${BRANCHES_COMMITS_BYTES_MAX} / count(*) END::int AS bytes FROM ${joinStatements}) AS share
+      SELECT coalesce($3::int, (
+        SELECT CASE WHEN coalesce(sum(octet_length(c.entry)), 0) <= ${BRANCHES_COMMITS_BYTES_MAX} THEN ${BRANCHES_COMMITS_BYTES_MAX}
+          ELSE ${BRANCHES_COMMITS_BYTES_MAX} / count(*) END::int FROM ${joinStatements} AND r.name > 'refs/heads/')) AS bytes) AS share
     WHERE h.repository_id = $1`;
   },
 };
@@ -71,6 +80,7 @@ interface HistoryJson {
 }
 
 interface BranchesJson extends HistoryJson {
+  readonly share: number;
   readonly branches: readonly (readonly [string, CommitEntry | null])[];
 }
 
@@ -119,18 +129,52 @@ export async function readVersion(reader: LiveReader, repository: RepositoryId):
   return found === null ? null : { generation: found.generation, revision: found.json.revision };
 }
 
+/** Readings that begin again because a push was applied between two parts. */
+const BRANCHES_TRIES_MAX = 5;
+
+/** Resolves null for a repository that the model does not know. All parts are of one revision. */
 export async function readBranches(
   reader: LiveReader,
   repository: RepositoryId,
 ): Promise<(HistoryVersion & { readonly answer: Branches }) | null> {
-  const found = await read<BranchesJson>(reader, branchesQuery, repository);
+  for (let tries = 0; tries < BRANCHES_TRIES_MAX; tries += 1) {
+    const first = await readBranchesBehind(reader, repository, ALL_BRANCHES, null);
+    if (first === null) return null;
+    const { generation, revision, share } = first;
+    const branches = [...first.branches];
+    let part: BranchesPart | null = first;
+    while (part !== null && part.branches.length === BRANCHES_READ_AT_ONCE) {
+      const last: string = ALL_BRANCHES + (part.branches.at(-1)?.name ?? '');
+      const next: BranchesPart | null = await readBranchesBehind(reader, repository, last, share);
+      part = next?.generation === generation && next.revision === revision ? next : null;
+      for (const branch of part?.branches ?? []) branches.push(branch);
+    }
+    if (part !== null) return { generation, revision, answer: { revision, branches } };
+  }
+  throw new ReadModelError('read-model-behind', `Repository ${repository} is pushed to while its branches are read`);
+}
+
+const ALL_BRANCHES = 'refs/heads/';
+
+interface BranchesPart extends HistoryVersion {
+  readonly share: number;
+  readonly branches: readonly BranchRow[];
+}
+
+async function readBranchesBehind(
+  reader: LiveReader,
+  repository: RepositoryId,
+  name: string,
+  share: number | null,
+): Promise<BranchesPart | null> {
+  const found = await read<BranchesJson>(reader, branchesQuery, repository, [name, share]);
   if (found === null) return null;
   const { generation, json } = found;
-  const branches = json.branches.map(([name, entry]) => {
-    if (entry === null) throw inconsistent(repository, `the tip of ${name}`);
-    return { name, commit: commitRow(entry) };
+  const branches = json.branches.map(([branch, entry]) => {
+    if (entry === null) throw inconsistent(repository, `the tip of ${branch}`);
+    return { name: branch, commit: commitRow(entry) };
   });
-  return { generation, revision: json.revision, answer: { revision: json.revision, branches } };
+  return { generation, revision: json.revision, share: json.share, branches };
 }
 
 export async function readCommits(reader: LiveReader, repository: RepositoryId, page: Page): Promise<Commits | null> {

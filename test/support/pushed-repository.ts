@@ -14,7 +14,7 @@ import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { HistoryOptions } from '../../projections/history/apply.ts';
 import { digest } from '../../adapters/node/digest.ts';
-import { createModels } from '../../projections/models.ts';
+import { createModels, type Models } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { cleanUp } from './cleanup.ts';
 import { type GitObjects, gitObjects, initBare } from './git-objects.ts';
@@ -26,8 +26,9 @@ export interface Service extends StartedRunner {
   readonly pool: pg.Pool;
   readonly append: Appender;
   readonly objects: GitObjects;
+  readonly models: Models;
   readonly reads: ReadModels;
-  readonly again: () => StartedRunner & { readonly reads: ReadModels };
+  readonly again: () => StartedRunner & Pick<Service, 'models' | 'reads'>;
 }
 
 /** Starts a log, a database and every read model on them; the repositories lie in a temporary folder of the test. */
@@ -40,7 +41,7 @@ export async function serve(
   const pool = await newDatabase(context);
   const store = createMemoryEventStore();
   const objects = gitObjects(folder.path);
-  const again = (): StartedRunner & { readonly reads: ReadModels } => {
+  const again: Service['again'] = () => {
     const models = createModels({
       digest,
       workflows: [],
@@ -51,7 +52,8 @@ export async function serve(
     });
     const started = newRunner(context, { events: store, database: pool, models: Object.values(models) });
     const clock = { now: () => append.now };
-    return { ...started, reads: createReadModels({ digest, database: pool, models, runner: started.runner, clock }) };
+    const reads = createReadModels({ digest, database: pool, models, runner: started.runner, clock });
+    return { ...started, models, reads };
   };
   const append = new Appender(store);
   const first = again();

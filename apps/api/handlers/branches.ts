@@ -1,11 +1,17 @@
-/** Branches. Clients poll the listing most, so its bytes are made once for each revision of a repository. */
+/**
+ * Branches. Clients poll the listing most, so its bytes are made once for each revision of a repository.
+ *
+ * Must stay true: a listing is made in turns of the event loop, since a repository may have hundreds of thousands of
+ * branches; and few large ones are made at the same time, since each takes a kilobyte of memory for each branch.
+ */
 import type { z } from 'zod';
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
-import { listBranches } from '../../../core/use-cases/reading/list-branches.ts';
+import { type BranchList, listBranches } from '../../../core/use-cases/reading/list-branches.ts';
 import { readBranch } from '../../../core/use-cases/reading/read-branch.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
-import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
+import { conditionalAnswer, encodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitSummary } from '../commit-json.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { BRANCH, BRANCH_PARAMS, BRANCHES } from '../schemas/branches.ts';
@@ -31,16 +37,42 @@ function keyOf(version: string): string {
   return `branches ${version}`;
 }
 
+/** More branches than the listing of most repositories has: a slot is needed to make it. */
+const MANY_REFS_MIN = 5_000;
+/** Branches of which the JSON is made in one turn. */
+const PART = 500;
+
 async function makeBody(
   context: ApiServices,
   repository: FoundRepository,
 ): Promise<MadeBody | { readonly refused: Refusal }> {
-  const list = await listBranches(context, repository);
-  if ('refused' in list) return list;
-  const { version, defaultBranch, branches } = list;
-  const json: z.output<typeof BRANCHES> = {
-    default_branch: defaultBranch,
-    branches: branches.map(({ name, commit }) => ({ name, commit: commitSummary(context, repository.id, commit) })),
-  };
-  return { key: keyOf(version), body: encodeJson(json, `"${version}-b1"`) };
+  const isLarge = repository.entity.state.refs.size >= MANY_REFS_MIN;
+  const release = isLarge ? await context.largeListings.acquire(repository.accountId) : null;
+  try {
+    const list = await listBranches(context, repository);
+    if ('refused' in list) return list;
+    const etag = `"${list.version}-b1"`;
+    return { key: keyOf(list.version), body: encodedBody(await partsOf(context, repository.id, list), etag) };
+  } finally {
+    release?.();
+  }
+}
+
+type BranchesJson = z.output<typeof BRANCHES>;
+
+/** The JSON of `BRANCHES`, in parts. */
+async function partsOf(
+  context: ApiServices,
+  repository: RepositoryId,
+  { defaultBranch, branches }: BranchList,
+): Promise<readonly string[]> {
+  const parts = [`{"default_branch":${JSON.stringify(defaultBranch)},"branches":[`];
+  for (let at = 0; at < branches.length; at += PART) {
+    if (at > 0) await context.clock.nextTurn();
+    const part: BranchesJson['branches'] = branches
+      .slice(at, at + PART)
+      .map(({ name, commit }) => ({ name, commit: commitSummary(context, repository, commit) }));
+    parts.push(`${at > 0 ? ',' : ''}${JSON.stringify(part).slice(1, -1)}`);
+  }
+  return [...parts, ']}'];
 }

@@ -57,6 +57,20 @@ describe('branches', () => {
     });
   });
 
+  test('are all listed, in the same form, where there are thousands', async () => {
+    const repository = await fixture.repository(owner, 'thousands');
+    const commit = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 1, message: 'First\n' });
+    const names = Array.from({ length: 5_001 }, (_, n) => `b${String(n).padStart(4, '0')}`);
+    await fixture.push(repository, Object.fromEntries(names.map((name) => [`refs/heads/${name}`, commit])));
+    const { branches: listed } = (await branches('thousands')).json();
+    assert.deepEqual(
+      listed.map(({ name }: { name: string }) => name),
+      names,
+    );
+    const id = uuids.derive(repository.id, commit);
+    assert.ok(listed.every((branch: { commit: { id: string } }) => branch.commit.id === id));
+  });
+
   test('show a push, a deletion and a new default branch at once', async () => {
     const repository = await fixture.repository(owner, 'moving');
     const { objects } = fixture;

@@ -4,6 +4,8 @@ import { describe, test } from 'vitest';
 import { BRANCHES_COMMITS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { BranchRow } from '../../../core/ports/history.ts';
+import { BRANCHES_READ_AT_ONCE, readBranches } from '../../../projections/history/queries.ts';
+import { createLiveReader, type LiveReader } from '../../../projections/live-reader.ts';
 import { isReadModelError, Pushed, type Service, serve } from '../../support/pushed-repository.ts';
 import { until } from '../../support/read-models.ts';
 
@@ -135,6 +137,37 @@ describe('a repository that exceeds a limit', () => {
     assert.equal(await service.runner.waiting(), 1);
     await assert.rejects(service.reads.branches(large.id), isReadModelError('read-model-parked'));
   });
+});
+
+test('a list of branches is read in parts of one revision', async (context) => {
+  const service = await serve(context);
+  const one = await Pushed.create(service);
+  const [first, second] = [one.commit('first', [], 1_000_000), one.commit('second', [], 1_000_001)];
+  const names = Array.from({ length: 2 * BRANCHES_READ_AT_ONCE }, (_, n) => `b${String(n).padStart(5, '0')}`);
+  const pushAll = (tip: typeof first) => one.push(Object.fromEntries(names.map((name) => [`refs/heads/${name}`, tip])));
+  await pushAll(first);
+  await service.reads.caughtUp(service.append.last);
+  // The attack on the list: a push is applied after its first part was read.
+  const reader = createLiveReader(service.pool, service.models.history, service.runner);
+  let reads = 0;
+  const pushedMeanwhile: LiveReader = {
+    read: async (...given) => {
+      reads += 1;
+      const answer = await reader.read(...given);
+      if (reads === 1) {
+        await pushAll(second);
+        await service.reads.caughtUp(service.append.last);
+      }
+      return answer;
+    },
+  };
+  const { answer } = (await readBranches(pushedMeanwhile, one.id)) ?? assert.fail('unknown');
+  assert.deepEqual(
+    answer.branches.map(({ name, commit }) => [name, commit.id]),
+    names.map((name) => [name, second]),
+  );
+  assert.equal(answer.revision, 1);
+  assert.equal(reads, 2 + 3);
 });
 
 test('a list of branches has a bounded size, however long the messages of its commits are', async (context) => {
