@@ -33,7 +33,8 @@ const NODE_OPTIONS = [
   // faster.
   '--max-semi-space-size=16',
 ];
-const GIT_MIN = { major: 2, minor: 39 };
+/** That of adapters/git/process/git-environment.ts. */
+const GIT_MIN = [2, 39, 4];
 /** Entries that run until somebody stops them. */
 const SUPERVISED = ['apps/server/main.ts'];
 const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
@@ -67,15 +68,15 @@ function checkNode() {
   );
 }
 
-/** The server and the tests run the machine's git, and rely on hooks, quarantine and fsck messages as of git 2.39. */
+/** The server and the tests run the machine's git, and rely on hooks, quarantine and fsck messages as of git 2.39.4. */
 function checkGit() {
   const result = spawnSync('git', ['--version'], { encoding: 'utf8' });
-  const needed = `git ${GIT_MIN.major}.${GIT_MIN.minor} or newer is needed`;
+  const needed = `git ${GIT_MIN.join('.')} or newer is needed`;
   const advice = 'Install it with your package manager (apt install git, brew install git).';
   if (result.error !== undefined) throw new LaunchError(`git cannot be run: ${needed}. ${advice}`);
-  const found = /(\d+)\.(\d+)/.exec(result.stdout);
-  const [major, minor] = [Number(found?.[1]), Number(found?.[2])];
-  if (major > GIT_MIN.major || (major === GIT_MIN.major && minor >= GIT_MIN.minor)) return;
+  const found = (/\d+(?:\.\d+)+/.exec(result.stdout)?.[0] ?? '').split('.').map(Number);
+  const differing = GIT_MIN.findIndex((part, at) => (found[at] ?? 0) !== part);
+  if (differing === -1 || (found[differing] ?? 0) > (GIT_MIN[differing] ?? 0)) return;
   throw new LaunchError(`${result.stdout.trim()} is too old: ${needed}. ${advice}`);
 }
 

@@ -328,11 +328,11 @@ describe('running the entry', () => {
 test('refuses a git that is missing or too old, and prints what to do', async () => {
   const root = project();
   const bin = join(root, 'old');
-  write(join(bin, 'git'), '#!/bin/sh\necho git version 2.38.9\n');
+  write(join(bin, 'git'), '#!/bin/sh\necho git version 2.39.3\n');
   chmodSync(join(bin, 'git'), 0o755);
   const old = await launch(root, ['apps/server.ts'], { PATH: bin }).ended;
   assert.equal(old.code, 1);
-  assert.match(old.stderr, /git version 2\.38\.9 is too old: git 2\.39 or newer is needed\. Install it/);
+  assert.match(old.stderr, /git version 2\.39\.3 is too old: git 2\.39\.4 or newer is needed\. Install it/);
   const missing = await launch(root, ['apps/server.ts'], { PATH: join(root, 'nothing') }).ended;
-  assert.match(missing.stderr, /git cannot be run: git 2\.39 or newer is needed/);
+  assert.match(missing.stderr, /git cannot be run: git 2\.39\.4 or newer is needed/);
 });
