@@ -26,6 +26,9 @@ export const HOSTILE_ACTS: ReadonlyMap<string, { readonly weight: number; readon
   ['bad tokens', { weight: 2, act: sendBadTokens }],
   ['maximal body', { weight: 1, act: sendMaximalBody }],
   ['flood', { weight: 2, act: flood }],
+  ['device logins', { weight: 1, act: beginDeviceLogins }],
+  ['held list', { weight: 1, act: holdCommandList }],
+  ['many refs', { weight: 1, act: pushManyRefs }],
 ]);
 
 function head(person: Person, method: string, target: string, more: readonly string[] = []): Buffer {
@@ -171,4 +174,32 @@ async function sendMaximalBody(scene: Scene, person: Person, dice: Dice): Promis
 async function flood(scene: Scene, person: Person): Promise<void> {
   const request = head(person, 'GET', repositoryPath(person), ['Connection: close']);
   await Promise.all(Array.from({ length: 20 }, () => exchange(scene, request)));
+}
+
+async function beginDeviceLogins(scene: Scene, person: Person): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ hostname: 'attack' }));
+  for (let n = 0; n < 12; n += 1) await exchange(scene, posted(person, '/v1/auth/sessions', 'application/json', body));
+}
+
+/** A push of many commands that never ends. */
+async function holdCommandList(scene: Scene, person: Person): Promise<void> {
+  const refs = Array.from({ length: 5_000 }, (_, n) => ({ ref: `refs/heads/held-${n}`, after: 'a'.repeat(40) }));
+  const body = gzipSync(commandList(refs).subarray(0, -4));
+  const type = 'application/x-git-receive-pack-request';
+  const request = posted(person, `${gitPath(person)}/git-receive-pack`, type, body, ['Content-Encoding: gzip']);
+  await onSocket(scene, async (socket) => {
+    socket.resume();
+    socket.write(request.subarray(0, -1));
+    await sleep(SLOW_MS);
+  });
+}
+
+/** Creates branches on a commit of the push, and deletes them in the next one. */
+async function pushManyRefs(scene: Scene, person: Person, dice: Dice): Promise<void> {
+  const folder = tree([]);
+  const tip = commit(`Many ${dice.below(1_000_000)}`, folder.id);
+  const refs = Array.from({ length: 200 }, (_, n) => `refs/heads/many-${dice.below(1_000_000)}-${n}`);
+  const created = commandList(refs.map((ref) => ({ ref, after: tip.id })));
+  await exchange(scene, pushed(person, Buffer.concat([created, pack([folder, tip])])));
+  await exchange(scene, pushed(person, commandList(refs.map((ref) => ({ ref, before: tip.id })))));
 }

@@ -37,6 +37,12 @@ const FLAT_TABLES: ReadonlyMap<string, Slack> = new Map([
   ['manifest_writes', { share: 0.25, least: 100 }],
   ['passkey_challenges', { share: 0.25, least: 20 }],
   ['rate_limits', { share: 0.25, least: 100 }],
+  ['rate_sums', { share: 0.25, least: 200 }],
+  ['read_leases', { share: 0, least: 1 }],
+  ['webhook_budgets', { share: 0.25, least: 200 }],
+  ['webhook_waiting_pushes', { share: 0.25, least: 200 }],
+  ['device_login_changes', { share: 0.25, least: 200 }],
+  ['device_login_networks', { share: 0.25, least: 200 }],
   ['web_sessions', { share: 0.1, least: 20 }],
   ['read_models.timers', { share: 0.25, least: 200 }],
   // What a read model could not apply.
