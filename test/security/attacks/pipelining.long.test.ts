@@ -20,7 +20,7 @@ describe('Somebody who pipelines requests', () => {
       request: ({ attacker }: Stage) =>
         `GET /v1/repositories HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${attacker.token}\r\n\r\n`,
     },
-    { name: 'sign-ins of a stranger', request: () => 'GET /sign-in HTTP/1.1\r\nHost: a\r\n\r\n' },
+    { name: 'the sign-in page, by a stranger', request: () => 'GET /sign-in HTTP/1.1\r\nHost: a\r\n\r\n' },
   ]) {
     test(`has those of one connection answered one by one: ${name}`, async (context) => {
       const stage = await setStage(context);
