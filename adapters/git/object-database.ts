@@ -9,6 +9,8 @@ import {
   PUSH_MEMORY_BYTES_MAX,
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
+  PUSHES_ARRIVING_FEW_BYTES,
+  PUSHES_ARRIVING_KEPT_BYTES,
 } from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
@@ -116,6 +118,7 @@ const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 const INCOMING: IncomingBounds = {
   bytesMax: PUSHES_ARRIVING_BYTES_MAX,
   accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+  kept: { bytes: PUSHES_ARRIVING_KEPT_BYTES, accountBytesMax: PUSHES_ARRIVING_FEW_BYTES },
 };
 
 /** Starts the process helper. Rejects when git is missing or older than 2.39.4. */

@@ -140,6 +140,9 @@ export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
 /** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
 export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
 export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;
+/** The last of all, which only pushes of accounts that have few take. */
+export const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
+export const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
 /** A client that sends less than this a second, over this long, is cut; only the time that the server waits counts. */
 export const PUSH_BYTES_PER_SECOND_MIN = 16 * KIB;
 export const PUSH_PACE_SPAN_MS = 60_000;

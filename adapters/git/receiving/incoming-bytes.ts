@@ -2,8 +2,8 @@
  * Bounds the bytes of packs that are arriving at a node, or wait there to be checked: they lie on its disk, whatever
  * becomes of them.
  *
- * Must stay true: no account takes the room of all; what a push took is given back once, when its pack is refused, or
- * checked, which is when quotas count it.
+ * Must stay true: no account takes the room of all, and no few accounts do: the last of it is kept for those that have
+ * few. What a push took is given back once, when its pack is refused, or checked, which is when quotas count it.
  */
 import type { PackRefusal } from '../../../core/ports/object-database.ts';
 
@@ -32,9 +32,11 @@ export class IncomingFullError extends Error {
 export interface IncomingBounds {
   readonly bytesMax: number;
   readonly accountBytesMax: number;
+  /** The last `bytes` of all, which only an account takes that then has at most `accountBytesMax`. */
+  readonly kept: { readonly bytes: number; readonly accountBytesMax: number };
 }
 
-export function createIncomingBytes({ bytesMax, accountBytesMax }: IncomingBounds): IncomingBytes {
+export function createIncomingBytes({ bytesMax, accountBytesMax, kept }: IncomingBounds): IncomingBytes {
   const ofAccounts = new Map<string, number>();
   let all = 0;
   return {
@@ -49,10 +51,12 @@ export function createIncomingBytes({ bytesMax, accountBytesMax }: IncomingBound
       };
       return {
         add: (bytes) => {
-          if ((ofAccounts.get(account) ?? 0) + bytes > accountBytesMax) {
+          const ofAccount = (ofAccounts.get(account) ?? 0) + bytes;
+          if (ofAccount > accountBytesMax) {
             throw new IncomingFullError('other pushes of this account are larger together than may arrive at once');
           }
-          if (all + bytes > bytesMax) {
+          const room = bytesMax - (ofAccount > kept.accountBytesMax ? kept.bytes : 0);
+          if (all + bytes > room) {
             throw new IncomingFullError('more is being pushed to this server than it has room for at once');
           }
           count(bytes);

@@ -24,7 +24,9 @@ const folder = temporaryFolder('admission');
 const repository = testRepository(join(folder.path, 'repository'));
 let db: TestDatabase;
 beforeAll(async () => {
-  db = await testDatabase({ incoming: { bytesMax: 6 * MIB, accountBytesMax: 6 * MIB } });
+  db = await testDatabase({
+    incoming: { bytesMax: 6 * MIB, accountBytesMax: 6 * MIB, kept: { bytes: 0, accountBytesMax: 0 } },
+  });
 });
 afterAll(async () => {
   await db.close();
@@ -120,6 +122,7 @@ describe('packs that arrive', () => {
     const incoming = createIncomingBytes({
       bytesMax: PUSHES_ARRIVING_BYTES_MAX,
       accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+      kept: { bytes: 0, accountBytesMax: 0 },
     });
     const [first, second, third] = [incoming.open('a'), incoming.open('b'), incoming.open('c')];
     first.add(PUSHES_ARRIVING_ACCOUNT_BYTES_MAX);
@@ -130,6 +133,31 @@ describe('packs that arrive', () => {
     first.release();
     third.add(PUSHES_ARRIVING_BYTES_MAX - PUSHES_ARRIVING_ACCOUNT_BYTES_MAX);
     assert.throws(() => incoming.open('d').add(1), IncomingFullError);
+  });
+});
+
+describe('the room for packs that arrive', () => {
+  // The attack: four packs just below 4 GiB, of two accounts, sent slowly, took all of it for hours.
+  test('is not taken by two accounts: those with few bytes have the last of it', () => {
+    const [bytesMax, accountBytesMax] = [16 * MIB, 8 * MIB];
+    const incoming = createIncomingBytes({
+      bytesMax,
+      accountBytesMax,
+      kept: { bytes: 4 * MIB, accountBytesMax: MIB },
+    });
+    const [greedy, other] = [incoming.open('a'), incoming.open('b')];
+    greedy.add(accountBytesMax);
+    other.add(4 * MIB);
+    assert.throws(() => other.add(1), IncomingFullError);
+    const modest = ['c', 'd', 'e', 'f'].map((account) => incoming.open(account));
+    for (const push of modest) push.add(MIB);
+    assert.throws(() => modest[0]?.add(1), IncomingFullError);
+    assert.throws(() => incoming.open('g').add(1), IncomingFullError);
+    modest[1]?.release();
+    assert.throws(() => modest[0]?.add(1), IncomingFullError);
+    incoming.open('g').add(MIB);
+    greedy.release();
+    other.add(1);
   });
 });
 
