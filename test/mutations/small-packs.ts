@@ -2,11 +2,13 @@
 import type { Mutation } from './mutation.ts';
 
 const PLAIN = 'adapters/git/receiving/plain-objects.ts';
+const DELTA = 'adapters/git/packs/pack-delta.ts';
 const SMALL = 'adapters/git/receiving/small-pack.ts';
 const REFUSED = {
   test: 'test/adapters/git/receiving/small-pack.test.ts',
   red: 'are never accepted in process where git refuses them',
 };
+const READ = { test: REFUSED.test, red: 'is accepted in process only where git accepts and reads it' };
 
 export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
@@ -55,5 +57,19 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     text: '=== end ? entries : null',
     by: '<= end ? entries : null',
     ...REFUSED,
+  },
+  {
+    without: 'the least size of a delta',
+    file: DELTA,
+    text: 'DELTA_BYTES_MIN = 4',
+    by: 'DELTA_BYTES_MIN = 0',
+    ...READ,
+  },
+  {
+    without: 'deltas that make nothing',
+    file: DELTA,
+    text: 'if (result.size === 0)',
+    by: 'if (result.size < 0)',
+    ...READ,
   },
 ];

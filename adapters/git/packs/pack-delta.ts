@@ -2,6 +2,7 @@
  * Resolves deltas: objects stored as the difference to another one (gitformat-pack(5), "Deltified representation").
  *
  * Must stay true: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
+ * What git cannot read is an error here too.
  */
 import type { NextTurn } from '../../../core/kernel/turns.ts';
 
@@ -9,14 +10,20 @@ class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
 }
 
+/** git applies no shorter delta (`DELTA_SIZE_MIN`). */
+const DELTA_BYTES_MIN = 4;
+
 /** The sizes at a delta's start, and the offset of its instructions. Needs the delta's first 20 bytes. */
 export function deltaSizes(delta: Uint8Array): {
   readonly baseBytes: number;
   readonly resultBytes: number;
   readonly start: number;
 } {
+  if (delta.length < DELTA_BYTES_MIN) throw new PackDeltaError('A delta is too short');
   const base = sizeAt(delta, 0);
   const result = sizeAt(delta, base.next);
+  // git index-pack takes such a delta, and every other command of git calls its object corrupt.
+  if (result.size === 0) throw new PackDeltaError('A delta makes nothing');
   return { baseBytes: base.size, resultBytes: result.size, start: result.next };
 }
 
