@@ -2,6 +2,8 @@
 import type { Mutation } from './mutation.ts';
 
 const PLAIN = 'adapters/git/receiving/plain-objects.ts';
+const HEADER = 'adapters/git/packs/entry-header.ts';
+const BOUNDS = 'adapters/git/receiving/pack-bounds.ts';
 const DELTA = 'adapters/git/packs/pack-delta.ts';
 const SMALL = 'adapters/git/receiving/small-pack.ts';
 const REFUSED = {
@@ -71,5 +73,14 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     text: 'if (result.size === 0)',
     by: 'if (result.size < 0)',
     ...READ,
+  },
+  { without: 'the longest size of an entry', file: HEADER, text: 'at > SIZE_BYTES_MAX ||', by: '', ...READ },
+  {
+    without: 'what git calls missing in a pack',
+    file: BOUNDS,
+    text: "if (id === '') yield { id: objectId(line.slice(0, 40)), type: null };\n      else if (type",
+    by: 'if (type',
+    test: REFUSED.test,
+    red: 'are refused by git where they could not be read, with 200 more objects',
   },
 ];

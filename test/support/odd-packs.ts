@@ -2,11 +2,14 @@
  * Small packs of odd shapes, made byte by byte, for the repository of mutated-packs.ts: some that git takes, and some that
  * it refuses. Chance comes upon few of them.
  */
-import { deltaSize, rawEntry, rawPack } from './raw-pack.ts';
+import { deflateSync } from 'node:zlib';
+import { deltaSize, rawEntry } from './raw-pack.ts';
 
 export interface OddPack {
   readonly name: string;
-  readonly bytes: Buffer;
+  readonly entries: readonly Buffer[];
+  /** git itself reads another size than the object has, and nothing else of it is wrong. */
+  readonly isMisread?: true;
 }
 
 const BASE = Buffer.from('a new base 12');
@@ -42,18 +45,34 @@ const DELTAS: readonly (readonly [string, readonly number[]])[] = [
 ];
 
 /** A new object, and behind it these bytes as a delta of it. */
-function deltaPack(delta: readonly number[]): Buffer {
-  return rawPack([BASE_ENTRY, rawEntry({ type: 'ofs-delta', distance: BASE_ENTRY.length, bytes: Buffer.from(delta) })]);
+function deltaEntries(delta: readonly number[]): readonly Buffer[] {
+  return [BASE_ENTRY, rawEntry({ type: 'ofs-delta', distance: BASE_ENTRY.length, bytes: Buffer.from(delta) })];
 }
 
+/** A blob of three bytes whose size is written in this many further bytes. */
+function overlong(bytes: number): Buffer {
+  return Buffer.concat([Buffer.from([0xb3, ...zeros(bytes - 1), 0]), deflateSync(Buffer.from('abc'))]);
+}
+
+const EMPTY = rawEntry({ type: 'blob', bytes: Buffer.alloc(0) });
+const MISREAD = new Set(['that ends in its sizes', 'with a size of 19 bytes']);
+
 export const ODD_PACKS: readonly OddPack[] = [
-  ...DELTAS.map(([name, delta]) => ({ name: `a delta ${name}`, bytes: deltaPack(delta) })),
-  { name: 'an empty blob', bytes: rawPack([rawEntry({ type: 'blob', bytes: Buffer.alloc(0) })]) },
+  ...DELTAS.map(([name, delta]) => ({
+    name: `a delta ${name}`,
+    entries: deltaEntries(delta),
+    ...(MISREAD.has(name) ? { isMisread: true as const } : {}),
+  })),
+  ...[1, 7, 8, 9, 10, 15, 25, 40].map((bytes) => ({
+    name: `a size in ${bytes} more bytes`,
+    entries: [overlong(bytes)],
+  })),
+  { name: 'an empty blob', entries: [EMPTY] },
   {
     name: 'a delta of an empty blob',
-    bytes: rawPack([
-      rawEntry({ type: 'blob', bytes: Buffer.alloc(0) }),
-      rawEntry({ type: 'ofs-delta', distance: 9, bytes: Buffer.from([0, 3, 3, 65, 66, 67]) }),
-    ]),
+    entries: [
+      EMPTY,
+      rawEntry({ type: 'ofs-delta', distance: EMPTY.length, bytes: Buffer.from([0, 3, 3, 65, 66, 67]) }),
+    ],
   },
 ];

@@ -9,6 +9,8 @@ const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree',
 const OFS_DELTA = 6;
 const REF_DELTA = 7;
 const ID_BYTES = 20;
+/** git index-pack takes longer sizes; the rest of git calls the header of such an object bad, and dies of it. */
+const SIZE_BYTES_MAX = 9;
 
 /** Of a delta, `base` is its distance in bytes behind its base, or the base's id, 20 bytes. */
 export type EntryHeader = {
@@ -27,7 +29,7 @@ export function entryHeader(bytes: Buffer): EntryHeader | null {
   for (let unit = 16; byte >= 0x80; unit *= 128) {
     byte = bytes[at++] ?? 0;
     sizeBytes += (byte & 0x7f) * unit;
-    if (!Number.isSafeInteger(sizeBytes)) return null;
+    if (at > SIZE_BYTES_MAX || !Number.isSafeInteger(sizeBytes)) return null;
   }
   const type = TYPES[code];
   if (type !== undefined) return at > bytes.length ? null : { type, base: null, sizeBytes, length: at };

@@ -6,7 +6,7 @@
  */
 import type { NextTurn } from '../../../core/kernel/turns.ts';
 
-class PackDeltaError extends Error {
+export class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
 }
 

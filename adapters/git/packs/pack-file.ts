@@ -12,7 +12,7 @@ import { constants, inflate, inflateSync } from 'node:zlib';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
-import { applyDelta, applyDeltaInTurns, deltaSizes } from './pack-delta.ts';
+import { applyDelta, applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
 import type { PackIndex } from './pack-index.ts';
 
@@ -65,6 +65,12 @@ export type SizeBounds = { readonly [Type in ObjectType]: number };
 
 class PackFileError extends Error {
   override readonly name = 'PackFileError';
+}
+
+/** Whether reading failed because of the pack's bytes, and would fail again. */
+export function isBrokenPack(error: unknown): boolean {
+  if (error instanceof PackFileError || error instanceof PackDeltaError) return true;
+  return error instanceof Error && 'code' in error && (error.code === 'Z_DATA_ERROR' || error.code === 'Z_BUF_ERROR');
 }
 
 export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFile, index: PackIndex): PackFile {

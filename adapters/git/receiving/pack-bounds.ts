@@ -1,5 +1,6 @@
 /**
- * Checks the inflated sizes of the objects of a pack in quarantine (core/git/object-bounds.ts).
+ * Checks the inflated sizes of the objects of a pack in quarantine (core/git/object-bounds.ts), and that git can read them:
+ * git index-pack takes entries that every other command of git calls corrupt, and no clone would end well.
  *
  * Must stay true: only headers are inflated here: an entry's own, and for a delta the size of its result. So the cost
  * does not depend on the inflated sizes, and of a large pack only the pages that hold headers are read.
@@ -10,6 +11,7 @@ import { COMMIT_PARENTS_MAX, PUSH_LARGE_COMMITS_MAX } from '../../../core/kernel
 import type { ObjectInfo, ObjectType, PackRefusal } from '../../../core/ports/object-database.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
+import { isBrokenPack } from '../packs/pack-file.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 
 /** git checks larger packs: a delta's header takes some 30 us in process, and 1 us in git after its start. */
@@ -27,11 +29,18 @@ export interface PackToCheck {
   readonly signal: AbortSignal;
 }
 
-/** Null when every object is within its bounds. */
+/** An object of the pack that cannot be read. */
+interface Unreadable {
+  readonly id: ObjectId;
+  readonly type: null;
+}
+
+/** Null when every object can be read and is within its bounds. */
 export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefusal | null> {
   // A set: when a chain of deltas is too long to read in process, git lists every object again from the start.
   const large = new Set<ObjectId>();
   for await (const info of infosOf(checked)) {
+    if (info.type === null) return { refused: 'pack-broken', detail: `object ${info.id} cannot be read` };
     const fault = sizeFault(info);
     if (fault !== null) return { refused: 'pack-object-too-large', detail: fault };
     if (info.type !== 'commit' || info.sizeBytes < MANY_PARENTS_BYTES_MIN) continue;
@@ -44,7 +53,7 @@ export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefu
   return commit === null ? null : { refused: 'pack-object-too-large', detail: parentsFault(commit) };
 }
 
-async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo> {
+async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo | Unreadable> {
   const { pack, sentObjects } = checked;
   const places = pack.index.objectCount <= IN_PROCESS_OBJECTS_MAX ? pack.index.resident() : null;
   if (places === null) {
@@ -53,7 +62,11 @@ async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo> {
   }
   const sent = places.toSorted((a, b) => a.offset - b.offset).slice(0, sentObjects);
   for (const { id, offset } of sent) {
-    const info = await pack.file.info(offset);
+    const info = await infoOf(pack, offset);
+    if (info === 'broken') {
+      yield { id, type: null };
+      return;
+    }
     // The chain of deltas is too long to follow in process: git lists all the objects instead.
     if (info === null) {
       yield* infosByGit(checked);
@@ -63,8 +76,19 @@ async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo> {
   }
 }
 
+async function infoOf({ file }: OpenPack, offset: number) {
+  try {
+    return await file.info(offset);
+  } catch (error) {
+    if (!isBrokenPack(error)) throw error;
+    return 'broken';
+  }
+}
+
+const FOUND = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
+
 /** In the order of the pack (git-cat-file(1), --unordered), in which the client sent them. */
-async function* infosByGit({ git, alone, sentObjects, signal }: PackToCheck): AsyncGenerator<ObjectInfo> {
+async function* infosByGit({ git, alone, sentObjects, signal }: PackToCheck): AsyncGenerator<ObjectInfo | Unreadable> {
   const args = [
     'cat-file',
     '--batch-all-objects',
@@ -81,8 +105,10 @@ async function* infosByGit({ git, alone, sentObjects, signal }: PackToCheck): As
     for (const line of found) {
       seen += 1;
       if (seen > sentObjects) return;
-      const [id = '', type = '', size = ''] = line.split(' ');
-      if (type !== 'blob') yield { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
+      const [, id = '', type = '', size = ''] = FOUND.exec(line) ?? [];
+      // git says `<id> missing` of an object whose header it cannot read.
+      if (id === '') yield { id: objectId(line.slice(0, 40)), type: null };
+      else if (type !== 'blob') yield { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
     }
   }
 }

@@ -162,8 +162,29 @@ describe('Small packs with something wrong', () => {
     return true;
   };
 
-  test.each(ODD_PACKS)('$name is accepted in process only where git accepts and reads it', async (pack) => {
-    await isAccepted(pack.bytes, pack.name);
+  test.each(ODD_PACKS)('$name is accepted in process only where git accepts and reads it', async (odd) => {
+    await isAccepted(rawPack(odd.entries), odd.name);
+  });
+
+  /** In so many objects git looks for what cannot be read, and in fewer this process. */
+  test.each([0, 200])('are refused by git where they could not be read, with %i more objects', async (more) => {
+    const others = Array.from({ length: more }, (_, at) => rawEntry({ type: 'blob', bytes: Buffer.from(`${at}`) }));
+    let refused = 0;
+    for (const { name, entries, isMisread } of ODD_PACKS) {
+      const bytes = rawPack([...others, ...entries]);
+      const received = await byGit.receive(objects, bytes);
+      if ('refused' in received) {
+        refused += 1;
+        assert.equal(received.refused, 'pack-broken', name);
+        continue;
+      }
+      await received.discard();
+      if (isMisread) continue;
+      const theirs = newFolder();
+      runGit(['index-pack', '--stdin'], { input: bytes, env: { GIT_DIR: bare, GIT_OBJECT_DIRECTORY: theirs } });
+      assertReadable(theirs, received.pack, name);
+    }
+    assert.ok(refused > 10);
   });
 
   test('are never accepted in process where git refuses them', async (context) => {
