@@ -4,6 +4,7 @@ import type { Mutation } from './mutation.ts';
 const PLAIN = 'adapters/git/receiving/plain-objects.ts';
 const HEADER = 'adapters/git/packs/entry-header.ts';
 const BOUNDS = 'adapters/git/receiving/pack-bounds.ts';
+const NEARBY = 'adapters/git/receiving/nearby-objects.ts';
 const DELTA = 'adapters/git/packs/pack-delta.ts';
 const SMALL = 'adapters/git/receiving/small-pack.ts';
 const REFUSED = {
@@ -11,6 +12,7 @@ const REFUSED = {
   red: 'are never accepted in process where git refuses them',
 };
 const READ = { test: REFUSED.test, red: 'is accepted in process only where git accepts and reads it' };
+const FEW_READS = { test: REFUSED.test, red: 'takes few reads' };
 
 export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
@@ -83,4 +85,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     test: REFUSED.test,
     red: 'are refused by git where they could not be read, with 200 more objects',
   },
+  { without: 'the depth of committed objects', file: NEARBY, text: 'MAX = 50', by: 'MAX = 5_000', ...FEW_READS },
+  { without: 'the sum of deltas of bases', file: NEARBY, text: 'MAX = 200', by: 'MAX = 5_000', ...FEW_READS },
+  { without: 'the number of bases', file: SMALL, text: 'BASES_MAX = 32', by: 'BASES_MAX = 512', ...FEW_READS },
 ];

@@ -3,10 +3,10 @@
  *
  * Must stay true: a result found in process is exact; a walk that would take long is left to git.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { type FoundTip, ObjectDatabaseError, type ObjectType } from '../../../core/ports/object-database.ts';
+import { createTurns, type Turns } from './event-loop-turns.ts';
 import { parseCommitLinks, parseTag } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
 
@@ -24,14 +24,12 @@ const TURN_MS = 10;
 export async function readInTurn<Item, Result>(
   items: readonly Item[],
   read: (item: Item) => Promise<Result>,
+  turns: Turns = createTurns(TURN_MS),
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
-  let sinceMs = performance.now();
   for (const item of items) {
     results.push(await read(item));
-    if (performance.now() - sinceMs < TURN_MS) continue;
-    await nextTurn();
-    sinceMs = performance.now();
+    if (turns.isOver()) await turns.next();
   }
   return results;
 }

@@ -51,10 +51,26 @@ export interface PackFile {
   /** Null when the object's chain of deltas is too long to follow in process. */
   info(offset: number): Promise<{ readonly type: ObjectType; readonly sizeBytes: number } | null>;
   /**
+   * What `read` has to do for an object, or only `info` where `isRead` is false; null when more than `deltasMax` deltas
+   * make it.
+   */
+  cost(offset: number, deltasMax: number, isRead: boolean): Promise<ObjectCost | null>;
+  /**
    * Null when the object, or its chain of deltas, is beyond the bounds. `beforeLarge` is awaited each time before more
    * than `LARGE_OBJECT_BYTES` are inflated or made from a delta.
    */
   read(offset: number, bounds: SizeBounds, beforeLarge?: BeforeLarge): Promise<StoredObject | null>;
+}
+
+export interface ObjectCost {
+  readonly type: ObjectType;
+  readonly sizeBytes: number;
+  /** Between the object and a whole one, or one in memory. */
+  readonly deltas: number;
+  /** Of their instructions. */
+  readonly deltaBytes: number;
+  /** Of the whole object, and of all that the deltas make; 0 unless it is read. */
+  readonly madeBytes: number;
 }
 
 /** Waits until there is memory for a large object. */
@@ -78,6 +94,7 @@ export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFi
   return {
     file,
     info: (offset) => infoAt(pack, offset),
+    cost: (offset, deltasMax, isRead) => costAt(pack, offset, deltasMax, isRead),
     read: (offset, bounds, beforeLarge) => readAt(pack, offset, bounds, beforeLarge ?? NO_WAIT),
   };
 }
@@ -109,6 +126,29 @@ async function infoAt(pack: Pack, offset: number) {
     if (entry.type !== null) return { type: entry.type, sizeBytes: resultBytes };
   }
   return null;
+}
+
+async function costAt(pack: Pack, offset: number, deltasMax: number, isRead: boolean): Promise<ObjectCost | null> {
+  let [deltas, deltaBytes, madeBytes] = [0, 0, 0];
+  let sizeBytes: number | null = null;
+  for (let at = offset; ; ) {
+    const cached = pack.cache.get(keyOf(pack, at));
+    if (cached !== undefined) {
+      return { type: cached.type, sizeBytes: sizeBytes ?? cached.bytes.length, deltas, deltaBytes, madeBytes };
+    }
+    const entry = await entryAt(pack, at);
+    if (entry.type !== null) {
+      if (isRead) madeBytes += entry.sizeBytes;
+      return { type: entry.type, sizeBytes: sizeBytes ?? entry.sizeBytes, deltas, deltaBytes, madeBytes };
+    }
+    deltas += 1;
+    if (deltas > deltasMax || entry.base === null) return null;
+    deltaBytes += entry.sizeBytes;
+    const made: number = isRead || sizeBytes === null ? deltaSizes(await deltaHead(pack, entry)).resultBytes : 0;
+    if (isRead) madeBytes += made;
+    sizeBytes ??= made;
+    at = entry.base;
+  }
 }
 
 /** The first inflated bytes of a delta. Reads more where a deflate block begins with a long table of codes. */

@@ -28,7 +28,7 @@ export interface ArrivingPack {
   readonly incoming: IncomingPush;
   readonly packSizeBytesMax: number;
   readonly signal: AbortSignal;
-  /** Checks a pack that is whole and in memory; null when git has to. */
+  /** Checks a pack that is whole and in memory; null when git has to. Rejects when the signal is aborted. */
   readonly checkSmall: (pack: Buffer) => Promise<IndexedPack | null>;
   /** Called when the whole pack was received. It may be called again. */
   readonly onEndOfInput: () => void;
@@ -50,7 +50,8 @@ export async function indexArriving(arriving: ArrivingPack): Promise<IndexedPack
     if (!input.ended()) return await indexHeld(arriving);
     if (input.isTooShort()) return ENDS_TOO_EARLY;
     arriving.onEndOfInput();
-    const checked = await unlessAborted(signal, () => arriving.checkSmall(input.head));
+    // It ends soon after its client left, and is waited for: it must write nothing into a folder that is being removed.
+    const checked = await arriving.checkSmall(input.head);
     if (checked !== null) return checked;
     const inMemory = wholePack(async function* () {
       yield input.head;

@@ -12,12 +12,11 @@ import {
 } from '../../../core/ports/object-database.ts';
 import { explainRefusal } from './explain-refusal.ts';
 import { indexArriving } from './index-arriving.ts';
-import { createGitObjects } from '../packs/git-objects.ts';
-import { createObjectSource } from '../packs/object-source.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { isDiskFull } from '../cache/layer-fetch.ts';
 import type { IncomingPush } from './incoming-bytes.ts';
+import { createNearbyObjects } from './nearby-objects.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refuseLargeObjects } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
@@ -102,8 +101,8 @@ async function receiveInto(
     signal,
     checkSmall: async (pack) => {
       if (hash === null) return null;
-      const committed = createObjectSource(lease.packs, createGitObjects(git, view));
-      return indexSmallPack({ bytes: pack, committed, hash, folder });
+      const committed = createNearbyObjects(lease.packs);
+      return indexSmallPack({ bytes: pack, committed, hash, folder, signal });
     },
     onEndOfInput: once(options.onEndOfInput),
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),

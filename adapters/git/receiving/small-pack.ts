@@ -3,7 +3,8 @@
  * most pushes are such, and starting git takes longer than all the rest of them.
  *
  * Must stay true: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
- * to git, which decides, and says why. The event loop has each pack for a few milliseconds at most.
+ * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
+ * no longer than git would, whatever was committed before.
  */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
@@ -12,6 +13,7 @@ import { crc32, deflateSync, inflateSync } from 'node:zlib';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import type { HashObject } from '../packs/object-hash.ts';
+import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
 import { entryHeader } from '../packs/entry-header.ts';
@@ -24,17 +26,21 @@ import { arePlainAttributes, type Link, plainObject } from './plain-objects.ts';
 export interface SmallPack {
   /** The whole pack. */
   readonly bytes: Buffer;
-  /** The objects of the committed layers. */
+  /** The objects of the committed layers (nearby-objects.ts). */
   readonly committed: ObjectSource;
   readonly hash: HashObject;
   /** The quarantine's folder: the files come into its folder `pack`. */
   readonly folder: string;
+  readonly signal: AbortSignal;
 }
 
 const OBJECTS_MAX = 128;
 /** Of all objects and deltas together, and of the bases that are read for them. */
 const INFLATED_BYTES_MAX = 512 * 1024;
 const BASE_BYTES_MAX = 256 * 1024;
+const BASES_MAX = 32;
+/** How long a check has the event loop at a time. */
+const TURN_MS = 2;
 /** Committed objects whose existence and type are looked up. */
 const LOOKUPS_MAX = 512;
 
@@ -43,13 +49,16 @@ const CHECKSUM_BYTES = 20;
 const VERSION = 2;
 const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 
-/** Writes pack and index into the folder. Null, and nothing is written, when git has to decide. */
-export async function indexSmallPack({ bytes, committed, hash, folder }: SmallPack): Promise<IndexedPack | null> {
-  const entries = entriesOf(bytes);
-  if (entries === null) return null;
-  const resolved = await resolve(entries, committed, hash);
-  if (resolved === null || !(await isPlain(resolved, committed))) return null;
-  const { name, ...files } = filesOf(bytes, resolved);
+/**
+ * Writes pack and index into the folder. Null, and nothing is written, when git has to decide. Rejects with the signal's
+ * reason when it is aborted before anything is written.
+ */
+export async function indexSmallPack(small: SmallPack): Promise<IndexedPack | null> {
+  const { folder, signal } = small;
+  const checked = await checkedFiles(small);
+  signal.throwIfAborted();
+  if (checked === null) return null;
+  const { name, ...files } = checked;
   const target = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
   await Promise.all(
     Object.entries(files).map(([extension, content]) =>
@@ -57,6 +66,25 @@ export async function indexSmallPack({ bytes, committed, hash, folder }: SmallPa
     ),
   );
   return { pack: name };
+}
+
+interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
+  readonly turns: Turns;
+}
+
+/** The files to write, or null. */
+async function checkedFiles(small: SmallPack): Promise<PackFiles | null> {
+  const checking: Checking = { ...small, turns: createTurns(TURN_MS, small.signal) };
+  try {
+    const entries = await entriesOf(small.bytes, checking);
+    if (entries === null) return null;
+    const resolved = await resolve(entries, checking);
+    if (resolved === null || !(await isPlain(resolved, checking))) return null;
+    return await filesOf(small.bytes, resolved, checking);
+  } catch {
+    // A broken delta, a base that cannot be read or takes too long, or a collision attack: git says which.
+    return null;
+  }
 }
 
 interface Place {
@@ -79,7 +107,7 @@ interface DeltaEntry extends Place {
 type Entry = WholeEntry | DeltaEntry;
 
 /** The entries of a pack that is whole, or null. */
-function entriesOf(pack: Buffer): readonly Entry[] | null {
+async function entriesOf(pack: Buffer, { turns }: Checking): Promise<readonly Entry[] | null> {
   const count = pack.readUInt32BE(8);
   const end = pack.length - CHECKSUM_BYTES;
   if (pack.readUInt32BE(4) !== VERSION || count > OBJECTS_MAX || end < HEADER_BYTES) return null;
@@ -88,6 +116,7 @@ function entriesOf(pack: Buffer): readonly Entry[] | null {
   const entries: Entry[] = [];
   let inflated = 0;
   for (let at = HEADER_BYTES; entries.length < count; ) {
+    if (turns.isOver()) await turns.next();
     const entry = entryAt(pack, at, end, INFLATED_BYTES_MAX - inflated);
     if (entry === null) return null;
     inflated += entry.data.length;
@@ -139,7 +168,7 @@ interface Resolved {
   readonly bases: ReadonlyMap<ObjectId, StoredObject>;
 }
 
-async function resolve(entries: readonly Entry[], committed: ObjectSource, hash: HashObject): Promise<Resolved | null> {
+async function resolve(entries: readonly Entry[], { committed, hash, turns }: Checking): Promise<Resolved | null> {
   const byId = new Map<ObjectId, PackObject>();
   const byOffset = new Map<number, PackObject>();
   const bases = new Map<ObjectId, StoredObject>();
@@ -153,47 +182,48 @@ async function resolve(entries: readonly Entry[], committed: ObjectSource, hash:
   };
   const baseOf = ({ base }: DeltaEntry) =>
     typeof base === 'number' ? byOffset.get(base) : (byId.get(base) ?? bases.get(base));
-  try {
-    for (const entry of entries) if (entry.type !== null) add(entry, entry.type, entry.data);
-    let deltas = entries.filter((entry) => entry.type === null);
-    while (deltas.length > 0 && isSound) {
-      const later: DeltaEntry[] = [];
-      for (const entry of deltas) {
-        const base = baseOf(entry);
-        if (base === undefined) {
-          later.push(entry);
-          continue;
-        }
-        madeBytes += deltaSizes(entry.data).resultBytes;
-        if (madeBytes > INFLATED_BYTES_MAX) return null;
-        add(entry, base.type, applyDelta(base.bytes, entry.data));
+  for (const entry of entries) {
+    if (turns.isOver()) await turns.next();
+    if (entry.type !== null) add(entry, entry.type, entry.data);
+  }
+  let deltas = entries.filter((entry) => entry.type === null);
+  while (deltas.length > 0 && isSound) {
+    const later: DeltaEntry[] = [];
+    for (const entry of deltas) {
+      if (turns.isOver()) await turns.next();
+      const base = baseOf(entry);
+      if (base === undefined) {
+        later.push(entry);
+        continue;
       }
-      // Only what the pack itself does not make is a base of the committed layers.
-      if (later.length === deltas.length && !(await addBases(later, committed, bases))) return null;
-      deltas = later;
+      madeBytes += deltaSizes(entry.data).resultBytes;
+      if (madeBytes > INFLATED_BYTES_MAX) return null;
+      add(entry, base.type, applyDelta(base.bytes, entry.data));
     }
-  } catch {
-    // A delta that is broken, a base that cannot be read, or a collision attack: git says which.
-    return null;
+    // Only what the pack itself does not make is a base of the committed layers.
+    if (later.length === deltas.length && !(await addBases(later, bases, committed, turns))) return null;
+    deltas = later;
   }
   if (!isSound) return null;
   return { objects: [...byOffset.values()].toSorted((a, b) => a.entry.offset - b.entry.offset), byId, bases };
 }
 
-/** Reads the committed bases that are still missing; false if there are none, or they are too large. */
+/** Reads the committed bases that are still missing; false if there are none, or they are too many or too large. */
 async function addBases(
   deltas: readonly DeltaEntry[],
-  committed: ObjectSource,
   bases: Map<ObjectId, StoredObject>,
+  committed: ObjectSource,
+  turns: Turns,
 ): Promise<boolean> {
   let bytes = [...bases.values()].reduce((sum, base) => sum + base.bytes.length, 0);
   const before = bases.size;
   for (const { base } of deltas) {
     if (typeof base === 'number' || bases.has(base)) continue;
+    if (turns.isOver()) await turns.next();
     const info = await committed.info(base);
     if (info === null) continue;
     bytes += info.sizeBytes;
-    if (bytes > BASE_BYTES_MAX) return false;
+    if (bytes > BASE_BYTES_MAX || bases.size === BASES_MAX) return false;
     const object = await committed.read(base);
     if (object !== null) bases.set(base, object);
   }
@@ -201,11 +231,12 @@ async function addBases(
 }
 
 /** Whether every object is new and plain, and everything that it refers to exists with the right type. */
-async function isPlain({ objects, byId }: Resolved, committed: ObjectSource): Promise<boolean> {
+async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checking): Promise<boolean> {
   const types = new Map<ObjectId, ObjectType>(objects.map(({ id, type }) => [id, type]));
   const links: Link[] = [];
   const attributes = new Set<ObjectId>();
   for (const { id, type, bytes } of objects) {
+    if (turns.isOver()) await turns.next();
     // git compares a known object with what it knows.
     if (await committed.has(id)) return false;
     const plain = plainObject(type, bytes);
@@ -215,21 +246,21 @@ async function isPlain({ objects, byId }: Resolved, committed: ObjectSource): Pr
   }
   const unknown = [...new Set(links.map(({ id }) => id))].filter((id) => !types.has(id));
   if (unknown.length > LOOKUPS_MAX) return false;
-  for (const info of await readInTurn(unknown, (id) => committed.info(id)))
+  for (const info of await readInTurn(unknown, (id) => committed.info(id), turns))
     if (info !== null) types.set(info.id, info.type);
   if (links.some(({ id, type }) => types.get(id) !== type)) return false;
-  return hasPlainAttributes([...attributes], byId, committed);
+  return hasPlainAttributes([...attributes], byId, { committed, turns });
 }
 
 async function hasPlainAttributes(
   attributes: readonly ObjectId[],
   byId: Resolved['byId'],
-  committed: ObjectSource,
+  { committed, turns }: Pick<Checking, 'committed' | 'turns'>,
 ): Promise<boolean> {
   const known = attributes.filter((id) => !byId.has(id));
-  const infos = await readInTurn(known, (id) => committed.info(id));
+  const infos = await readInTurn(known, (id) => committed.info(id), turns);
   if (infos.reduce((sum, info) => sum + (info?.sizeBytes ?? 0), 0) > BASE_BYTES_MAX) return false;
-  const read = await readInTurn(known, (id) => committed.read(id));
+  const read = await readInTurn(known, (id) => committed.read(id), turns);
   const sent = attributes.flatMap((id) => byId.get(id) ?? []);
   return [...sent, ...read].every((object) => object !== null && arePlainAttributes(object.bytes));
 }
@@ -243,7 +274,7 @@ interface PackFiles {
 }
 
 /** The pack with the bases that it lacks behind it, as index-pack --fix-thin completes it, and its tables. */
-function filesOf(sent: Buffer, { objects, bases }: Resolved): PackFiles {
+async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Checking): Promise<PackFiles> {
   const rows: PackRow[] = objects.map(({ id, entry: { offset, end } }) => ({
     id: Buffer.from(id, 'hex'),
     offset,
@@ -258,6 +289,7 @@ function filesOf(sent: Buffer, { objects, bases }: Resolved): PackFiles {
   const parts = [start];
   let offset = start.length;
   for (const [id, { type, bytes }] of bases) {
+    if (turns.isOver()) await turns.next();
     const stored = Buffer.concat([headerOf(type, bytes.length), deflateSync(bytes)]);
     rows.push({ id: Buffer.from(id, 'hex'), offset, crc32: crc32(stored) });
     parts.push(stored);

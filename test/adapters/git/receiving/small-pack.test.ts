@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from '../../../../adapters/git/packs/object-hash.ts';
-import { createObjectSource, type ObjectSource, openPack } from '../../../../adapters/git/packs/object-source.ts';
+import { type OpenPack, openPack, type PackMemory } from '../../../../adapters/git/packs/object-source.ts';
 import { createObjectCache } from '../../../../adapters/git/packs/pack-file.ts';
+import type { IndexedPack } from '../../../../adapters/git/receiving/index-pack.ts';
+import { createNearbyObjects } from '../../../../adapters/git/receiving/nearby-objects.ts';
 import { indexSmallPack } from '../../../../adapters/git/receiving/small-pack.ts';
-import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectType } from '../../../../core/ports/object-database.ts';
 import { noteFigure } from '../../../support/figures.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
@@ -23,7 +25,6 @@ const MUTATED_PACKS = Number(process.env['STRATA_MUTATED_PACKS'] ?? 3_000);
 const SEED = Number(process.env['STRATA_MUTATED_PACKS_SEED'] ?? 1);
 
 const folder = temporaryFolder('small-pack');
-const gone = (): never => assert.fail('No object is left to git');
 let hash: HashObject;
 let folders = 0;
 /** A repository without objects. */
@@ -35,19 +36,33 @@ beforeAll(() => {
 });
 afterAll(() => folder.remove());
 
-/** The objects of a pack that git indexes. */
-async function sourceOf(pack: Buffer): Promise<ObjectSource> {
+/** A pack that git indexes. */
+async function committedPack(pack: Buffer, more: Partial<PackMemory> = {}): Promise<OpenPack> {
   const path = join(folder.path, `committed-${(folders += 1)}`);
   writeFileSync(`${path}.pack`, pack);
   runGit(['index-pack', `${path}.pack`]);
-  const memory = { pages: createFilePages({ memoryBytesMax: 2 ** 24 }), cache: createObjectCache(2 ** 20) };
-  const open = await openPack(memory, 'committed', `${path}.pack`, `${path}.idx`);
-  return createObjectSource([open], { info: gone, read: gone });
+  const memory = { pages: createFilePages({ memoryBytesMax: 2 ** 24 }), cache: createObjectCache(2 ** 20), ...more };
+  return openPack(memory, 'committed', `${path}.pack`, `${path}.idx`);
+}
+
+/** Checks a pack in process, as receive-pack.ts does. */
+function indexed(bytes: Buffer, committed: OpenPack, quarantine: string): Promise<IndexedPack | null> {
+  const { signal } = new AbortController();
+  return indexSmallPack({ bytes, committed: createNearbyObjects([committed]), hash, folder: quarantine, signal });
 }
 
 function newFolder(): string {
   const path = join(folder.path, `quarantine-${(folders += 1)}`);
   mkdirSync(join(path, 'pack'), { recursive: true });
+  return path;
+}
+
+/** A git that writes what it is started with into a file. */
+function loggingGit(log: string): string {
+  const program = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+  const path = `${log}.sh`;
+  writeFileSync(path, `#!/bin/sh\necho "$@" >> ${log}\nexec ${program} "$@"\n`);
+  chmodSync(path, 0o755);
   return path;
 }
 
@@ -68,13 +83,13 @@ function assertReadable(quarantine: string, name: string, label: string): void {
 describe('A small pack that is checked in process', () => {
   let repository: TestRepository;
   let first: ObjectId;
-  let committed: ObjectSource;
+  let committed: OpenPack;
 
   beforeAll(async () => {
     repository = testRepository(join(folder.path, 'repository'));
     const text = Array.from({ length: 200 }, (_, line) => `line ${line}\n`).join('');
     first = repository.commit({ 'manual/guide.md': text, 'README.md': 'Read me\n', '.gitattributes': '* text=auto\n' });
-    committed = await sourceOf(repository.pack([first]));
+    committed = await committedPack(repository.pack([first]));
     repository.commit({ 'manual/guide.md': text.replace('line 7\n', 'line seven\n') });
   });
 
@@ -82,8 +97,7 @@ describe('A small pack that is checked in process', () => {
     const pack = repository.pack(['main', `^${first}`]);
     const ours = newFolder();
     const theirs = newFolder();
-    const { pack: name } =
-      (await indexSmallPack({ bytes: pack, committed, hash, folder: ours })) ?? assert.fail('left to git');
+    const { pack: name } = (await indexed(pack, committed, ours)) ?? assert.fail('left to git');
     repository.git(['-c', 'pack.writeReverseIndex=true', 'index-pack', '--stdin'], {
       input: pack,
       env: { GIT_OBJECT_DIRECTORY: theirs, GIT_ALTERNATE_OBJECT_DIRECTORIES: join(repository.path, '.git/objects') },
@@ -97,8 +111,7 @@ describe('A small pack that is checked in process', () => {
   test('is completed with the objects that its deltas are made from', async () => {
     const thin = repository.pack(['main', `^${first}`], { thin: true });
     const ours = newFolder();
-    const { pack: name } =
-      (await indexSmallPack({ bytes: thin, committed, hash, folder: ours })) ?? assert.fail('left to git');
+    const { pack: name } = (await indexed(thin, committed, ours)) ?? assert.fail('left to git');
     const file = join(ours, 'pack', `pack-${name}`);
     const listed = runGit(['verify-pack', '-v', `${file}.idx`]).toString();
     assert.match(listed, /: ok\n$/);
@@ -115,11 +128,7 @@ describe('A small pack that is checked in process', () => {
 
   test('starts no git for a push as people make it', async () => {
     const log = join(folder.path, 'git.log');
-    const program = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
-    const path = join(folder.path, 'git');
-    writeFileSync(path, `#!/bin/sh\necho "$@" >> ${log}\nexec ${program} "$@"\n`);
-    chmodSync(path, 0o755);
-    const database = await testDatabase({ gitPath: path });
+    const database = await testDatabase({ gitPath: loggingGit(log) });
     const objects = await database.push(database.newObjects(), repository.pack([first]));
     const before = existsSync(log) ? readFileSync(log, 'utf8') : '';
     await database.push(objects, repository.pack(['main', `^${first}`], { thin: true }));
@@ -130,19 +139,133 @@ describe('A small pack that is checked in process', () => {
   test('leaves nothing where git has to decide', async () => {
     const unknown = rawPack([rawEntry({ type: 'tag', bytes: Buffer.from('object x') })]);
     const ours = newFolder();
-    assert.equal(await indexSmallPack({ bytes: unknown, committed, hash, folder: ours }), null);
+    assert.equal(await indexed(unknown, committed, ours), null);
     assert.deepEqual(readdirSync(join(ours, 'pack')), []);
   });
 });
 
+/** Each an object of 64 bytes, a delta of the one before. */
+const DEEP = 4_700;
+const deepObject = (depth: number): Buffer => Buffer.from(String(depth).padStart(8, '0').padEnd(64, 'a'));
+
+function deepPack(): Buffer {
+  const entries = [rawEntry({ type: 'blob', bytes: deepObject(0) })];
+  for (let depth = 1; depth <= DEEP; depth += 1) {
+    const start = Buffer.from([64, 64, 8]);
+    const delta = Buffer.concat([start, deepObject(depth).subarray(0, 8), Buffer.from([0x91, 8, 56])]);
+    entries.push(rawEntry({ type: 'ofs-delta', distance: entries.at(-1)?.length ?? 0, bytes: delta }));
+  }
+  return rawPack(entries);
+}
+
+/** A push of deltas of the committed objects at these depths. */
+function deltasOf(depths: readonly number[]): Buffer {
+  return rawPack(
+    depths.map((depth) => {
+      const made = Buffer.from(`made of ${depth}`);
+      const delta = Buffer.concat([Buffer.from([64, made.length, made.length]), made]);
+      return rawEntry({ type: 'ref-delta', base: rawId('blob', deepObject(depth)), bytes: delta });
+    }),
+  );
+}
+
+/** A push of a folder of the committed objects at these depths. */
+function folderOf(depths: readonly number[]): Buffer {
+  const entries = depths.map((depth, at) => {
+    const id = Buffer.from(rawId('blob', deepObject(depth)), 'hex');
+    return Buffer.concat([Buffer.from(`100644 f${String(at).padStart(4, '0')}\0`), id]);
+  });
+  return rawPack([rawEntry({ type: 'tree', bytes: Buffer.concat(entries) })]);
+}
+
+const range = (start: number, length: number): readonly number[] => Array.from({ length }, (_, at) => start + at);
+
+describe('A small pack over long chains of deltas', () => {
+  const cache = createObjectCache(2 ** 20);
+  let deep: OpenPack;
+  let reads = 0;
+
+  beforeAll(async () => {
+    const pages = createFilePages({ memoryBytesMax: 2 ** 24 });
+    const count = <Result>(result: Result): Result => {
+      reads += 1;
+      return result;
+    };
+    deep = await committedPack(deepPack(), {
+      cache,
+      pages: { ...pages, peek: (...about) => count(pages.peek(...about)) },
+    });
+  });
+
+  test.each([
+    { brings: 'a delta of an object 50 deltas deep', bytes: deltasOf([50]), isAccepted: true },
+    { brings: 'a delta of an object 51 deltas deep', bytes: deltasOf([51]), isAccepted: false },
+    { brings: 'deltas of 32 objects, each made from the one before', bytes: deltasOf(range(10, 32)), isAccepted: true },
+    { brings: 'deltas of 33 objects', bytes: deltasOf(range(10, 33)), isAccepted: false },
+    { brings: 'deltas of five objects 45 deltas deep', bytes: deltasOf([45, 44, 43, 42, 41]), isAccepted: false },
+    { brings: 'deltas of 120 objects 4,000 deltas deep', bytes: deltasOf(range(4_000, 120)), isAccepted: false },
+    { brings: 'a folder of 50 objects', bytes: folderOf(range(0, 50)), isAccepted: true },
+    { brings: 'a folder of 512 objects', bytes: folderOf(range(0, 512)), isAccepted: false },
+    { brings: 'a folder of 512 objects 4,000 deltas deep', bytes: folderOf(range(3_580, 512)), isAccepted: false },
+    {
+      brings: 'a folder of 512 objects beyond what is followed',
+      bytes: folderOf(range(4_180, 512)),
+      isAccepted: false,
+    },
+  ])('which brings $brings takes few reads', async ({ bytes, isAccepted }) => {
+    cache.clear();
+    const before = reads;
+    const found = await indexed(bytes, deep, newFolder());
+    assert.equal(found !== null, isAccepted);
+    assert.ok(reads - before < 2_500, `${reads - before} reads`);
+  });
+
+  test('looks up objects over 2,000 deltas in sum, and no more', async () => {
+    cache.clear();
+    const committed = createNearbyObjects([deep]);
+    const id = objectId(rawId('blob', deepObject(50)));
+    for (let lookup = 0; lookup < 40; lookup += 1) {
+      assert.deepEqual(await committed.info(id), { id, type: 'blob', sizeBytes: 64 });
+    }
+    await assert.rejects(committed.info(id));
+  });
+
+  test('starts git once for its check', async () => {
+    const log = join(folder.path, 'deep-git.log');
+    const database = await testDatabase({ gitPath: loggingGit(log) });
+    const objects = await database.push(database.newObjects(), deepPack());
+    const before = readFileSync(log, 'utf8');
+    const received = await database.receive(objects, folderOf(range(4_180, 512)));
+    assert.ok(!('refused' in received));
+    await received.discard();
+    const started = readFileSync(log, 'utf8').slice(before.length).trimEnd().split('\n');
+    assert.equal(started.length, 1, started.join('\n'));
+    assert.match(started[0] ?? '', /index-pack/);
+    await database.close();
+  });
+
+  test('ends when its client leaves, and writes nothing', async () => {
+    const quarantine = newFolder();
+    const leaving = new AbortController();
+    const committed = createNearbyObjects([deep]);
+    const has = async (id: ObjectId) => {
+      leaving.abort(new Error('left'));
+      return committed.has(id);
+    };
+    const checking = { bytes: folderOf([1]), committed: { ...committed, has }, hash, folder: quarantine };
+    await assert.rejects(indexSmallPack({ ...checking, signal: leaving.signal }), /left/);
+    assert.deepEqual(readdirSync(join(quarantine, 'pack')), []);
+  });
+});
+
 describe('Small packs with something wrong', () => {
-  let committed: ObjectSource;
+  let committed: OpenPack;
   let byGit: TestDatabase;
   let objects: CommittedObjects;
 
   beforeAll(async () => {
     const pack = rawPack(COMMITTED.map((object) => rawEntry(object)));
-    committed = await sourceOf(pack);
+    committed = await committedPack(pack);
     byGit = await testDatabase({ hash: null });
     objects = await byGit.push(byGit.newObjects(), pack);
   });
@@ -151,7 +274,7 @@ describe('Small packs with something wrong', () => {
   /** Whether a pack is accepted in process; then git accepts it too, and can read what was stored. */
   const isAccepted = async (bytes: Buffer, label: string): Promise<boolean> => {
     const ours = newFolder();
-    const found = bytes.length < 12 ? null : await indexSmallPack({ bytes, committed, hash, folder: ours });
+    const found = bytes.length < 12 ? null : await indexed(bytes, committed, ours);
     if (found === null) return false;
     const received = await byGit.receive(objects, bytes);
     assert.ok(!('refused' in received), `${label}: ${JSON.stringify(received)}`);

@@ -1,0 +1,64 @@
+/**
+ * Reads committed objects for a check in process, as long as that takes less than starting git.
+ *
+ * Must stay true: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
+ * committed before; beyond the bounds it throws, and starts no git.
+ */
+import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
+import type { PackFile } from '../packs/pack-file.ts';
+
+/** git's own default (git-pack-objects(1), --depth). */
+const CHAIN_DELTAS_MAX = 50;
+/** In sum: deltas of objects that are looked up, at some 5 us each. */
+const LOOKED_UP_DELTAS_MAX = 2_000;
+/** In sum: deltas of objects that are read, at some 50 us each, their instructions, and what all of them make. */
+const READ_DELTAS_MAX = 200;
+const READ_DELTAS_BYTES_MAX = 128 * 1024;
+const READ_BYTES_MAX = 1024 * 1024;
+
+class BeyondBoundsError extends Error {
+  override readonly name = 'BeyondBoundsError';
+}
+
+/** For one check. Its methods throw where git has to decide. */
+export function createNearbyObjects(packs: readonly OpenPack[]): ObjectSource {
+  const spent: Spent = { lookedUp: 0, deltas: 0, deltaBytes: 0, bytes: 0 };
+  return createObjectSource(
+    packs.map((pack) => ({ ...pack, file: nearby(pack.file, spent) })),
+    BEYOND,
+  );
+}
+
+const BEYOND: GitObjects = { info: async () => beyond(), read: async () => beyond() };
+
+function beyond(): never {
+  throw new BeyondBoundsError('A committed object takes too long to read');
+}
+
+interface Spent {
+  lookedUp: number;
+  deltas: number;
+  deltaBytes: number;
+  bytes: number;
+}
+
+function nearby(file: PackFile, spent: Spent): PackFile {
+  return {
+    ...file,
+    info: async (offset) => {
+      const cost = await file.cost(offset, CHAIN_DELTAS_MAX, false);
+      spent.lookedUp += cost?.deltas ?? 0;
+      if (cost === null || spent.lookedUp > LOOKED_UP_DELTAS_MAX) return null;
+      return { type: cost.type, sizeBytes: cost.sizeBytes };
+    },
+    read: async (offset, bounds, beforeLarge) => {
+      const cost = await file.cost(offset, CHAIN_DELTAS_MAX, true);
+      if (cost === null) return null;
+      spent.deltas += cost.deltas;
+      spent.deltaBytes += cost.deltaBytes;
+      spent.bytes += cost.madeBytes;
+      const isFar = spent.deltas > READ_DELTAS_MAX || spent.deltaBytes > READ_DELTAS_BYTES_MAX;
+      return isFar || spent.bytes > READ_BYTES_MAX ? null : file.read(offset, bounds, beforeLarge);
+    },
+  };
+}
