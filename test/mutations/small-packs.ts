@@ -88,4 +88,12 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   { without: 'the depth of committed objects', file: NEARBY, text: 'MAX = 50', by: 'MAX = 5_000', ...FEW_READS },
   { without: 'the sum of deltas of bases', file: NEARBY, text: 'MAX = 200', by: 'MAX = 5_000', ...FEW_READS },
   { without: 'the number of bases', file: SMALL, text: 'BASES_MAX = 32', by: 'BASES_MAX = 512', ...FEW_READS },
+  {
+    without: 'the ids of bases',
+    file: SMALL,
+    text: '|| hash(object.type, object.bytes) !== base',
+    by: '',
+    test: REFUSED.test,
+    red: 'is not completed with it',
+  },
 ];

@@ -168,7 +168,8 @@ interface Resolved {
   readonly bases: ReadonlyMap<ObjectId, StoredObject>;
 }
 
-async function resolve(entries: readonly Entry[], { committed, hash, turns }: Checking): Promise<Resolved | null> {
+async function resolve(entries: readonly Entry[], checking: Checking): Promise<Resolved | null> {
+  const { hash, turns } = checking;
   const byId = new Map<ObjectId, PackObject>();
   const byOffset = new Map<number, PackObject>();
   const bases = new Map<ObjectId, StoredObject>();
@@ -201,19 +202,21 @@ async function resolve(entries: readonly Entry[], { committed, hash, turns }: Ch
       add(entry, base.type, applyDelta(base.bytes, entry.data));
     }
     // Only what the pack itself does not make is a base of the committed layers.
-    if (later.length === deltas.length && !(await addBases(later, bases, committed, turns))) return null;
+    if (later.length === deltas.length && !(await addBases(later, bases, checking))) return null;
     deltas = later;
   }
   if (!isSound) return null;
   return { objects: [...byOffset.values()].toSorted((a, b) => a.entry.offset - b.entry.offset), byId, bases };
 }
 
-/** Reads the committed bases that are still missing; false if there are none, or they are too many or too large. */
+/**
+ * Reads the committed bases that are still missing; false if there are none, if they are too many or too large, or if one
+ * has rotted on the disk: git completes no pack with such a base.
+ */
 async function addBases(
   deltas: readonly DeltaEntry[],
   bases: Map<ObjectId, StoredObject>,
-  committed: ObjectSource,
-  turns: Turns,
+  { committed, hash, turns }: Checking,
 ): Promise<boolean> {
   let bytes = [...bases.values()].reduce((sum, base) => sum + base.bytes.length, 0);
   const before = bases.size;
@@ -225,7 +228,8 @@ async function addBases(
     bytes += info.sizeBytes;
     if (bytes > BASE_BYTES_MAX || bases.size === BASES_MAX) return false;
     const object = await committed.read(base);
-    if (object !== null) bases.set(base, object);
+    if (object === null || hash(object.type, object.bytes) !== base) return false;
+    bases.set(base, object);
   }
   return bases.size > before;
 }

@@ -18,7 +18,7 @@ import { runGit, temporaryFolder, type TestRepository, testRepository } from '..
 import { COMMITTED, mutatedPack } from '../../../support/mutated-packs.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { ODD_PACKS } from '../../../support/odd-packs.ts';
-import { rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
+import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
 
 /** A million takes half an hour (CONTRIBUTING.md). */
 const MUTATED_PACKS = Number(process.env['STRATA_MUTATED_PACKS'] ?? 3_000);
@@ -255,6 +255,19 @@ describe('A small pack over long chains of deltas', () => {
     const checking = { bytes: folderOf([1]), committed: { ...committed, has }, hash, folder: quarantine };
     await assert.rejects(indexSmallPack({ ...checking, signal: leaving.signal }), /left/);
     assert.deepEqual(readdirSync(join(quarantine, 'pack')), []);
+  });
+});
+
+describe('A small pack over an object that has rotted on the disk', () => {
+  test('is not completed with it', async () => {
+    const [whole, rotted] = ['good', 'evil'].map((end) => Buffer.from(`${'0123456789abcdef'.repeat(4)}${end}`));
+    if (whole === undefined || rotted === undefined) return assert.fail('no objects');
+    const committed = await committedPack(rawPack([rawEntry({ type: 'blob', bytes: rotted })]));
+    const id = rawId('blob', whole);
+    const find = (wanted: Uint8Array) => (Buffer.from(wanted).toString('hex') === id ? 12 : null);
+    const delta = Buffer.concat([deltaSize(whole.length), deltaSize(64), Buffer.from([0x90, 64])]);
+    const bytes = rawPack([rawEntry({ type: 'ref-delta', base: id, bytes: delta })]);
+    assert.equal(await indexed(bytes, { ...committed, index: { ...committed.index, find } }, newFolder()), null);
   });
 });
 
