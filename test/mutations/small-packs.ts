@@ -13,6 +13,7 @@ const REFUSED = {
 };
 const READ = { test: REFUSED.test, red: 'is accepted in process only where git accepts and reads it' };
 const FEW_READS = { test: REFUSED.test, red: 'takes few reads' };
+const WORK = { test: REFUSED.test, red: 'is left to git beyond the bounds' };
 
 export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
@@ -96,4 +97,6 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     test: REFUSED.test,
     red: 'is not completed with it',
   },
+  { without: 'the sum of instructions', file: SMALL, text: '|| instructions > INSTRUCTIONS_MAX', by: '', ...WORK },
+  { without: 'the sum of trees', file: SMALL, text: 'if (treeBytes > TREES_BYTES_MAX) return false;', by: '', ...WORK },
 ];

@@ -27,6 +27,19 @@ export function deltaSizes(delta: Uint8Array): {
   return { baseBytes: base.size, resultBytes: result.size, start: result.next };
 }
 
+/** The number of instructions of a whole delta; more than `most` are not counted to the end. */
+export function countInstructions(delta: Uint8Array, most: number): number {
+  let count = 0;
+  for (let at = deltaSizes(delta).start; at < delta.length && count <= most; count += 1) {
+    const instruction = delta[at] ?? 0;
+    at += 1;
+    if (instruction < 0x80) at += instruction;
+    // Each lower bit of a copy stands for a byte behind it.
+    else for (let bits = instruction & 0x7f; bits > 0; bits >>= 1) at += bits & 1;
+  }
+  return count;
+}
+
 /** Little-endian groups of seven bits; the highest bit of a byte is set when another one follows. */
 function sizeAt(bytes: Uint8Array, start: number): { readonly size: number; readonly next: number } {
   let size = 0;

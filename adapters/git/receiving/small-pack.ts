@@ -17,7 +17,7 @@ import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
 import { entryHeader } from '../packs/entry-header.ts';
-import { applyDelta, deltaSizes } from '../packs/pack-delta.ts';
+import { applyDelta, countInstructions, deltaSizes } from '../packs/pack-delta.ts';
 import type { StoredObject } from '../packs/pack-file.ts';
 import { type PackRow, packTables } from '../packs/pack-tables.ts';
 import type { IndexedPack } from './index-pack.ts';
@@ -39,6 +39,10 @@ const OBJECTS_MAX = 128;
 const INFLATED_BYTES_MAX = 512 * 1024;
 const BASE_BYTES_MAX = 256 * 1024;
 const BASES_MAX = 32;
+/** Of all deltas together: one may have hundreds of thousands, of a byte each. */
+const INSTRUCTIONS_MAX = 20_000;
+/** Of all trees together: some 2,000 entries. */
+const TREES_BYTES_MAX = 64 * 1024;
 /** How long a check has the event loop at a time. */
 const TURN_MS = 2;
 /** Committed objects whose existence and type are looked up. */
@@ -174,6 +178,7 @@ async function resolve(entries: readonly Entry[], checking: Checking): Promise<R
   const byOffset = new Map<number, PackObject>();
   const bases = new Map<ObjectId, StoredObject>();
   let madeBytes = 0;
+  let instructions = 0;
   let isSound = true;
   const add = (entry: Entry, type: ObjectType, bytes: Buffer) => {
     const object = { id: hash(type, bytes), entry, type, bytes };
@@ -198,7 +203,8 @@ async function resolve(entries: readonly Entry[], checking: Checking): Promise<R
         continue;
       }
       madeBytes += deltaSizes(entry.data).resultBytes;
-      if (madeBytes > INFLATED_BYTES_MAX) return null;
+      instructions += countInstructions(entry.data, INSTRUCTIONS_MAX);
+      if (madeBytes > INFLATED_BYTES_MAX || instructions > INSTRUCTIONS_MAX) return null;
       add(entry, base.type, applyDelta(base.bytes, entry.data));
     }
     // Only what the pack itself does not make is a base of the committed layers.
@@ -239,7 +245,10 @@ async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checki
   const types = new Map<ObjectId, ObjectType>(objects.map(({ id, type }) => [id, type]));
   const links: Link[] = [];
   const attributes = new Set<ObjectId>();
+  let treeBytes = 0;
   for (const { id, type, bytes } of objects) {
+    if (type === 'tree') treeBytes += bytes.length;
+    if (treeBytes > TREES_BYTES_MAX) return false;
     if (turns.isOver()) await turns.next();
     // git compares a known object with what it knows.
     if (await committed.has(id)) return false;

@@ -258,6 +258,46 @@ describe('A small pack over long chains of deltas', () => {
   });
 });
 
+/** A new object of two bytes, and deltas of it that have so many instructions in sum. */
+function copyingPack(instructions: number): Buffer {
+  const base = rawEntry({ type: 'blob', bytes: Buffer.from('xy') });
+  const half = instructions / 2;
+  const delta = (offset: number) => {
+    const copies = Buffer.from(Array<number[]>(half).fill([0x91, offset, 1]).flat());
+    return Buffer.concat([deltaSize(2), deltaSize(half), copies]);
+  };
+  const first = rawEntry({ type: 'ofs-delta', distance: base.length, bytes: delta(0) });
+  const second = rawEntry({ type: 'ofs-delta', distance: base.length + first.length, bytes: delta(1) });
+  return rawPack([base, first, second]);
+}
+
+/** Two trees that have so many bytes in sum: entries of 33 bytes. */
+function treesPack(bytes: number): Buffer {
+  const entries = bytes / 2 / 33;
+  const id = Buffer.from(rawId('blob', deepObject(0)), 'hex');
+  const tree = (letter: string) =>
+    Buffer.concat(range(1_000, entries).flatMap((at) => [Buffer.from(`100644 ${letter}${at}\0`), id]));
+  return rawPack(['a', 'b'].map((letter) => rawEntry({ type: 'tree', bytes: tree(letter) })));
+}
+
+describe('A small pack of much work', () => {
+  let committed: OpenPack;
+
+  beforeAll(async () => {
+    committed = await committedPack(rawPack([rawEntry({ type: 'blob', bytes: deepObject(0) })]));
+  });
+
+  test.each([
+    { has: '20,000 instructions', bytes: copyingPack(20_000), isAccepted: true },
+    { has: '20,002 instructions', bytes: copyingPack(20_002), isAccepted: false },
+    { has: '992 entries in each of two trees', bytes: treesPack(33 * 992 * 2), isAccepted: true },
+    { has: '993 entries in each of two trees', bytes: treesPack(33 * 993 * 2), isAccepted: false },
+  ])('is left to git beyond the bounds: $has', async ({ bytes, isAccepted }) => {
+    assert.ok(bytes.length < 64 * 1024);
+    assert.equal((await indexed(bytes, committed, newFolder())) !== null, isAccepted);
+  });
+});
+
 describe('A small pack over an object that has rotted on the disk', () => {
   test('is not completed with it', async () => {
     const [whole, rotted] = ['good', 'evil'].map((end) => Buffer.from(`${'0123456789abcdef'.repeat(4)}${end}`));
