@@ -99,4 +99,12 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   },
   { without: 'the sum of instructions', file: SMALL, text: '|| instructions > INSTRUCTIONS_MAX', by: '', ...WORK },
   { without: 'the sum of trees', file: SMALL, text: 'if (treeBytes > TREES_BYTES_MAX) return false;', by: '', ...WORK },
+  {
+    without: 'the targets of links',
+    file: SMALL,
+    text: '|| [...all].some((isPlain) => !isPlain(object.bytes))',
+    by: '',
+    test: REFUSED.test,
+    red: 'is accepted in process only if no version of git refuses it',
+  },
 ];

@@ -43,6 +43,7 @@ const idOf = ({ type, bytes }: RawObject): string => rawId(type, bytes);
 const GUIDE = blob(TEXT);
 const ATTRIBUTES = blob('* text=auto\n');
 const LONG_ATTRIBUTES = blob(`${'a'.repeat(2_048)}\n`);
+const TARGET = blob('docs/guide.md');
 const MODULES = blob('[submodule "x"]\n\tpath = x\n\turl = -u./evil\n');
 const DOCS: readonly Entry[] = [
   { mode: '100644', name: 'guide.md', id: idOf(GUIDE) },
@@ -54,7 +55,7 @@ const ROOT: readonly Entry[] = [
   { mode: '100644', name: '.gitignore', id: idOf(GUIDE) },
   { mode: '100644', name: 'README.md', id: idOf(GUIDE) },
   { mode: '40000', name: 'docs', id: idOf(tree(DOCS)) },
-  { mode: '120000', name: 'link', id: idOf(ATTRIBUTES) },
+  { mode: '120000', name: 'link', id: idOf(TARGET) },
   { mode: '160000', name: 'module', id: '1'.repeat(40) },
   { mode: '100755', name: 'run.sh', id: idOf(GUIDE) },
 ];
@@ -65,6 +66,7 @@ export const COMMITTED: readonly RawObject[] = [
   GUIDE,
   ATTRIBUTES,
   LONG_ATTRIBUTES,
+  TARGET,
   MODULES,
   tree(DOCS),
   tree(ROOT),

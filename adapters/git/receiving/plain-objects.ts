@@ -15,15 +15,21 @@ export interface Link {
 
 export interface PlainObject {
   readonly links: readonly Link[];
-  /** Blobs that git reads as .gitattributes, which have rules of their own. */
-  readonly attributes: readonly ObjectId[];
+  /** Blobs whose bytes have rules of their own. */
+  readonly contents: readonly PlainContent[];
+}
+
+/** A blob that has to be plain too, as what its entry says. */
+export interface PlainContent {
+  readonly id: ObjectId;
+  readonly isPlain: (bytes: Buffer) => boolean;
 }
 
 /** Null for an object that is not plain, as every annotated tag. */
 export function plainObject(type: ObjectType, bytes: Buffer): PlainObject | null {
   switch (type) {
     case 'blob':
-      return { links: [], attributes: [] };
+      return { links: [], contents: [] };
     case 'commit':
       return plainCommit(bytes);
     case 'tree':
@@ -49,7 +55,7 @@ function plainCommit(bytes: Buffer): PlainObject | null {
   const links: Link[] = [{ id: objectId(tree), type: 'tree' }];
   for (const [, parent = ''] of parents.matchAll(/parent (.{40})/g))
     links.push({ id: objectId(parent), type: 'commit' });
-  return { links, attributes: [] };
+  return { links, contents: [] };
 }
 
 /** How git writes the modes of entries, and the type of the object; a submodule's commit is in another repository. */
@@ -74,7 +80,7 @@ const PLAIN_NAME = /^[\x20-\x2e\x30-\x39\x3b-\x5b\x5d-\x7d]+$/;
 
 function plainTree(bytes: Buffer): PlainObject | null {
   const links: Link[] = [];
-  const attributes: ObjectId[] = [];
+  const contents: PlainContent[] = [];
   const names = new Set<string>();
   let before = '';
   for (let start = 0; start < bytes.length; ) {
@@ -95,11 +101,12 @@ function plainTree(bytes: Buffer): PlainObject | null {
     if (/^0+$/.test(id)) return null;
     const special = specialName(name);
     if (special === 'unusual' || (special === 'attributes' && (type !== 'blob' || mode === LINK_MODE))) return null;
-    if (special === 'attributes') attributes.push(objectId(id));
+    if (special === 'attributes') contents.push({ id: objectId(id), isPlain: arePlainAttributes });
+    if (mode === LINK_MODE) contents.push({ id: objectId(id), isPlain: isPlainTarget });
     if (type !== null) links.push({ id: objectId(id), type });
     start = end;
   }
-  return { links, attributes };
+  return { links, contents };
 }
 
 /** Git's own files, under any name by which a file system may know them: NTFS drops dots and spaces at the end. */
@@ -121,11 +128,24 @@ function specialName(name: string): 'unusual' | 'attributes' | null {
 const ATTRIBUTES_LINE_BYTES = 2_048;
 
 /** Whether git takes these bytes for a .gitattributes. */
-export function arePlainAttributes(bytes: Buffer): boolean {
+function arePlainAttributes(bytes: Buffer): boolean {
   for (let start = 0; start < bytes.length; ) {
     const end = bytes.indexOf('\n', start);
     if ((end < 0 ? bytes.length : end) - start >= ATTRIBUTES_LINE_BYTES) return false;
     start = end < 0 ? bytes.length : end + 1;
   }
   return true;
+}
+
+/**
+ * What a link may lead to: printable ASCII, shorter than a path may be, and nothing that some file system knows as a name
+ * that begins with `.git`. Git 2.39.4 and other versions of that day refuse links into `.git`, and longer ones.
+ */
+const PLAIN_TARGET = /^[\x20-\x7e]+$/;
+const TARGET_BYTES_MAX = 4_095;
+
+function isPlainTarget(bytes: Buffer): boolean {
+  if (bytes.length > TARGET_BYTES_MAX) return false;
+  const target = bytes.toString('latin1');
+  return PLAIN_TARGET.test(target) && !/\.git|~/i.test(target);
 }

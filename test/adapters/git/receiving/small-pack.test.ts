@@ -298,6 +298,38 @@ describe('A small pack of much work', () => {
   });
 });
 
+/** A push of a tree with a link to the blob, and of the blob unless it is committed. */
+function linkPack(target: Buffer, isCommitted = false): Buffer {
+  const entry = Buffer.concat([Buffer.from('120000 link\0'), Buffer.from(rawId('blob', target), 'hex')]);
+  const tree = rawEntry({ type: 'tree', bytes: entry });
+  return rawPack(isCommitted ? [tree] : [tree, rawEntry({ type: 'blob', bytes: target })]);
+}
+
+describe('A small pack with a link', () => {
+  const bad = Buffer.from('../.git/hooks/x');
+  const good = Buffer.from('../docs/a file-1.md');
+  let committed: OpenPack;
+
+  beforeAll(async () => {
+    committed = await committedPack(rawPack([bad, good].map((bytes) => rawEntry({ type: 'blob', bytes }))));
+  });
+
+  test.each([
+    { to: 'a file', bytes: linkPack(Buffer.from('docs/guide.md')), isAccepted: true },
+    { to: 'a path of 4,095 bytes', bytes: linkPack(Buffer.alloc(4_095, 'a')), isAccepted: true },
+    { to: 'a path of 4,096 bytes', bytes: linkPack(Buffer.alloc(4_096, 'a')), isAccepted: false },
+    { to: 'a file, which is committed', bytes: linkPack(good, true), isAccepted: true },
+    { to: '.git, which is committed', bytes: linkPack(bad, true), isAccepted: false },
+    ...['.git', 'a/.GIT/b', 'GIT~1', 'a\\.git', 'a\0b', '', '.g\u200cit'].map((target) => ({
+      to: JSON.stringify(target),
+      bytes: linkPack(Buffer.from(target)),
+      isAccepted: false,
+    })),
+  ])('to $to is accepted in process only if no version of git refuses it', async ({ bytes, isAccepted }) => {
+    assert.equal((await indexed(bytes, committed, newFolder())) !== null, isAccepted);
+  });
+});
+
 describe('A small pack over an object that has rotted on the disk', () => {
   test('is not completed with it', async () => {
     const [whole, rotted] = ['good', 'evil'].map((end) => Buffer.from(`${'0123456789abcdef'.repeat(4)}${end}`));
