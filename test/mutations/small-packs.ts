@@ -107,4 +107,20 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     test: REFUSED.test,
     red: 'is accepted in process only if no version of git refuses it',
   },
+  { without: 'double names in a plain tree', file: PLAIN, text: '|| names.has(name)', by: '', ...READ },
+  { without: 'objects that come twice', file: SMALL, text: 'isSound &&= !byId.has(object.id);', by: '', ...READ },
+  {
+    without: 'objects that are known',
+    file: SMALL,
+    text: 'if (await committed.has(id)) return false;',
+    by: '',
+    ...READ,
+  },
+  {
+    without: 'the contents of plain files',
+    file: SMALL,
+    text: 'return havePlainContents(contents, byId, { committed, turns });',
+    by: 'return true;',
+    ...REFUSED,
+  },
 ];

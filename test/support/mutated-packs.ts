@@ -8,7 +8,7 @@
 import { deflateSync } from 'node:zlib';
 import { createHash } from 'node:crypto';
 import type { ObjectType } from '../../core/ports/object-database.ts';
-import { deltaSize, rawEntry, rawId } from './raw-pack.ts';
+import { deltaSize, type RawEntry, rawEntry, rawId } from './raw-pack.ts';
 import { createDice, type Dice } from './seeded.ts';
 
 export interface RawObject {
@@ -26,7 +26,7 @@ const PERSON = 'A U Thor <author@example.org> 1700000000 +0000';
 const TEXT = Array.from({ length: 40 }, (_, line) => `Line ${line} of a file that many commits change\n`).join('');
 
 const blob = (text: string): RawObject => ({ type: 'blob', bytes: Buffer.from(text, 'latin1') });
-const tree = (entries: readonly Entry[]): RawObject => ({
+export const tree = (entries: readonly Entry[]): RawObject => ({
   type: 'tree',
   bytes: Buffer.concat(
     entries.map(({ mode, name, id }) =>
@@ -38,14 +38,16 @@ const commit = (lines: readonly string[]): RawObject => ({
   type: 'commit',
   bytes: Buffer.from(lines.join('\n'), 'latin1'),
 });
-const idOf = ({ type, bytes }: RawObject): string => rawId(type, bytes);
+export const idOf = ({ type, bytes }: RawObject): string => rawId(type, bytes);
 
-const GUIDE = blob(TEXT);
+export const GUIDE = blob(TEXT);
+/** Stored as a chain of deltas. */
+const GUIDES = [1, 2, 3].map((version) => blob(TEXT.replace(`Line ${version} `, `Line ${version} of a version `)));
 const ATTRIBUTES = blob('* text=auto\n');
 const LONG_ATTRIBUTES = blob(`${'a'.repeat(2_048)}\n`);
 const TARGET = blob('docs/guide.md');
 const MODULES = blob('[submodule "x"]\n\tpath = x\n\turl = -u./evil\n');
-const DOCS: readonly Entry[] = [
+export const DOCS: readonly Entry[] = [
   { mode: '100644', name: 'guide.md', id: idOf(GUIDE) },
   { mode: '100644', name: 'notes.md', id: idOf(GUIDE) },
 ];
@@ -60,6 +62,14 @@ const ROOT: readonly Entry[] = [
   { mode: '100755', name: 'run.sh', id: idOf(GUIDE) },
 ];
 const FIRST = commit([`tree ${idOf(tree(ROOT))}`, `author ${PERSON}`, `committer ${PERSON}`, '', 'First\n']);
+const SECOND = commit([
+  `tree ${idOf(tree(ROOT))}`,
+  `parent ${idOf(FIRST)}`,
+  `author ${PERSON}`,
+  `committer ${PERSON}`,
+  '',
+  'Second\n',
+]);
 
 /** What the repository holds before: also blobs that become dangerous only by a name. */
 export const COMMITTED: readonly RawObject[] = [
@@ -71,7 +81,20 @@ export const COMMITTED: readonly RawObject[] = [
   tree(DOCS),
   tree(ROOT),
   FIRST,
+  SECOND,
+  ...GUIDES,
 ];
+
+/** The entries of the pack that holds them. */
+export function committedEntries(): readonly Buffer[] {
+  const bases = new Map<RawObject, RawObject>([[SECOND, FIRST]]);
+  for (const [at, guide] of GUIDES.entries()) bases.set(guide, GUIDES[at - 1] ?? GUIDE);
+  return COMMITTED.map((object) => {
+    const base = bases.get(object);
+    if (base === undefined) return rawEntry(object);
+    return rawEntry({ type: 'ref-delta', base: idOf(base), bytes: deltaOf(base.bytes, object.bytes) });
+  });
+}
 
 const NAMES = [
   ...['.git', '.GIT', '.git ', '.git.', '.git . .', 'git~1', 'GIT~1', '.git\\x', '.git:x', '.git/x', '.gitmodules'],
@@ -141,6 +164,11 @@ function mutatedObjects(dice: Dice, isSound: boolean): readonly RawObject[] {
   const file = blob(TEXT.replace(`Line ${dice.below(40)} `, `Line changed by ${dice.below(1_000_000)} `));
   const attributes = dice.pick([LONG_ATTRIBUTES, MODULES, blob(`${'b'.repeat(2_047 + dice.below(3))}\n`)]);
   const more = !isSound && dice.chance(0.2) ? [attributes] : [];
+  const text = file.bytes.toString('latin1');
+  for (let versions = dice.chance(0.2) ? dice.below(8) : 0; versions > 0; versions -= 1) {
+    more.push(blob(`${text}Version ${versions}\n`));
+  }
+  if (!isSound && dice.chance(0.03)) more.push(tagOf(FIRST));
   const known = [idOf(file), ...COMMITTED.map(idOf), ...more.map(idOf), '0'.repeat(40), '2'.repeat(40)];
   const folder = mutatedTree(dice, known, replaced(DOCS, 'guide.md', idOf(file)), depth === 0);
   const root = mutatedTree(dice, known, replaced(ROOT, 'docs', idOf(folder)), depth === 1);
@@ -149,6 +177,11 @@ function mutatedObjects(dice: Dice, isSound: boolean): readonly RawObject[] {
   if (wrong !== 'bytes') return objects;
   const at = dice.below(objects.length);
   return objects.map((object, index) => (index === at ? { ...object, bytes: flipped(dice, object.bytes) } : object));
+}
+
+function tagOf(object: RawObject): RawObject {
+  const lines = [`object ${idOf(object)}`, `type ${object.type}`, 'tag v1', `tagger ${PERSON}`, '', 'A tag\n'];
+  return { type: 'tag', bytes: Buffer.from(lines.join('\n')) };
 }
 
 function replaced(entries: readonly Entry[], name: string, id: string): readonly Entry[] {
@@ -172,6 +205,8 @@ function mutatedTree(dice: Dice, known: readonly string[], entries: readonly Ent
       const id = dice.pick([idOf(LONG_ATTRIBUTES), idOf(MODULES), '0'.repeat(40)]);
       const [name, mode] = dice.pick([
         ['.gitattributes', '100644'],
+        ['.gitattributes', '120000'],
+        ['.gitattributes', '40000'],
         ['.gitmodules', '100644'],
         ['module', '160000'],
       ] as const);
@@ -189,6 +224,7 @@ function sortName({ mode, name }: Entry): string {
 
 function mutatedCommit(dice: Dice, known: readonly string[], root: string, isWrong: boolean): RawObject {
   const lines = [`tree ${root}`, `parent ${idOf(FIRST)}`, `author ${PERSON}`, `committer ${PERSON}`, '', 'Second\n'];
+  if (dice.chance(0.2)) lines.splice(2, 0, `parent ${idOf(SECOND)}`);
   for (let changes = isWrong ? 1 + dice.below(2) : 0; changes > 0; changes -= 1) {
     const at = dice.below(lines.length);
     const change = dice.pick([
@@ -225,24 +261,61 @@ function encoded(dice: Dice, objects: readonly RawObject[], isSound: boolean): r
   for (const object of order) {
     const earlier = entries.filter((entry) => entry.object.type === object.type);
     const bases = COMMITTED.filter(({ type }) => type === object.type);
-    const form = dice.pick(['whole', 'whole', 'committed', 'committed', 'earlier', 'known'] as const);
+    const form = dice.pick(['whole', 'whole', 'committed', 'committed', 'earlier', 'known', 'later'] as const);
     const before = earlier.length === 0 ? null : dice.pick(earlier);
-    let bytes = rawEntry(object);
-    const wrongDelta = (delta: Buffer): Buffer => (!isSound && dice.chance(0.03) ? flipped(dice, delta) : delta);
+    const later = order.slice(entries.length + 1).filter(({ type }) => type === object.type);
+    const entry = (raw: RawEntry): Buffer => (isSound || !dice.chance(0.02) ? rawEntry(raw) : oddEntry(dice, raw));
+    const delta = (base: RawObject): Buffer => {
+      const made = deltaOf(base.bytes, object.bytes);
+      return !isSound && dice.chance(0.03) ? wrongDelta(dice, made) : made;
+    };
+    let bytes = entry(object);
     if (form === 'committed' && bases.length > 0) {
       const base = dice.pick(bases);
-      bytes = rawEntry({ type: 'ref-delta', base: idOf(base), bytes: wrongDelta(deltaOf(base.bytes, object.bytes)) });
+      bytes = entry({ type: 'ref-delta', base: idOf(base), bytes: delta(base) });
     } else if (form === 'earlier' && before !== null) {
-      const delta = wrongDelta(deltaOf(before.object.bytes, object.bytes));
-      bytes = rawEntry({ type: 'ofs-delta', distance: offset - before.offset, bytes: delta });
+      bytes = entry({ type: 'ofs-delta', distance: offset - before.offset, bytes: delta(before.object) });
     } else if (form === 'known' && before !== null) {
-      const delta = wrongDelta(deltaOf(before.object.bytes, object.bytes));
-      bytes = rawEntry({ type: 'ref-delta', base: idOf(before.object), bytes: delta });
+      bytes = entry({ type: 'ref-delta', base: idOf(before.object), bytes: delta(before.object) });
+    } else if (form === 'later' && later.length > 0 && !isSound) {
+      const base = dice.pick(later);
+      bytes = entry({ type: 'ref-delta', base: idOf(base), bytes: delta(base) });
     }
     entries.push({ object, offset, bytes });
     offset += bytes.length;
   }
   return entries.map(({ bytes }) => bytes);
+}
+
+function wrongDelta(dice: Dice, delta: Buffer): Buffer {
+  const change = dice.below(5);
+  if (change === 0) return delta.subarray(0, dice.below(6));
+  if (change === 1) return Buffer.concat([delta, Buffer.from([dice.below(256)])]);
+  // A copy of 64 KiB, and sizes in more bytes than they need.
+  if (change === 2) return Buffer.concat([delta, Buffer.from([0x80])]);
+  if (change === 3) return Buffer.concat([Buffer.from([0x80 | (delta[0] ?? 0), 0x80, 0]), delta.subarray(1)]);
+  return flipped(dice, delta);
+}
+
+/** An entry with a size in more bytes than it needs, or deflated as git does not deflate. */
+function oddEntry(dice: Dice, raw: RawEntry): Buffer {
+  const length = raw.bytes.length;
+  const deflated = deflateSync(raw.bytes);
+  const usual = rawEntry(raw);
+  const start = usual.subarray(0, usual.length - deflated.length);
+  const change = dice.below(4);
+  if (change === 0) return overlongEntry(usual, 1 + dice.below(10));
+  if (change === 1) return Buffer.concat([start, deflateSync(raw.bytes, { level: 0, windowBits: 9 })]);
+  if (change === 2) return Buffer.concat([start, deflateSync(Buffer.concat([raw.bytes, Buffer.from('x')]))]);
+  return Buffer.concat([start, deflateSync(raw.bytes.subarray(0, length - 1))]);
+}
+
+/** The entry with so many more bytes of no value in its size. */
+export function overlongEntry(entry: Buffer, more: number): Buffer {
+  const end = entry.findIndex((byte) => byte < 0x80);
+  const size = Buffer.from([...entry.subarray(0, end + 1), ...Array<number>(more).fill(0)]);
+  for (let at = 0; at < size.length - 1; at += 1) size[at] = (size[at] ?? 0) | 0x80;
+  return Buffer.concat([size, entry.subarray(end + 1)]);
 }
 
 /** A delta that copies what both begin and end with, and inserts the rest. */

@@ -2,8 +2,9 @@
  * Small packs of odd shapes, made byte by byte, for the repository of mutated-packs.ts: some that git takes, and some that
  * it refuses. Chance comes upon few of them.
  */
-import { deflateSync } from 'node:zlib';
-import { deltaSize, rawEntry } from './raw-pack.ts';
+import { deflateRawSync, deflateSync } from 'node:zlib';
+import { DOCS, GUIDE, idOf, overlongEntry, tree } from './mutated-packs.ts';
+import { deltaSize, rawEntry, rawId } from './raw-pack.ts';
 
 export interface OddPack {
   readonly name: string;
@@ -49,9 +50,62 @@ function deltaEntries(delta: readonly number[]): readonly Buffer[] {
   return [BASE_ENTRY, rawEntry({ type: 'ofs-delta', distance: BASE_ENTRY.length, bytes: Buffer.from(delta) })];
 }
 
-/** A blob of three bytes whose size is written in this many further bytes. */
-function overlong(bytes: number): Buffer {
-  return Buffer.concat([Buffer.from([0xb3, ...zeros(bytes - 1), 0]), deflateSync(Buffer.from('abc'))]);
+/** A blob of three bytes, deflated as this. */
+function streamEntries(stream: Buffer): readonly Buffer[] {
+  return [Buffer.concat([Buffer.from([0x33]), stream])];
+}
+
+const ABC = Buffer.from('abc');
+/** What a zlib stream of the three bytes ends with. */
+const ADLER32 = Buffer.from([0x02, 0x4d, 0x01, 0x27]);
+const NO_BYTES = Buffer.from([0, 0, 0, 0xff, 0xff]);
+const STORED = Buffer.from([0, 3, 0, 0xfc, 0xff, 97, 98, 99]);
+const LAST = Buffer.from([1, 0, 0, 0xff, 0xff]);
+/** The two bytes that a stream begins with: how it is compressed, and a check of that. */
+const zlibHead = (method: number): Buffer => Buffer.from([method, 31 - ((method << 8) % 31)]);
+const blocks = (...parts: readonly Buffer[]): Buffer => Buffer.concat([zlibHead(0x78), ...parts, LAST, ADLER32]);
+const times = (count: number, part: Buffer): Buffer => Buffer.concat(Array<Buffer>(count).fill(part));
+
+const STREAMS: readonly (readonly [string, Buffer])[] = [
+  ['without a head', deflateRawSync(ABC)],
+  ['without its checksum', deflateSync(ABC).subarray(0, -1)],
+  ['with a wrong checksum', Buffer.concat([deflateSync(ABC).subarray(0, -1), Buffer.from('x')])],
+  ['of a dictionary', deflateSync(ABC, { dictionary: ABC })],
+  ['of one byte too many', deflateSync(Buffer.from('abcd'))],
+  ['of one byte too few', deflateSync(Buffer.from('ab'))],
+  ['of a small window', deflateSync(ABC, { windowBits: 9 })],
+  ['of a window of 256 bytes', Buffer.concat([zlibHead(0x08), deflateSync(ABC).subarray(2)])],
+  ['of a window of 64 KiB', Buffer.concat([zlibHead(0x88), deflateSync(ABC).subarray(2)])],
+  ['of 200 empty blocks before its bytes', blocks(times(200, NO_BYTES), STORED)],
+  ['of 3,000 empty blocks behind its bytes', blocks(STORED, times(3_000, NO_BYTES))],
+];
+
+const file = (name: string, mode = '100644') => ({ mode, name, id: idOf(GUIDE) });
+const folder = (name: string) => ({ mode: '40000', name, id: idOf(tree(DOCS)) });
+
+const TREES: readonly (readonly [string, Parameters<typeof tree>[0]])[] = [
+  ['a file and a folder of one name', [file('a'), file('a.b'), folder('a')]],
+  ['a submodule and a folder of one name', [file('a', '160000'), file('a.b'), folder('a')]],
+  ['a folder before what sorts before it', [folder('a'), file('a-')]],
+  ['a file that is a folder', [{ ...folder('a'), mode: '100644' }]],
+  ['a folder that is a file', [file('a', '40000')]],
+  ['a link that is a folder', [{ ...folder('a'), mode: '120000' }]],
+  ['a submodule that is a file', [file('a', '160000')]],
+  ['a folder .gitattributes', [folder('.gitattributes')]],
+  ['a link .gitattributes', [file('.gitattributes', '120000')]],
+  ['a submodule .gitattributes', [file('.gitattributes', '160000')]],
+  ['a program .gitattributes', [file('.gitattributes', '100755')]],
+];
+
+/** A chain of deltas of one another: `isForward` puts each before its base. */
+function chainEntries(length: number, isForward: boolean): readonly Buffer[] {
+  const text = (version: number) => Buffer.from(`version ${String(version).padStart(4, '0')}`);
+  const entries = [rawEntry({ type: 'blob', bytes: text(0) })];
+  for (let version = 1; version < length; version += 1) {
+    const delta = Buffer.concat([Buffer.from([12, 12, 12]), text(version)]);
+    entries.push(rawEntry({ type: 'ref-delta', base: rawId('blob', text(version - 1)), bytes: delta }));
+  }
+  return isForward ? entries.toReversed() : entries;
 }
 
 const EMPTY = rawEntry({ type: 'blob', bytes: Buffer.alloc(0) });
@@ -65,8 +119,14 @@ export const ODD_PACKS: readonly OddPack[] = [
   })),
   ...[1, 7, 8, 9, 10, 15, 25, 40].map((bytes) => ({
     name: `a size in ${bytes} more bytes`,
-    entries: [overlong(bytes)],
+    entries: [overlongEntry(rawEntry({ type: 'blob', bytes: ABC }), bytes)],
   })),
+  ...STREAMS.map(([name, stream]) => ({ name: `a stream ${name}`, entries: streamEntries(stream) })),
+  ...TREES.map(([name, entries]) => ({ name, entries: [rawEntry(tree(entries))] })),
+  { name: 'an object twice', entries: [BASE_ENTRY, BASE_ENTRY] },
+  { name: 'an object that is known', entries: [BASE_ENTRY, rawEntry(GUIDE)] },
+  { name: 'a chain of 100 deltas', entries: chainEntries(100, false) },
+  { name: 'a chain of 100 deltas, each before its base', entries: chainEntries(100, true) },
   { name: 'an empty blob', entries: [EMPTY] },
   {
     name: 'a delta of an empty blob',

@@ -15,7 +15,7 @@ import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectType } from '../../../../core/ports/object-database.ts';
 import { noteFigure } from '../../../support/figures.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
-import { COMMITTED, mutatedPack } from '../../../support/mutated-packs.ts';
+import { committedEntries, mutatedPack } from '../../../support/mutated-packs.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { ODD_PACKS } from '../../../support/odd-packs.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
@@ -73,7 +73,8 @@ function assertReadable(quarantine: string, name: string, label: string): void {
   const read = runGit(reading, { env: { GIT_DIR: bare, GIT_OBJECT_DIRECTORY: quarantine } });
   for (let at = 0; at < read.length; ) {
     const end = read.indexOf('\n', at);
-    const [, id, type, size] = /^([0-9a-f]{40}) (commit|tree|blob) (\d+)$/.exec(read.toString('latin1', at, end)) ?? [];
+    const [, id, type, size] =
+      /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(read.toString('latin1', at, end)) ?? [];
     const bytes = read.subarray(end + 1, end + 1 + Number(size));
     assert.equal(rawId((type ?? 'blob') as ObjectType, bytes), id, `${label}: ${read.toString('latin1', at, end)}`);
     at = end + 1 + bytes.length + 1;
@@ -349,7 +350,7 @@ describe('Small packs with something wrong', () => {
   let objects: CommittedObjects;
 
   beforeAll(async () => {
-    const pack = rawPack(COMMITTED.map((object) => rawEntry(object)));
+    const pack = rawPack(committedEntries());
     committed = await committedPack(pack);
     byGit = await testDatabase({ hash: null });
     objects = await byGit.push(byGit.newObjects(), pack);
@@ -376,6 +377,12 @@ describe('Small packs with something wrong', () => {
 
   /** In so many objects git looks for what cannot be read, and in fewer this process. */
   test.each([0, 200])('are refused by git where they could not be read, with %i more objects', async (more) => {
+    const known = newFolder();
+    const GIT_ALTERNATE_OBJECT_DIRECTORIES = known;
+    runGit(['index-pack', '--stdin'], {
+      input: rawPack(committedEntries()),
+      env: { GIT_DIR: bare, GIT_OBJECT_DIRECTORY: known },
+    });
     const others = Array.from({ length: more }, (_, at) => rawEntry({ type: 'blob', bytes: Buffer.from(`${at}`) }));
     let refused = 0;
     for (const { name, entries, isMisread } of ODD_PACKS) {
@@ -383,13 +390,14 @@ describe('Small packs with something wrong', () => {
       const received = await byGit.receive(objects, bytes);
       if ('refused' in received) {
         refused += 1;
-        assert.equal(received.refused, 'pack-broken', name);
+        assert.match(received.refused, /^pack-/, name);
         continue;
       }
       await received.discard();
       if (isMisread) continue;
       const theirs = newFolder();
-      runGit(['index-pack', '--stdin'], { input: bytes, env: { GIT_DIR: bare, GIT_OBJECT_DIRECTORY: theirs } });
+      const env = { GIT_DIR: bare, GIT_OBJECT_DIRECTORY: theirs, GIT_ALTERNATE_OBJECT_DIRECTORIES };
+      runGit(['index-pack', '--stdin', '--fix-thin'], { input: bytes, env });
       assertReadable(theirs, received.pack, name);
     }
     assert.ok(refused > 10);
