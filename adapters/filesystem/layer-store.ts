@@ -95,7 +95,7 @@ async function put(target: Target, body: AsyncIterable<Uint8Array>, sizeBytes: n
   try {
     try {
       await writeBody(file, body, sizeBytes);
-      await onDisk(file.sync());
+      await onDisk(Promise.all([file.sync(), folders.ensure(dirname(path))]));
     } finally {
       await file.close();
     }
@@ -125,10 +125,8 @@ async function writeBody(file: FileHandle, body: AsyncIterable<Uint8Array>, size
   }
 }
 
-/** Links the file to its final path, unless a file is there already. */
+/** Links the file to its final path, whose folder was ensured, unless a file is there already. */
 async function publish(temporary: string, path: string, folders: DurableFolders): Promise<'stored' | 'exists'> {
-  const folder = dirname(path);
-  await folders.ensure(folder);
   try {
     await link(temporary, path);
     return 'stored';
@@ -137,6 +135,7 @@ async function publish(temporary: string, path: string, folders: DurableFolders)
     if (!isMissing(cause)) throw cause;
   }
   // Somebody removed the folder since it was last used.
+  const folder = dirname(path);
   folders.forget(folder);
   await folders.ensure(folder);
   try {
@@ -164,7 +163,9 @@ function durableFolders(root: string): DurableFolders {
       if (known.has(folder)) return;
       await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       // A concurrent put may have created a level and not synced it yet, so this syncs every level.
-      for (let level = folder; level !== root; level = dirname(level)) await syncFolder(dirname(level));
+      const levels: string[] = [];
+      for (let level = folder; level !== root; level = dirname(level)) levels.push(dirname(level));
+      await Promise.all(levels.map(syncFolder));
       if (known.size >= KNOWN_FOLDERS_MAX) known.clear();
       known.add(folder);
     },

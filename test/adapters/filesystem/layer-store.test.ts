@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
 import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { eventually } from '../../support/processes.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
 
 async function* body(size: number): AsyncGenerator<Uint8Array> {
@@ -27,6 +28,8 @@ describe('the layer store on the file system', () => {
       const store = await createFilesystemLayerStore({ directory });
       await store.put(layerKey('a/b/c.tar'), body(10), 10);
       await store.put(layerKey('a/b/c.tar'), body(10), 10);
+      // The name under which a layer was written goes right after the answer.
+      await eventually('no temporary file', async () => (await readdir(join(directory, '.incoming'))).length === 0);
       await assert.rejects(store.put(layerKey('a/b/d.tar'), body(10), 11));
       assert.deepEqual(await readdir(join(directory, '.incoming')), []);
       assert.deepEqual(await readdir(join(directory, 'a/b')), ['c.tar']);
