@@ -6,11 +6,15 @@
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import {
+  LARGE_TREES_AT_ONCE_MAX,
+  LARGE_TREES_PER_REPOSITORY_MAX,
   PUSH_MEMORY_BYTES_MAX,
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
   PUSHES_ARRIVING_FEW_BYTES,
   PUSHES_ARRIVING_KEPT_BYTES,
+  SMALL_PACKS_AT_ONCE_MAX,
+  SMALL_PACKS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
@@ -18,7 +22,6 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { LARGE_TREES_AT_ONCE_MAX, LARGE_TREES_PER_REPOSITORY_MAX } from '../../core/kernel/limits.ts';
 import { createArchiveContext } from './archive.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
@@ -164,8 +167,9 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const wholePacks = createWholePacks(git, log);
     const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX);
     const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
-    const hash = hashOf(options);
-    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, pushMemory, incomingBytes, hash, log };
+    const smallPacks = createFairSlots({ slots: SMALL_PACKS_AT_ONCE_MAX, slotsPerKey: SMALL_PACKS_PER_ACCOUNT_MAX });
+    const packChecks = { pushMemory, incomingBytes, smallPacks, hash: hashOf(options) };
+    const quarantines: QuarantineContext = { git, cache, memory, wholePacks, ...packChecks, log };
     const slots = {
       historySlots: createHistorySlots(),
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),

@@ -137,6 +137,9 @@ export const PACK_OBJECTS_MAX = 10_000_000;
  */
 export const PUSH_MEMORY_BYTES_MAX = 640 * MIB;
 export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
+/** Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. */
+export const SMALL_PACKS_AT_ONCE_MAX = 24;
+export const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
 /** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
 export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
 export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;

@@ -147,10 +147,12 @@ export interface MutatedPack {
   readonly isSound: boolean;
 }
 
-export function mutatedPack(seed: number): MutatedPack {
+/** With `crowd`, so many more commits lie in it. */
+export function mutatedPack(seed: number, crowd = 0): MutatedPack {
   const dice = createDice(seed);
   const isSound = dice.chance(0.1);
-  const objects = mutatedObjects(dice, isSound);
+  const objects = [...mutatedObjects(dice, isSound)];
+  if (crowd > 0) objects.push(...crowdOf(dice, objects, crowd, isSound));
   const entries = encoded(dice, objects, isSound);
   return { bytes: isSound ? packed(entries) : mutatedBytes(dice, entries), isSound };
 }
@@ -177,6 +179,23 @@ function mutatedObjects(dice: Dice, isSound: boolean): readonly RawObject[] {
   if (wrong !== 'bytes') return objects;
   const at = dice.below(objects.length);
   return objects.map((object, index) => (index === at ? { ...object, bytes: flipped(dice, object.bytes) } : object));
+}
+
+/** A history on the first of the objects, sometimes with one commit that is wrong or a parent that is no commit. */
+function crowdOf(dice: Dice, [first]: readonly RawObject[], count: number, isSound: boolean): readonly RawObject[] {
+  const wrong = !isSound && dice.chance(0.2) ? dice.below(count) : -1;
+  const commits: RawObject[] = [];
+  let parent = first === undefined ? idOf(FIRST) : idOf(first);
+  for (let number = 0; number < count; number += 1) {
+    const isWrong = number === wrong;
+    const person = isWrong ? dice.pick(PEOPLE) : PERSON;
+    const before = isWrong ? dice.pick([parent, idOf(GUIDE), '2'.repeat(40)]) : parent;
+    const lines = [`tree ${idOf(tree(ROOT))}`, `parent ${before}`, `author ${person}`, `committer ${PERSON}`];
+    const made = commit([...lines, '', `Number ${number}\n`]);
+    parent = idOf(made);
+    commits.push(made);
+  }
+  return commits;
 }
 
 function tagOf(object: RawObject): RawObject {

@@ -6,7 +6,7 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PackRefusal } from '../../../core/ports/object-database.ts';
+import type { ObjectInfo, PackRefusal } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, objectsPath } from '../cache/cache-folder.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts';
@@ -84,6 +84,8 @@ export interface IndexPackOptions {
 export interface IndexedPack {
   /** The checksum, hex. */
   readonly pack: string;
+  /** What the client sent; null where it has to be read from the pack. */
+  readonly sent: readonly ObjectInfo[] | null;
 }
 
 /**
@@ -133,7 +135,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefu
   completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
-    if (pack !== undefined) return { pack };
+    if (pack !== undefined) return { pack, sent: null };
     return { refused: 'pack-broken', detail: 'something follows the pack' };
   }
   const refusal = refusalOf(end);

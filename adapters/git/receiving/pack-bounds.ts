@@ -20,6 +20,8 @@ const IN_PROCESS_OBJECTS_MAX = 100;
 export interface PackToCheck {
   readonly git: Git;
   readonly pack: OpenPack;
+  /** What the client sent, if that is known already. */
+  readonly sent: readonly ObjectInfo[] | null;
   /** The number of objects that the client sent. The ones after them are committed delta bases, added by index-pack. */
   readonly sentObjects: number;
   /** The pack's objects only. */
@@ -39,7 +41,7 @@ interface Unreadable {
 export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefusal | null> {
   // A set: when a chain of deltas is too long to read in process, git lists every object again from the start.
   const large = new Set<ObjectId>();
-  for await (const info of infosOf(checked)) {
+  for await (const info of checked.sent ?? infosOf(checked)) {
     if (info.type === null) return { refused: 'pack-broken', detail: `object ${info.id} cannot be read` };
     const fault = sizeFault(info);
     if (fault !== null) return { refused: 'pack-object-too-large', detail: fault };

@@ -5,6 +5,7 @@
  * the layers it was checked against.
  */
 import { join } from 'node:path';
+import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import type {
@@ -41,6 +42,8 @@ export interface QuarantineContext {
   readonly wholePacks: Pick<WholePacks, 'received' | 'arriving'>;
   readonly pushMemory: PushMemory;
   readonly incomingBytes: IncomingBytes;
+  /** For the checks of small packs in process, by account. */
+  readonly smallPacks: FairSlots;
   /** Null where small packs are checked by git as well. */
   readonly hash: HashObject | null;
   readonly log: GitLog;

@@ -84,7 +84,7 @@ async function receiveInto(
   options: ReceivePackOptions,
   { input, incoming, lease, folder }: Received,
 ): Promise<Quarantine | PackRefusal> {
-  const { git, memory, pushMemory, hash } = context;
+  const { git, memory, pushMemory, smallPacks, hash } = context;
   const { signal, packSizeBytesMax } = options;
   const { account } = options.objects.place;
   const view = quarantineView(lease.folder, folder, account);
@@ -102,15 +102,20 @@ async function receiveInto(
     checkSmall: async (pack) => {
       if (hash === null) return null;
       const committed = createNearbyObjects(lease.packs);
-      return indexSmallPack({ bytes: pack, committed, hash, folder, signal });
+      const done = await smallPacks.acquire(account, signal);
+      try {
+        return await indexSmallPack({ bytes: pack, committed, hash, folder, signal });
+      } finally {
+        done();
+      }
     },
     onEndOfInput: once(options.onEndOfInput),
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
   const stored = await openStored(context, indexed.pack, folder);
-  const { pack } = stored;
-  const refusal = await refuseLargeObjects({ git, pack, sentObjects: input.objectCount, alone, whole: view, signal });
+  const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
+  const refusal = await refuseLargeObjects({ ...checked, alone, whole: view, signal });
   if (refusal !== null) return refusal;
   return createQuarantine(
     context,

@@ -4,14 +4,15 @@
  *
  * Must stay true: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
  * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
- * no longer than git would, whatever was committed before.
+ * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { crc32, deflateSync, inflateSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { crc32, deflate, deflateSync, inflateSync } from 'node:zlib';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
+import type { ObjectInfo, ObjectType } from '../../../core/ports/object-database.ts';
 import type { HashObject } from '../packs/object-hash.ts';
 import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import { readInTurn } from '../packs/object-graph.ts';
@@ -34,17 +35,20 @@ export interface SmallPack {
   readonly signal: AbortSignal;
 }
 
-const OBJECTS_MAX = 128;
+const OBJECTS_MAX = 512;
 /** Of all objects and deltas together, and of the bases that are read for them. */
 const INFLATED_BYTES_MAX = 512 * 1024;
 const BASE_BYTES_MAX = 256 * 1024;
-const BASES_MAX = 32;
+const BASES_MAX = 64;
 /** Committed blobs whose bytes are looked at. */
 const CONTENTS_MAX = 32;
 /** Of all deltas together: one may have hundreds of thousands, of a byte each. */
 const INSTRUCTIONS_MAX = 20_000;
-/** Of all trees together: some 2,000 entries. */
-const TREES_BYTES_MAX = 64 * 1024;
+/** Of one tree, which is checked in one go, some 1,000 entries; and of all together. */
+const TREE_BYTES_MAX = 32 * 1024;
+const TREES_BYTES_MAX = 256 * 1024;
+/** Larger objects are deflated off the event loop. */
+const DEFLATE_SYNC_BYTES_MAX = 64 * 1024;
 /** How long a check has the event loop at a time. */
 const TURN_MS = 2;
 /** Committed objects whose existence and type are looked up. */
@@ -64,29 +68,36 @@ export async function indexSmallPack(small: SmallPack): Promise<IndexedPack | nu
   const checked = await checkedFiles(small);
   signal.throwIfAborted();
   if (checked === null) return null;
-  const { name, ...files } = checked;
+  const { sent } = checked;
+  const { name, ...files } = checked.files;
   const target = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
   await Promise.all(
     Object.entries(files).map(([extension, content]) =>
       writeFile(target(extension), content, { flag: 'wx', mode: 0o444 }),
     ),
   );
-  return { pack: name };
+  return { pack: name, sent };
 }
 
 interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
   readonly turns: Turns;
 }
 
-/** The files to write, or null. */
-async function checkedFiles(small: SmallPack): Promise<PackFiles | null> {
+interface Checked {
+  readonly files: PackFiles;
+  readonly sent: readonly ObjectInfo[];
+}
+
+/** What to write, or null. */
+async function checkedFiles(small: SmallPack): Promise<Checked | null> {
   const checking: Checking = { ...small, turns: createTurns(TURN_MS, small.signal) };
   try {
     const entries = await entriesOf(small.bytes, checking);
     if (entries === null) return null;
     const resolved = await resolve(entries, checking);
     if (resolved === null || !(await isPlain(resolved, checking))) return null;
-    return await filesOf(small.bytes, resolved, checking);
+    const sent = resolved.objects.map(({ id, type, bytes }) => ({ id, type, sizeBytes: bytes.length }));
+    return { files: await filesOf(small.bytes, resolved, checking), sent };
   } catch {
     // A broken delta, a base that cannot be read or takes too long, or a collision attack: git says which.
     return null;
@@ -250,7 +261,7 @@ async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checki
   let treeBytes = 0;
   for (const { id, type, bytes } of objects) {
     if (type === 'tree') treeBytes += bytes.length;
-    if (treeBytes > TREES_BYTES_MAX) return false;
+    if (type === 'tree' && (bytes.length > TREE_BYTES_MAX || treeBytes > TREES_BYTES_MAX)) return false;
     if (turns.isOver()) await turns.next();
     // git compares a known object with what it knows.
     if (await committed.has(id)) return false;
@@ -295,6 +306,8 @@ interface PackFiles {
   readonly rev: Buffer;
 }
 
+const deflateLater = promisify<Buffer, Buffer>(deflate);
+
 /** The pack with the bases that it lacks behind it, as index-pack --fix-thin completes it, and its tables. */
 async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Checking): Promise<PackFiles> {
   const rows: PackRow[] = objects.map(({ id, entry: { offset, end } }) => ({
@@ -312,7 +325,8 @@ async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Ch
   let offset = start.length;
   for (const [id, { type, bytes }] of bases) {
     if (turns.isOver()) await turns.next();
-    const stored = Buffer.concat([headerOf(type, bytes.length), deflateSync(bytes)]);
+    const deflated = bytes.length > DEFLATE_SYNC_BYTES_MAX ? await deflateLater(bytes) : deflateSync(bytes);
+    const stored = Buffer.concat([headerOf(type, bytes.length), deflated]);
     rows.push({ id: Buffer.from(id, 'hex'), offset, crc32: crc32(stored) });
     parts.push(stored);
     offset += stored.length;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from '../../../../adapters/git/packs/object-hash.ts';
@@ -22,6 +23,9 @@ import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.t
 
 /** A million takes half an hour (CONTRIBUTING.md). */
 const MUTATED_PACKS = Number(process.env['STRATA_MUTATED_PACKS'] ?? 3_000);
+/** Every so many of them hold many objects, of which as many as are allowed. */
+const CROWDED_EACH = 20;
+const CROWD_MAX = 508;
 const SEED = Number(process.env['STRATA_MUTATED_PACKS_SEED'] ?? 1);
 
 const folder = temporaryFolder('small-pack');
@@ -46,9 +50,32 @@ async function committedPack(pack: Buffer, more: Partial<PackMemory> = {}): Prom
 }
 
 /** Checks a pack in process, as receive-pack.ts does. */
-function indexed(bytes: Buffer, committed: OpenPack, quarantine: string): Promise<IndexedPack | null> {
+function indexed(
+  bytes: Buffer,
+  committed: OpenPack,
+  quarantine: string,
+  hashing: HashObject = hash,
+): Promise<IndexedPack | null> {
   const { signal } = new AbortController();
-  return indexSmallPack({ bytes, committed: createNearbyObjects([committed]), hash, folder: quarantine, signal });
+  const near = createNearbyObjects([committed]);
+  return indexSmallPack({ bytes, committed: near, hash: hashing, folder: quarantine, signal });
+}
+
+/** A file, its folder, and commits of it, so many objects in all. */
+function historyOf(objects: number): Buffer {
+  const file = Buffer.from('Read me\n'.repeat(objects));
+  const entry = Buffer.from(rawId('blob', file), 'hex');
+  const tree = Buffer.concat([Buffer.from('100644 README.md\0'), entry]);
+  const entries = [rawEntry({ type: 'blob', bytes: file }), rawEntry({ type: 'tree', bytes: tree })];
+  const people = ['author A <a@b> 1 +0000', 'committer A <a@b> 1 +0000'];
+  let parents: readonly string[] = [];
+  while (entries.length < objects) {
+    const lines = [`tree ${rawId('tree', tree)}`, ...parents, ...people, '', `${entries.length}\n`];
+    const bytes = Buffer.from(lines.join('\n'));
+    parents = [`parent ${rawId('commit', bytes)}`];
+    entries.push(rawEntry({ type: 'commit', bytes }));
+  }
+  return rawPack(entries);
 }
 
 function newFolder(): string {
@@ -137,6 +164,39 @@ describe('A small pack that is checked in process', () => {
     await database.close();
   });
 
+  test('starts no git for a history of as many objects as are allowed, and one for a longer history', async () => {
+    const log = join(folder.path, 'history-git.log');
+    const database = await testDatabase({ gitPath: loggingGit(log) });
+    const before = existsSync(log) ? readFileSync(log, 'utf8') : '';
+    await database.push(database.newObjects(), historyOf(512));
+    assert.equal(readFileSync(log, 'utf8').slice(before.length), '');
+    await database.push(database.newObjects(), historyOf(513));
+    assert.match(readFileSync(log, 'utf8').slice(before.length), /^index-pack/);
+    await database.close();
+  });
+
+  test('lets other requests have the event loop while it is checked', async () => {
+    let turn = 0;
+    let isChecked = false;
+    const others = (async () => {
+      while (!isChecked) {
+        await nextTurn();
+        turn += 1;
+      }
+    })();
+    const hashedIn = new Map<number, number>();
+    const slowHash: HashObject = (type, bytes) => {
+      hashedIn.set(turn, (hashedIn.get(turn) ?? 0) + 1);
+      for (const sinceMs = performance.now(); performance.now() - sinceMs < 0.5; );
+      return hash(type, bytes);
+    };
+    assert.ok(await indexed(historyOf(512), committed, newFolder(), slowHash));
+    isChecked = true;
+    await others;
+    // A turn takes two milliseconds, so five objects at most.
+    assert.ok(Math.max(...hashedIn.values()) <= 5, JSON.stringify([...hashedIn.values()]));
+  });
+
   test('leaves nothing where git has to decide', async () => {
     const unknown = rawPack([rawEntry({ type: 'tag', bytes: Buffer.from('object x') })]);
     const ours = newFolder();
@@ -201,8 +261,8 @@ describe('A small pack over long chains of deltas', () => {
   test.each([
     { brings: 'a delta of an object 50 deltas deep', bytes: deltasOf([50]), isAccepted: true },
     { brings: 'a delta of an object 51 deltas deep', bytes: deltasOf([51]), isAccepted: false },
-    { brings: 'deltas of 32 objects, each made from the one before', bytes: deltasOf(range(10, 32)), isAccepted: true },
-    { brings: 'deltas of 33 objects', bytes: deltasOf(range(10, 33)), isAccepted: false },
+    { brings: 'deltas of 64 objects, each made from the one before', bytes: deltasOf(range(10, 64)), isAccepted: true },
+    { brings: 'deltas of 65 objects', bytes: deltasOf(range(10, 65)), isAccepted: false },
     { brings: 'deltas of five objects 45 deltas deep', bytes: deltasOf([45, 44, 43, 42, 41]), isAccepted: false },
     { brings: 'deltas of 120 objects 4,000 deltas deep', bytes: deltasOf(range(4_000, 120)), isAccepted: false },
     { brings: 'a folder of 50 objects', bytes: folderOf(range(0, 50)), isAccepted: true },
@@ -406,7 +466,7 @@ describe('Small packs with something wrong', () => {
   test('are never accepted in process where git refuses them', async (context) => {
     let [accepted, sound, acceptedSound] = [0, 0, 0];
     for (let seed = SEED; seed < SEED + MUTATED_PACKS; seed += 1) {
-      const { bytes, isSound } = mutatedPack(seed);
+      const { bytes, isSound } = mutatedPack(seed, seed % CROWDED_EACH === 0 ? seed % CROWD_MAX : 0);
       if (isSound) sound += 1;
       if (!(await isAccepted(bytes, `seed ${seed}`))) continue;
       accepted += 1;
