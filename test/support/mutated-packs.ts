@@ -72,7 +72,7 @@ const SECOND = commit([
 ]);
 
 /** What the repository holds before: also blobs that become dangerous only by a name. */
-export const COMMITTED: readonly RawObject[] = [
+const COMMITTED: readonly RawObject[] = [
   GUIDE,
   ATTRIBUTES,
   LONG_ATTRIBUTES,
