@@ -64,13 +64,6 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     ...REFUSED,
   },
   {
-    without: 'the least size of a delta',
-    file: DELTA,
-    text: 'DELTA_BYTES_MIN = 4',
-    by: 'DELTA_BYTES_MIN = 0',
-    ...READ,
-  },
-  {
     without: 'deltas that make nothing',
     file: DELTA,
     text: 'if (result.size === 0)',

@@ -10,19 +10,16 @@ export class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
 }
 
-/** git applies no shorter delta (`DELTA_SIZE_MIN`). */
-const DELTA_BYTES_MIN = 4;
-
 /** The sizes at a delta's start, and the offset of its instructions. Needs the delta's first 20 bytes. */
 export function deltaSizes(delta: Uint8Array): {
   readonly baseBytes: number;
   readonly resultBytes: number;
   readonly start: number;
 } {
-  if (delta.length < DELTA_BYTES_MIN) throw new PackDeltaError('A delta is too short');
   const base = sizeAt(delta, 0);
   const result = sizeAt(delta, base.next);
-  // git index-pack takes such a delta, and every other command of git calls its object corrupt.
+  // git index-pack takes such a delta from four bytes on, and every other command of git calls its object corrupt. With
+  // fewer bytes, of which git applies none (`DELTA_SIZE_MIN`), a delta makes nothing else.
   if (result.size === 0) throw new PackDeltaError('A delta makes nothing');
   return { baseBytes: base.size, resultBytes: result.size, start: result.next };
 }
