@@ -108,6 +108,16 @@ function chainEntries(length: number, isForward: boolean): readonly Buffer[] {
   return isForward ? entries.toReversed() : entries;
 }
 
+/** A new object that is made from a committed one, and the committed one made from it. */
+function circleEntries(): readonly Buffer[] {
+  const { length } = GUIDE.bytes;
+  const copy = Buffer.from([0xb0, length & 0xff, length >> 8]);
+  const longer = Buffer.concat([deltaSize(length), deltaSize(length + 1), copy, Buffer.from([1, 0x78])]);
+  const first = rawEntry({ type: 'ref-delta', base: idOf(GUIDE), bytes: longer });
+  const shorter = Buffer.concat([deltaSize(length + 1), deltaSize(length), copy]);
+  return [first, rawEntry({ type: 'ofs-delta', distance: first.length, bytes: shorter })];
+}
+
 const EMPTY = rawEntry({ type: 'blob', bytes: Buffer.alloc(0) });
 const MISREAD = new Set(['that ends in its sizes', 'with a size of 19 bytes']);
 
@@ -124,6 +134,7 @@ export const ODD_PACKS: readonly OddPack[] = [
   ...STREAMS.map(([name, stream]) => ({ name: `a stream ${name}`, entries: streamEntries(stream) })),
   ...TREES.map(([name, entries]) => ({ name, entries: [rawEntry(tree(entries))] })),
   { name: 'an object twice', entries: [BASE_ENTRY, BASE_ENTRY] },
+  { name: 'a circle of deltas through an object that is known', entries: circleEntries() },
   { name: 'an object that is known', entries: [BASE_ENTRY, rawEntry(GUIDE)] },
   { name: 'a chain of 100 deltas', entries: chainEntries(100, false) },
   { name: 'a chain of 100 deltas, each before its base', entries: chainEntries(100, true) },

@@ -263,7 +263,7 @@ async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checki
     if (type === 'tree') treeBytes += bytes.length;
     if (type === 'tree' && (bytes.length > TREE_BYTES_MAX || treeBytes > TREES_BYTES_MAX)) return false;
     if (turns.isOver()) await turns.next();
-    // git compares a known object with what it knows.
+    // git compares a known object with what it knows, and takes none that the pack is completed with as well.
     if (await committed.has(id)) return false;
     const plain = plainObject(type, bytes);
     if (plain === null) return false;
