@@ -5,6 +5,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   LARGE_TREES_AT_ONCE_MAX,
   LARGE_TREES_PER_REPOSITORY_MAX,
@@ -45,6 +46,7 @@ import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-b
 import { createPushMemory } from './receiving/push-memory.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
+import { createReadTurns } from './packs/read-turns.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 import { ViewLost } from './upload-pack.ts';
@@ -132,6 +134,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   const memory = {
     pages: createFilePages({ memoryBytesMax: PAGES_MEMORY_BYTES }),
     cache: createObjectCache(OBJECT_CACHE_MEMORY_BYTES),
+    turns: createReadTurns(nextTurn),
   };
   const memoryGroup = options.inMemoryGroup === true ? memoryGroupOf(log) : null;
   const runner = runnerOf(options, directory, memoryGroup);

@@ -15,6 +15,7 @@ import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
+import { PACK_READING_MUTATIONS } from './pack-reading.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 
@@ -22,6 +23,7 @@ const MUTATIONS: readonly Mutation[] = [
   ...ENTERING_MUTATIONS,
   ...EVENTSTOREDB_MUTATIONS,
   ...GIT_MEMORY_MUTATIONS,
+  ...PACK_READING_MUTATIONS,
   ...READ_LEASE_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
 ];

@@ -22,7 +22,8 @@ import { createIncomingFolders, type IncomingFolders } from './incoming-folders.
 import { LayerArrivals } from './layer-arrivals.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
-import { type OpenPack, openPack, type PackMemory } from '../packs/object-source.ts';
+import { type OpenPack, openPack } from '../packs/object-source.ts';
+import type { PackMemory } from '../packs/pack-file.ts';
 
 /** A lease on a repository's folder. Its holder must call `release`, which is idempotent. */
 export interface CacheLease {

@@ -13,7 +13,8 @@ import { type CacheFolder, makeCacheFolder, packPath } from '../cache/cache-fold
 import type { LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import { writeMergedPack } from '../cache/pack-merging.ts';
-import { openFreshPack, type OpenPack, type PackMemory } from '../packs/object-source.ts';
+import { openFreshPack, type OpenPack } from '../packs/object-source.ts';
+import type { PackMemory } from '../packs/pack-file.ts';
 import { hasAllOf, openPackIndex } from '../packs/pack-index.ts';
 import type { Git } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';

@@ -6,12 +6,11 @@
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectInfo, type ObjectType } from '../../../core/ports/object-database.ts';
-import type { FilePages } from './file-pages.ts';
 import {
   type BeforeLarge,
-  type ObjectCache,
   openPackFile,
   type PackFile,
+  type PackMemory,
   type SizeBounds,
   type StoredObject,
 } from './pack-file.ts';
@@ -26,16 +25,11 @@ export interface OpenPack {
   readonly file: PackFile;
 }
 
-export interface PackMemory {
-  readonly pages: FilePages;
-  readonly cache: ObjectCache;
-}
-
 export async function openPack(memory: PackMemory, name: string, packPath: string, idxPath: string): Promise<OpenPack> {
-  const { pages, cache } = memory;
+  const { pages } = memory;
   const [packFile, idxFile] = await Promise.all([pages.open(packPath), pages.open(idxPath)]);
   const index = await openPackIndex(pages, idxFile);
-  return { name, index, file: openPackFile(pages, cache, packFile, index) };
+  return { name, index, file: openPackFile(memory, packFile, index) };
 }
 
 /** As `openPack`, for a pack that git wrote a moment ago. */
@@ -45,9 +39,9 @@ export async function openFreshPack(
   packPath: string,
   idxPath: string,
 ): Promise<OpenPack> {
-  const { pages, cache } = memory;
+  const { pages } = memory;
   const index = await openPackIndex(pages, pages.openFresh(idxPath));
-  return { name, index, file: openPackFile(pages, cache, pages.openFresh(packPath), index) };
+  return { name, index, file: openPackFile(memory, pages.openFresh(packPath), index) };
 }
 
 /** Reads objects that are beyond the bounds of reading in process. Callers pass only ids that a pack has. */

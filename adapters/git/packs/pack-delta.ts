@@ -4,7 +4,6 @@
  * Must stay true: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
  * What git cannot read is an error here too.
  */
-import type { NextTurn } from '../../../core/kernel/turns.ts';
 
 export class PackDeltaError extends Error {
   override readonly name = 'PackDeltaError';
@@ -60,13 +59,20 @@ export function applyDelta(base: Uint8Array, delta: Uint8Array): Buffer {
 /** Instructions of one part: copying what they name takes a few milliseconds. */
 const PART_INSTRUCTIONS = 20_000;
 
-/** As `applyDelta`, and lets others have the event loop: a delta of a large object may have millions of instructions. */
-export async function applyDeltaInTurns(base: Uint8Array, delta: Uint8Array, nextTurn: NextTurn): Promise<Buffer> {
+/**
+ * As `applyDelta`, and lets others have the event loop: a delta of a large object may have millions of instructions.
+ * `afterPart` is told how many were done, and returns what to wait for, or null.
+ */
+export async function applyDeltaInTurns(
+  base: Uint8Array,
+  delta: Uint8Array,
+  afterPart: (instructions: number) => Promise<void> | null,
+): Promise<Buffer> {
   const work = beginDelta(base, delta);
   for (;;) {
-    apply(work, PART_INSTRUCTIONS);
+    const turn = afterPart(apply(work, PART_INSTRUCTIONS));
+    if (turn !== null) await turn;
     if (isDone(work)) return work.result;
-    await nextTurn();
   }
 }
 
@@ -92,16 +98,21 @@ function isDone({ delta, result, at, written }: DeltaWork): boolean {
   return true;
 }
 
-function apply(work: DeltaWork, instructionsMax: number): void {
+/** Copies of up to so many bytes are done byte by byte, which takes less time than calling the copying of buffers. */
+const SHORT_COPY_BYTES = 16;
+
+/** Returns the number of instructions that were done. */
+function apply(work: DeltaWork, instructionsMax: number): number {
   const { base, delta, result } = work;
   let { at, written } = work;
-  for (let done = 0; at < delta.length && done < instructionsMax; done += 1) {
+  let done = 0;
+  for (; at < delta.length && done < instructionsMax; done += 1) {
     const instruction = delta[at] ?? 0;
     at += 1;
     if (instruction === 0) throw new PackDeltaError('A delta has a reserved instruction');
     if (instruction < 0x80) {
       if (at + instruction > delta.length || written + instruction > result.length) throw outside();
-      result.set(delta.subarray(at, at + instruction), written);
+      copy(delta, at, result, written, instruction);
       at += instruction;
       written += instruction;
       continue;
@@ -114,11 +125,17 @@ function apply(work: DeltaWork, instructionsMax: number): void {
     }
     if (length === 0) length = 0x10000;
     if (at > delta.length || offset + length > base.length || written + length > result.length) throw outside();
-    result.set(base.subarray(offset, offset + length), written);
+    copy(base, offset, result, written, length);
     written += length;
   }
   work.at = at;
   work.written = written;
+  return done;
+}
+
+function copy(from: Uint8Array, start: number, result: Buffer, written: number, length: number): void {
+  if (length > SHORT_COPY_BYTES) result.set(from.subarray(start, start + length), written);
+  else for (let byte = 0; byte < length; byte += 1) result[written + byte] = from[start + byte] ?? 0;
 }
 
 function outside(): PackDeltaError {

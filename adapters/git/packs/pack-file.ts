@@ -2,30 +2,37 @@
  * Reads objects out of a pack in process (gitformat-pack(5)), so that a tip's type or a commit's parents need no git
  * process.
  *
- * Must stay true: memory and depth are bounded whatever the pack contains; an object beyond the bounds is null, and the
- * caller reads it by git.
+ * Must stay true: memory, depth and work are bounded whatever the pack contains; an object beyond the bounds is null, and
+ * the caller reads it by git. The event loop has turns within a chain of deltas as between reads (read-turns.ts).
  */
 import { LRUCache } from 'lru-cache';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
-import { applyDelta, applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
+import { applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
 import type { PackIndex } from './pack-index.ts';
+import { ENTRY_WORK, INSTRUCTION_WORK, type ReadTurns } from './read-turns.ts';
 
 /** git writes chains of 50 deltas by default, and of 4,095 at most (git-pack-objects(1), --depth). */
 const CHAIN_LENGTH_MAX = 4_095;
-/** Larger objects are inflated off the event loop. */
+/** Longer chains are not resolved in process: it would take as long as to start git. Old versions wrote up to 250. */
+const CHAIN_READ_LENGTH_MAX = 256;
+/** The same for larger chains, by the bytes of their instructions. */
+const CHAIN_DELTAS_BYTES_MAX = 1024 * 1024;
+/** The base of an object is kept if so many bytes of deltas made it, since more objects may be made from it. */
+const COSTLY_DELTAS_BYTES = 64 * 1024;
+/** Larger objects, and instructions of deltas, are inflated off the event loop. */
 const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
 /** Who reads a larger object waits for its turn, because many at once would take gigabytes. */
 const LARGE_OBJECT_BYTES = 1024 * 1024;
 /** Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop. */
 const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
-/** Only objects up to this size are cached, as bases of later deltas. */
+/** Only objects up to this size are cached, as bases of later deltas; the second is that of costly bases. */
 const CACHED_OBJECT_BYTES_MAX = 512 * 1024;
+const CACHED_COSTLY_BYTES_MAX = 1024 * 1024;
 /** Type and size (up to ten bytes), and a delta's reference to its base (up to twenty). */
 const ENTRY_HEADER_BYTES = 32;
 /** Compressed bytes read of a delta at first: mostly enough for the two sizes at its start. */
@@ -44,6 +51,13 @@ export type ObjectCache = LRUCache<string, StoredObject>;
 
 export function createObjectCache(memoryBytesMax: number): ObjectCache {
   return new LRUCache({ maxSize: memoryBytesMax, sizeCalculation: ({ bytes }) => bytes.length + 256 });
+}
+
+/** What all packs share. */
+export interface PackMemory {
+  readonly pages: FilePages;
+  readonly cache: ObjectCache;
+  readonly turns: ReadTurns;
 }
 
 export interface PackFile {
@@ -89,8 +103,8 @@ export function isBrokenPack(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'Z_DATA_ERROR' || error.code === 'Z_BUF_ERROR');
 }
 
-export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFile, index: PackIndex): PackFile {
-  const pack: Pack = { pages, cache, index, file };
+export function openPackFile(memory: PackMemory, file: PagedFile, index: PackIndex): PackFile {
+  const pack: Pack = { ...memory, index, file };
   return {
     file,
     info: (offset) => infoAt(pack, offset),
@@ -99,9 +113,7 @@ export function openPackFile(pages: FilePages, cache: ObjectCache, file: PagedFi
   };
 }
 
-interface Pack {
-  readonly pages: FilePages;
-  readonly cache: ObjectCache;
+interface Pack extends PackMemory {
   readonly index: PackIndex;
   readonly file: PagedFile;
 }
@@ -170,55 +182,88 @@ async function readAt(
   bounds: SizeBounds,
   beforeLarge: BeforeLarge,
 ): Promise<StoredObject | null> {
+  const chain = await chainAt(pack, offset, bounds, beforeLarge);
+  if (chain === null) return null;
+  const { base, deltas } = chain;
+  let { bytes } = base;
+  let appliedBytes = 0;
+  for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop()) {
+    const isLast = deltas.length === 0;
+    if (isLast && appliedBytes >= COSTLY_DELTAS_BYTES) {
+      cacheObject(pack, delta.base, { type: base.type, bytes }, CACHED_COSTLY_BYTES_MAX);
+    }
+    bytes = await applyDeltaInTurns(bytes, delta.bytes, (done) => pack.turns.spend(done * INSTRUCTION_WORK));
+    appliedBytes += delta.bytes.length;
+  }
+  const result = { type: base.type, bytes };
+  cacheObject(pack, offset, result, CACHED_OBJECT_BYTES_MAX);
+  return result;
+}
+
+interface Delta {
+  readonly bytes: Buffer;
+  /** The offset of its base. */
+  readonly base: number;
+}
+
+interface Chain {
+  /** A whole object, or one that was resolved before. */
+  readonly base: StoredObject;
+  /** The delta on the base comes last. */
+  readonly deltas: Delta[];
+}
+
+/** Reads what an object is made from; null if that is beyond the bounds. */
+async function chainAt(
+  pack: Pack,
+  offset: number,
+  bounds: SizeBounds,
+  beforeLarge: BeforeLarge,
+): Promise<Chain | null> {
   const largest = Math.max(...Object.values(bounds));
-  const deltas: Buffer[] = [];
+  const deltas: Delta[] = [];
   let deltaBytes = 0;
   let resultBytes = 0;
+  let largestResult = 0;
   let at = offset;
-  let object = pack.cache.get(keyOf(pack, at)) ?? null;
-  while (object === null) {
+  let base = pack.cache.get(keyOf(pack, at)) ?? null;
+  while (base === null) {
     const entry = await entryAt(pack, at);
-    const bytesMax = entry.type === null ? largest : bounds[entry.type];
-    if (entry.sizeBytes > bytesMax || deltas.length > CHAIN_LENGTH_MAX) return null;
+    const bytesMax = entry.type === null ? Math.min(largest, CHAIN_DELTAS_BYTES_MAX - deltaBytes) : bounds[entry.type];
+    if (entry.sizeBytes > bytesMax || deltas.length > CHAIN_READ_LENGTH_MAX) return null;
     if (entry.sizeBytes > LARGE_OBJECT_BYTES) await beforeLarge();
     const bytes = await inflateAt(pack, entry);
     if (entry.type !== null) {
-      object = { type: entry.type, bytes };
-      cacheObject(pack, at, object);
+      base = { type: entry.type, bytes };
+      cacheObject(pack, at, base, CACHED_OBJECT_BYTES_MAX);
       break;
     }
-    deltas.push(bytes);
-    deltaBytes += bytes.length;
     const made = deltaSizes(bytes).resultBytes;
     if (made > LARGE_OBJECT_BYTES) await beforeLarge();
+    deltaBytes += bytes.length;
     resultBytes += made;
-    if (deltaBytes > largest || resultBytes > CHAIN_RESULTS_BYTES_MAX || entry.base === null) return null;
+    largestResult = Math.max(largestResult, made);
+    if (resultBytes > CHAIN_RESULTS_BYTES_MAX || entry.base === null) return null;
+    deltas.push({ bytes, base: entry.base });
     at = entry.base;
-    object = pack.cache.get(keyOf(pack, at)) ?? null;
+    base = pack.cache.get(keyOf(pack, at)) ?? null;
   }
-  const { type } = object;
-  let { bytes } = object;
   // All objects of a chain have the type of its last base, which is known only now.
-  if (deltas.some((delta) => deltaSizes(delta).resultBytes > bounds[type])) return null;
-  for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop()) {
-    const isLarge = delta.length > INFLATE_SYNC_BYTES_MAX;
-    bytes = isLarge ? await applyDeltaInTurns(bytes, delta, nextTurn) : applyDelta(bytes, delta);
-  }
-  const result = { type, bytes };
-  cacheObject(pack, offset, result);
-  return result;
+  return largestResult > bounds[base.type] ? null : { base, deltas };
 }
 
 function keyOf(pack: Pack, offset: number): string {
   return `${pack.file.number}:${offset}`;
 }
 
-function cacheObject(pack: Pack, offset: number, object: StoredObject): void {
-  if (object.bytes.length > CACHED_OBJECT_BYTES_MAX) return;
+function cacheObject(pack: Pack, offset: number, object: StoredObject, bytesMax: number): void {
+  if (object.bytes.length > bytesMax) return;
   pack.cache.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
 }
 
 async function entryAt(pack: Pack, offset: number): Promise<Entry> {
+  const turn = pack.turns.spend(ENTRY_WORK);
+  if (turn !== null) await turn;
   const header = entryHeader(await bytesAt(pack, offset, ENTRY_HEADER_BYTES));
   if (header === null) throw broken(pack, offset);
   const { type, base, sizeBytes } = header;
@@ -243,8 +288,10 @@ async function inflateAt(pack: Pack, entry: Entry): Promise<Buffer> {
   for (let window = sizeBytes + (sizeBytes >> 10) + 64; ; window *= 4) {
     const input = await bytesAt(pack, dataStart, Math.min(window, available));
     try {
-      const bytes =
-        sizeBytes <= INFLATE_SYNC_BYTES_MAX ? inflateSync(input, options) : await inflateLater(input, options);
+      const isSmall = sizeBytes <= INFLATE_SYNC_BYTES_MAX;
+      const turn = isSmall ? pack.turns.spend(sizeBytes) : null;
+      if (turn !== null) await turn;
+      const bytes = isSmall ? inflateSync(input, options) : await inflateLater(input, options);
       if (bytes.length !== sizeBytes) throw broken(pack, dataStart);
       return bytes;
     } catch (error) {

@@ -27,13 +27,8 @@ import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
 import { isAncestorNearby, readCommitSeconds, readTips } from '../packs/object-graph.ts';
-import {
-  createObjectSource,
-  type ObjectSource,
-  openFreshPack,
-  type OpenPack,
-  type PackMemory,
-} from '../packs/object-source.ts';
+import { createObjectSource, type ObjectSource, openFreshPack, type OpenPack } from '../packs/object-source.ts';
+import type { PackMemory } from '../packs/pack-file.ts';
 
 export interface QuarantineContext {
   readonly git: Git;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { applyDelta, applyDeltaInTurns } from '../../../../adapters/git/packs/pack-delta.ts';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
@@ -10,8 +11,10 @@ import {
   type ObjectCache,
   openPackFile,
   type PackFile,
+  type PackMemory,
   type SizeBounds,
 } from '../../../../adapters/git/packs/pack-file.ts';
+import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import { hasAllOf, openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
@@ -122,9 +125,10 @@ describe('a large index, read by pages', () => {
       writeFileSync(path, rawPack(blobs.map((bytes) => rawEntry({ type: 'blob', bytes }))));
       // git writes every offset above 0x10 into the table of 64-bit offsets.
       runGit(['index-pack', '--index-version=2,0x10', '-o', join(folder.path, 'p.idx'), path]);
-      const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+      const memory = createMemory(1_000);
+      const { pages } = memory;
       const index = await openPackIndex(pages, await pages.open(join(folder.path, 'p.idx')));
-      const pack = openPackFile(pages, createObjectCache(1_000), await pages.open(path), index);
+      const pack = openPackFile(memory, await pages.open(path), index);
       for (const bytes of blobs) {
         const offset = await index.find(Buffer.from(rawId('blob', bytes), 'hex'));
         assert.deepEqual((await pack.read(offset ?? 0, upTo(100)))?.bytes, bytes);
@@ -231,12 +235,12 @@ describe('reading a hostile pack', () => {
     assert.ok(made.equals(applyDelta(base, delta)));
     assert.ok(turns >= 4, `${turns} turns`);
     await assert.rejects(
-      applyDeltaInTurns(base, delta.subarray(0, -3), async () => undefined),
+      applyDeltaInTurns(base, delta.subarray(0, -3), () => null),
       /does not fill/,
     );
   });
 
-  test('leaves a chain of 5,000 deltas, longer than git writes, to git', async () => {
+  test('leaves a long chain of deltas to git, and finds what it makes up to the length that git writes', async () => {
     const folder = temporaryFolder('pack');
     try {
       const entries = [rawEntry({ type: 'blob', bytes: Buffer.from('v0000') })];
@@ -250,7 +254,62 @@ describe('reading a hostile pack', () => {
       assert.equal(await pack.info(deepest), null);
       assert.ok((await pack.read(deepest, upTo(1_000_000))) === null);
       const shallower = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4000')), 'hex'))) ?? 0;
-      assert.equal((await pack.read(shallower, upTo(1_000_000)))?.bytes.toString(), 'v4000');
+      assert.deepEqual(await pack.info(shallower), { type: 'blob', sizeBytes: 5 });
+      assert.ok((await pack.read(shallower, upTo(1_000_000))) === null);
+      const old = (await index.find(Buffer.from(rawId('blob', Buffer.from('v0250')), 'hex'))) ?? 0;
+      assert.equal((await pack.read(old, upTo(1_000_000)))?.bytes.toString(), 'v0250');
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('lets others have the event loop within a chain of deltas, each too small to be applied in turns', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const { pack, offsets } = await openCopyingChain(folder.path, 8);
+      const deepest = offsets.at(-1) ?? assert.fail();
+      await pack.read(deepest, upTo(1_000_000));
+      // All pages are in memory now, so nothing but the work of the chain itself can let others have the event loop.
+      const { result, turns } = await turnsDuring(() => pack.read(deepest, upTo(1_000_000)));
+      assert.equal(result?.bytes.length, CHAIN_COPIES + 2);
+      assert.ok(turns >= 4, `${turns} turns`);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('lets others have the event loop between many small reads, whoever makes them', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const { pack, offsets } = await openCopyingChain(folder.path, 1);
+      const readAll = async () => {
+        for (let read = 0; read < 8; read += 1) await pack.read(offsets[1] ?? assert.fail(), upTo(1_000_000));
+      };
+      await readAll();
+      const { turns } = await turnsDuring(readAll);
+      assert.ok(turns >= 4, `${turns} turns`);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('leaves a chain of 129 deltas of 126 KB, which deflate to 25 KB, to git', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const { pack, bytes, offsets } = await openCopyingChain(folder.path, 129);
+      assert.ok(bytes.length < 64 * 1024, `${bytes.length} bytes`);
+      assert.ok((await pack.read(offsets.at(-1) ?? assert.fail(), upTo(16 * 1024 * 1024))) === null);
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('keeps the base of a costly delta, so that a thousand objects of one chain cost it once', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const { pack, cache, offsets } = await openCopyingChain(folder.path, 8, 4_000_000);
+      await pack.read(offsets[7] ?? assert.fail(), upTo(1_000_000));
+      assert.ok(cache.has(`${pack.file.number}:${offsets[6]}`));
     } finally {
       folder.remove();
     }
@@ -281,18 +340,66 @@ describe('reading a hostile pack', () => {
   });
 });
 
+/** The instructions of a delta of 126 KB, each of which copies one byte. */
+const CHAIN_COPIES = 63_000;
+
+interface OpenedChain extends Opened {
+  readonly bytes: Buffer;
+  /** The offset of the base, then that of each delta. */
+  readonly offsets: readonly number[];
+}
+
+/** A chain of deltas on one blob, each of 63,000 instructions. */
+async function openCopyingChain(folder: string, deltas: number, cacheBytesMax = 1_000): Promise<OpenedChain> {
+  const entries = [rawEntry({ type: 'blob', bytes: Buffer.alloc(CHAIN_COPIES + 2) })];
+  const offsets = [12];
+  for (let step = 1; step <= deltas; step += 1) {
+    const bytes = Buffer.concat([
+      deltaSize(CHAIN_COPIES + 2),
+      deltaSize(CHAIN_COPIES + 2),
+      Buffer.from([2, step >> 8, step & 0xff]),
+      Buffer.alloc(2 * CHAIN_COPIES, Buffer.from([0x90, 1])),
+    ]);
+    offsets.push((offsets.at(-1) ?? 0) + (entries.at(-1)?.length ?? 0));
+    entries.push(rawEntry({ type: 'ofs-delta', distance: entries.at(-1)?.length ?? 0, bytes }));
+  }
+  const bytes = rawPack(entries);
+  return { ...(await open(folder, 'copying', bytes, cacheBytesMax)), bytes, offsets };
+}
+
+/** Counts how often others have the event loop until the work is done. */
+async function turnsDuring<Result>(
+  work: () => Promise<Result>,
+): Promise<{ readonly result: Result; readonly turns: number }> {
+  let isDone = false;
+  let turns = 0;
+  const counting = (async () => {
+    for (; !isDone; turns += 1) await nextTurn();
+  })();
+  const result = await work();
+  isDone = true;
+  const counted = turns;
+  await counting;
+  return { result, turns: counted };
+}
+
 interface Opened {
   readonly cache: ObjectCache;
   readonly index: PackIndex;
   readonly pack: PackFile;
 }
 
-async function open(folder: string, name: string, bytes: Buffer): Promise<Opened> {
+async function open(folder: string, name: string, bytes: Buffer, cacheBytesMax = 1_000_000): Promise<Opened> {
   const path = join(folder, `${name}.pack`);
   writeFileSync(path, bytes);
   runGit(['index-pack', '-o', join(folder, `${name}.idx`), path]);
-  const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+  const memory = createMemory(cacheBytesMax);
+  const { pages, cache } = memory;
   const index = await openPackIndex(pages, await pages.open(join(folder, `${name}.idx`)));
-  const cache = createObjectCache(1_000_000);
-  return { index, cache, pack: openPackFile(pages, cache, await pages.open(path), index) };
+  return { index, cache, pack: openPackFile(memory, await pages.open(path), index) };
+}
+
+function createMemory(cacheBytesMax: number): PackMemory {
+  const pages = createFilePages({ memoryBytesMax: 1_000_000 });
+  return { pages, cache: createObjectCache(cacheBytesMax), turns: createReadTurns(nextTurn) };
 }

@@ -7,8 +7,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from '../../../../adapters/git/packs/object-hash.ts';
-import { type OpenPack, openPack, type PackMemory } from '../../../../adapters/git/packs/object-source.ts';
-import { createObjectCache } from '../../../../adapters/git/packs/pack-file.ts';
+import { type OpenPack, openPack } from '../../../../adapters/git/packs/object-source.ts';
+import { createObjectCache, type PackMemory } from '../../../../adapters/git/packs/pack-file.ts';
+import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import type { IndexedPack } from '../../../../adapters/git/receiving/index-pack.ts';
 import { createNearbyObjects } from '../../../../adapters/git/receiving/nearby-objects.ts';
 import { indexSmallPack } from '../../../../adapters/git/receiving/small-pack.ts';
@@ -45,7 +46,8 @@ async function committedPack(pack: Buffer, more: Partial<PackMemory> = {}): Prom
   const path = join(folder.path, `committed-${(folders += 1)}`);
   writeFileSync(`${path}.pack`, pack);
   runGit(['index-pack', `${path}.pack`]);
-  const memory = { pages: createFilePages({ memoryBytesMax: 2 ** 24 }), cache: createObjectCache(2 ** 20), ...more };
+  const pages = createFilePages({ memoryBytesMax: 2 ** 24 });
+  const memory = { pages, cache: createObjectCache(2 ** 20), turns: createReadTurns(nextTurn), ...more };
   return openPack(memory, 'committed', `${path}.pack`, `${path}.idx`);
 }
 
