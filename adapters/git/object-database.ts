@@ -43,7 +43,7 @@ import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
-import { createPushMemory } from './receiving/push-memory.ts';
+import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
 import { createReadTurns } from './packs/read-turns.ts';
@@ -78,6 +78,8 @@ export interface GitObjectDatabaseOptions {
   readonly hash?: HashObject | null;
   /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
+  /** Processor time of each of them; by default that of core/kernel/limits.ts. */
+  readonly pushCpu?: PushCpu;
   /** Bytes of packs that may be arriving. */
   readonly incoming?: IncomingBounds;
   /** A cached repository with this many packs has its small ones merged in the background. */
@@ -168,7 +170,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX);
+    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX, options.pushCpu);
     const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
     const smallPacks = createFairSlots({ slots: SMALL_PACKS_AT_ONCE_MAX, slotsPerKey: SMALL_PACKS_PER_ACCOUNT_MAX });
     const packChecks = { pushMemory, incomingBytes, smallPacks, hash: hashOf(options) };

@@ -140,6 +140,13 @@ export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
 /** Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. */
 export const SMALL_PACKS_AT_ONCE_MAX = 24;
 export const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
+/**
+ * The processor time for checking one pack: that of a pack which was whole at once, and of others; and what each MiB that
+ * was received adds. Of honest packs git checks a MiB in a tenth of a second, on slow machines in one.
+ */
+export const PUSH_CPU_SMALL_MS_MAX = 20_000;
+export const PUSH_CPU_MS_MAX = 60_000;
+export const PUSH_CPU_MS_PER_MIB = 3_000;
 /** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
 export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
 export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;

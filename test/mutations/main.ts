@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { VITEST } from '../architecture/checks.ts';
 import { ROOT } from '../architecture/source-tree.ts';
+import { CHECKING_PACKS_MUTATIONS } from './checking-packs.ts';
 import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
@@ -20,6 +21,7 @@ import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 
 const MUTATIONS: readonly Mutation[] = [
+  ...CHECKING_PACKS_MUTATIONS,
   ...ENTERING_MUTATIONS,
   ...EVENTSTOREDB_MUTATIONS,
   ...GIT_MEMORY_MUTATIONS,

@@ -80,6 +80,18 @@ export function packOfLargeCommits(options: {
   return { bytes: rawPack(entries), tip: objectId(tip) };
 }
 
+/** A file of zeros, and as many files that differ from it in three bytes: all but the first are deltas. */
+export function packOfZeros(bytes: number, deltas: number): Buffer {
+  const base = Buffer.alloc(bytes);
+  const id = rawId('blob', base);
+  const entries = [rawEntry({ type: 'blob', bytes: base })];
+  for (let made = 1; made <= deltas; made += 1) {
+    const inserted = Buffer.from([1, made >> 8, made & 0xff]);
+    entries.push(rawEntry({ type: 'ref-delta', base: id, bytes: insertingDelta(base, 0, inserted) }));
+  }
+  return rawPack(entries);
+}
+
 /** A chain of annotated tags, each of the one before; the first tags the tree. `ids` lists the newest first. */
 export function packOfTags(length: number): { readonly bytes: Buffer; readonly ids: readonly ObjectId[] } {
   const entries = [rawEntry({ type: 'tree', bytes: Buffer.alloc(0) })];

@@ -32,6 +32,8 @@ export interface GitCommand {
   readonly slots?: FairSlots;
   /** The memory beyond which it is killed and its end says `outgrown`; by default its hard limit holds alone. */
   readonly memoryBytesMax?: number;
+  /** The processor time beyond which it is killed as at its timeout; asked again while it runs. Its hard limit holds too. */
+  readonly cpuMsMax?: () => number;
   /** For background work: gives way to others (nice(1)), and stops while git works for a request. */
   readonly background?: true;
   /** Called once, when a NUL appears on standard error. */
@@ -116,6 +118,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
         ...(command.slots === undefined ? {} : { slots: command.slots }),
         ...(command.onNul === undefined ? {} : { onNul: command.onNul }),
         ...(command.memoryBytesMax === undefined ? {} : { memoryBytesMax: command.memoryBytesMax }),
+        ...(command.cpuMsMax === undefined ? {} : { cpuMsMax: command.cpuMsMax }),
       });
       const ends = requestEnds ?? background.processBegins(running);
       running.ended.then(ends, ends);

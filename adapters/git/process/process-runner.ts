@@ -18,6 +18,7 @@ import {
   takeConnections,
 } from './helper-process.ts';
 import type { HelperRequest } from './process-protocol.ts';
+import { watchProcessorTime } from './processor-time.ts';
 import { sweepSocketFolders } from './socket-folder.ts';
 
 export interface RunOptions {
@@ -41,6 +42,8 @@ export interface RunOptions {
   readonly niceness?: number;
   /** It is killed, and its end says `outgrown`, when it takes more memory of its own; by default only at its hard limit. */
   readonly memoryBytesMax?: number;
+  /** It is killed as at its timeout when it has taken more processor time than this returns, which is asked again and again. */
+  readonly cpuMsMax?: () => number;
 }
 
 /** How a process ended. `killed` is why the runner killed it, `lost` if the helper died first, or else `no`. */
@@ -262,16 +265,22 @@ function superviseProcess(
   };
   const cancel = () => kill('cancelled');
   const timer = setTimeout(() => kill('timeout'), requested.wallMsMax);
+  let unwatch: (() => void) | null = null;
   requested.signal?.addEventListener('abort', cancel, { once: true });
   const settle = () => {
     helper.running.delete(id);
     clearTimeout(timer);
+    unwatch?.();
     requested.signal?.removeEventListener('abort', cancel);
     release();
   };
   helper.running.set(id, {
     pid: null,
-    resolve,
+    resolve: (pid) => {
+      const { cpuMsMax } = requested;
+      if (cpuMsMax !== undefined) unwatch = watchProcessorTime(pid, cpuMsMax, () => kill('timeout'));
+      resolve(pid);
+    },
     reject: (error) => {
       settle();
       closeConnections();

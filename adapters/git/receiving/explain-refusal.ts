@@ -15,6 +15,7 @@ import { createObjectSource, type ObjectSource, openFreshPack } from '../packs/o
 import type { PackMemory } from '../packs/pack-file.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { findReferrer } from './find-referrer.ts';
+import { boundBy, counted } from './index-pack.ts';
 import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
 
@@ -55,14 +56,15 @@ export async function explainRefusal(
 async function indexAgain({ git, folder, whole, admission, signal }: Explaining, sent: SentPack): Promise<void> {
   const bytes = await sent.again(join(folder, 'pack'));
   if (bytes === null) return;
+  const received = counted(bytes);
   const command: GitCommand = {
     args: ['index-pack', '--stdin', '--fix-thin', '--threads=1'],
     view: whole,
     config: [['core.fsync', 'none']],
     signal,
-    ...admission,
+    ...boundBy(admission, received.bytesSoFar),
   };
-  for await (const _line of git.stream(command, bytes)) continue;
+  for await (const _line of git.stream(command, received.bytes)) continue;
 }
 
 async function missingDetail(explaining: Explaining, detail: string): Promise<string | null> {

@@ -97,6 +97,7 @@ export async function indexPack(
   options: IndexPackOptions,
 ): Promise<IndexedPack | PackRefusal | 'outgrown' | 'slow'> {
   const { view, sent, objectCount, admission, signal, onEndOfInput } = options;
+  const received = counted(sent.bytes());
   const command: GitCommand = {
     args: [
       'index-pack',
@@ -110,14 +111,14 @@ export async function indexPack(
     view,
     config: CONFIG,
     signal,
-    ...admission,
+    ...boundBy(admission, received.bytesSoFar),
     ...(onEndOfInput === null ? {} : { onNul: onEndOfInput }),
   };
   const running = await git.start(command, 'stream', 'collect');
   try {
     const { stdin } = running;
     if (stdin === null) throw new TypeError('The process was started without the stream it needs');
-    await unlessAborted(signal, () => feed(stdin, sent.bytes()));
+    await unlessAborted(signal, () => feed(stdin, received.bytes));
   } catch (error) {
     running.kill();
     await running.ended;
@@ -127,6 +128,29 @@ export async function indexPack(
   const end = await running.ended;
   signal.throwIfAborted();
   return end.outgrown ? 'outgrown' : outcomeOf(command, end);
+}
+
+/** What an admission says of its process, which has read so many bytes of the pack. */
+export function boundBy(
+  { slots, memoryBytesMax, cpuMsMax }: PackAdmission,
+  bytesSoFar: () => number,
+): Required<Pick<GitCommand, 'slots' | 'memoryBytesMax' | 'cpuMsMax'>> {
+  return { slots, memoryBytesMax, cpuMsMax: () => cpuMsMax(bytesSoFar()) };
+}
+
+/** The same bytes, and how many of them were read. */
+export function counted(bytes: AsyncIterable<Uint8Array>): {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  readonly bytesSoFar: () => number;
+} {
+  let read = 0;
+  const reading = async function* () {
+    for await (const chunk of bytes) {
+      read += chunk.byteLength;
+      yield chunk;
+    }
+  };
+  return { bytes: reading(), bytesSoFar: () => read };
 }
 
 const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;
@@ -145,6 +169,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefu
 
 export interface RecheckOptions {
   readonly packPath: string;
+  readonly packBytes: number;
   readonly committed: CacheFolder;
   readonly scratch: string;
   readonly account: string;
@@ -154,7 +179,7 @@ export interface RecheckOptions {
 /** Checks a pack that is already on disk against another set of layers; null when it passes. */
 export async function recheckPack(
   git: Git,
-  { packPath, committed, scratch, account, admission }: RecheckOptions,
+  { packPath, packBytes, committed, scratch, account, admission }: RecheckOptions,
 ): Promise<PackRefusal | null> {
   await mkdir(scratch, { recursive: true });
   try {
@@ -163,7 +188,7 @@ export async function recheckPack(
       // `scratch` is an empty object directory: beside the pack, git sees only the committed layers.
       view: quarantineView(committed, scratch, account),
       config: CONFIG,
-      ...admission,
+      ...boundBy(admission, () => packBytes),
     };
     const end = completed(command, await (await git.start(command, 'none', 'collect')).ended);
     if (end.code === 0) return null;

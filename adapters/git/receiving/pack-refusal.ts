@@ -104,10 +104,16 @@ const OUT_OF_MEMORY: PackRefusal = {
   detail: 'the server ran out of memory for git while it checked the pack: nothing was changed, try again later',
 };
 
+/** More than its bytes are worth (PUSH_CPU_MS_PER_MIB), as only hostile packs take, and long rows of deltas on large files. */
+const TOOK_TOO_MUCH_TIME: PackRefusal = {
+  refused: 'pack-too-costly',
+  detail:
+    'checking the pack took too much time; push fewer commits at once, or, where large files changed, with git -c core.bigFileThreshold=16m push',
+};
+
 /** Why git refused the pack; null when the failure is this machine's. */
 export function refusalOf(end: ProcessEnd): PackRefusal | null {
-  if (end.killed === 'timeout') return { refused: 'pack-too-costly', detail: 'checking the pack took too long' };
-  if (end.signal === 'SIGXCPU') return { refused: 'pack-too-costly', detail: 'checking the pack took too long' };
+  if (end.killed === 'timeout' || end.signal === 'SIGXCPU') return TOOK_TOO_MUCH_TIME;
   if (end.signal === 'SIGXFSZ') return { refused: 'pack-too-large', detail: 'the pack is larger than it may be' };
   // With too much output a process is killed as well: then none of it is kept.
   if (end.signal === 'SIGKILL' && end.stdout !== null) return OUT_OF_MEMORY;

@@ -1,12 +1,15 @@
 /**
- * Admits the processes that check packs by the memory that they may take, all together on a node.
+ * Admits the processes that check packs by the memory that they may take, all together on a node, and bounds the
+ * processor time of each.
  *
  * Must stay true: what runs may take no more than the budget, but for packs whose objects alone take more, of which one
- * runs at a time; no account has all of it. A process that takes more than it was admitted with is ended, and its pack
- * is checked again with all that one pack may have: what a pack inflates to cannot be known before.
+ * runs at a time; no account has all of it, and no pack keeps ordinary ones of others waiting. A process that takes more
+ * memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a pack
+ * inflates to cannot be known before.
  */
 import { createFairShares } from '../../../core/kernel/fair-shares.ts';
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
+import { PUSH_CPU_MS_MAX, PUSH_CPU_MS_PER_MIB, PUSH_CPU_SMALL_MS_MAX } from '../../../core/kernel/limits.ts';
 
 const MIB = 1024 * 1024;
 /** git keeps some 170 bytes for each object of a pack, and some more for those that it checks. */
@@ -14,16 +17,23 @@ const OBJECT_BYTES = 300;
 /** A push of source code takes 3 to 10 MiB, and one that changes a large file twice the file's size. */
 const SMALL_BYTES = 24 * MIB;
 const LARGE_BYTES = 48 * MIB;
+/** A pack that is admitted with more, for its many objects, counts as heavy: as one that has all it may have. */
+const ORDINARY_BYTES_MAX = 64 * MIB;
 /** Of the budget: small packs have a part of their own, so that they never wait for large ones. */
 const SMALL_SHARE = 0.3;
 const SMALL_OF_ACCOUNT_SHARE = 0.75;
-const LARGE_OF_ACCOUNT_SHARE = 0.5;
+/** Of the rest: ordinary packs have a part in which they never wait for heavy ones, of two packs at least. */
+const ORDINARY_SHARE = 1 / 3;
+const ORDINARY_BYTES_MIN = 100 * MIB;
+const OF_ACCOUNT_SHARE = 0.5;
 
 /** What a process that checks a pack is started with. */
 export interface PackAdmission {
   readonly slots: FairSlots;
   /** It is ended when it takes more. */
   readonly memoryBytesMax: number;
+  /** Returns the processor time after which it is ended, by the bytes of the pack that were received. */
+  cpuMsMax(receivedBytes: number): number;
 }
 
 export interface PushMemory {
@@ -34,16 +44,54 @@ export interface PushMemory {
   largest(objectCount: number): PackAdmission;
 }
 
-export function createPushMemory(bytesMax: number): PushMemory {
+/** Processor time: of a small pack, of others, and what each MiB adds. */
+export interface PushCpu {
+  readonly smallMsMax: number;
+  readonly msMax: number;
+  readonly msPerMib: number;
+}
+
+const CPU: PushCpu = { smallMsMax: PUSH_CPU_SMALL_MS_MAX, msMax: PUSH_CPU_MS_MAX, msPerMib: PUSH_CPU_MS_PER_MIB };
+
+export function createPushMemory(bytesMax: number, cpu: PushCpu = CPU): PushMemory {
   const smallMax = Math.max(2, Math.floor((bytesMax * SMALL_SHARE) / SMALL_BYTES));
   const slotsPerKey = Math.ceil(smallMax * SMALL_OF_ACCOUNT_SHARE);
   const small = createFairSlots({ slots: smallMax, slotsPerKey: Math.min(slotsPerKey, smallMax - 1) });
-  const largeBytesMax = bytesMax - smallMax * SMALL_BYTES;
-  const large = createFairShares({ total: largeBytesMax, perKey: largeBytesMax * LARGE_OF_ACCOUNT_SHARE });
-  const ofLarge = (memoryBytesMax: number) => ({ slots: large.ofWeight(memoryBytesMax), memoryBytesMax });
+  const restBytes = bytesMax - smallMax * SMALL_BYTES;
+  const ordinaryBytes = Math.max(ORDINARY_BYTES_MIN, Math.floor(restBytes * ORDINARY_SHARE));
+  const heavyBytes = restBytes - ordinaryBytes;
+  const ordinary = createFairShares({ total: ordinaryBytes, perKey: ordinaryBytes * OF_ACCOUNT_SHARE });
+  const heavy = createFairShares({ total: heavyBytes, perKey: heavyBytes * OF_ACCOUNT_SHARE });
+  const within = (msMax: number) => (receivedBytes: number) => msMax + (receivedBytes / MIB) * cpu.msPerMib;
   return {
-    small: (objectCount) => ({ slots: small, memoryBytesMax: SMALL_BYTES + objectCount * OBJECT_BYTES }),
-    large: (objectCount) => ofLarge(LARGE_BYTES + objectCount * OBJECT_BYTES),
-    largest: (objectCount) => ofLarge(largeBytesMax + objectCount * OBJECT_BYTES),
+    small: (objectCount) => ({
+      slots: small,
+      memoryBytesMax: SMALL_BYTES + objectCount * OBJECT_BYTES,
+      cpuMsMax: within(cpu.smallMsMax),
+    }),
+    large: (objectCount) => {
+      const memoryBytesMax = LARGE_BYTES + objectCount * OBJECT_BYTES;
+      const slots =
+        memoryBytesMax > ORDINARY_BYTES_MAX
+          ? heavy.ofWeight(memoryBytesMax)
+          : orElse(ordinary.ofWeight(memoryBytesMax), heavy.ofWeight(memoryBytesMax));
+      return { slots, memoryBytesMax, cpuMsMax: within(cpu.msMax) };
+    },
+    largest: (objectCount) => {
+      const memoryBytesMax = heavyBytes + objectCount * OBJECT_BYTES;
+      return { slots: heavy.ofWeight(memoryBytesMax), memoryBytesMax, cpuMsMax: within(cpu.msMax) };
+    },
+  };
+}
+
+/** Takes one of the second slots where none of the first is free; who waits, waits for the first. */
+function orElse(first: FairSlots, second: FairSlots): FairSlots {
+  const take = (key: string) => first.take(key) ?? second.take(key);
+  return {
+    take,
+    acquire: async (key, signal) => {
+      signal?.throwIfAborted();
+      return take(key) ?? first.acquire(key, signal);
+    },
   };
 }

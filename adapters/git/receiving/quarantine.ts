@@ -220,7 +220,8 @@ async function recheckedLease(
   let passed = false;
   try {
     const admission = pushMemory.largest(ownPack?.index.objectCount ?? 0);
-    const rechecked = { packPath: packFile, committed: next.folder, account, admission };
+    const packBytes = ownPack?.file.file.sizeBytes ?? 0;
+    const rechecked = { packPath: packFile, packBytes, committed: next.folder, account, admission };
     const refusal = folder === null ? null : await recheckPack(git, { ...rechecked, scratch: join(folder, 'recheck') });
     passed = refusal === null;
     return refusal ?? next;

@@ -84,6 +84,22 @@ describe('the process runner', () => {
     },
   );
 
+  test(
+    'ends a process that takes more processor time than it may, which may grow while it runs',
+    skippedFor(NO_PROC),
+    async () => {
+      const busy = 'exec sh -c "while :; do :; done"';
+      const end = await (await sh(busy, { cpuMsMax: () => 100 })).ended;
+      assert.deepEqual([end.killed, end.signal], ['timeout', 'SIGKILL']);
+      let looks = 0;
+      const grown = await sh(busy, { cpuMsMax: () => ((looks += 1) < 4 ? 60_000 : 100) });
+      assert.equal((await grown.ended).killed, 'timeout');
+      assert.ok(looks >= 4);
+      const idle = await (await sh('sleep 0.7', { cpuMsMax: () => 300 })).ended;
+      assert.deepEqual([idle.killed, idle.code], ['no', 0]);
+    },
+  );
+
   test('lets a process for a slow reader leave its slot to others, as far as there are slots for such', async (context) => {
     const other = mkdtempSync(join(tmpdir(), 'strata-runner-'));
     const few = newRunner(other, { processesMax: 4, processesPerKeyMax: 3, pacedWaitMs: 50 });

@@ -7,6 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createIncomingBytes, IncomingFullError } from '../../../../adapters/git/receiving/incoming-bytes.ts';
 import { createPushMemory } from '../../../../adapters/git/receiving/push-memory.ts';
 import {
+  PUSH_CPU_MS_MAX,
+  PUSH_CPU_MS_PER_MIB,
+  PUSH_CPU_SMALL_MS_MAX,
   PUSH_MEMORY_BYTES_MAX,
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
@@ -14,7 +17,7 @@ import {
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { gitBelow, NO_PROC } from '../../../support/git-below.ts';
-import { packOfLargeCommits } from '../../../support/hostile-packs.ts';
+import { packOfLargeCommits, packOfZeros } from '../../../support/hostile-packs.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { eventually } from '../../../support/processes.ts';
 import { skippedFor } from '../../../support/skipped.ts';
@@ -162,6 +165,30 @@ describe('the room for packs that arrive', () => {
 });
 
 describe('the memory of processes that check packs', () => {
+  test('is left to others while a pack of 64 KB has all that one may have, and accounts take turns at that', async () => {
+    for (const budget of [256 * MIB, PUSH_MEMORY_BYTES_MAX, 4_096 * MIB]) {
+      const memory = createPushMemory(budget);
+      const objects = 1_100;
+      const hostile = await memory.largest(objects).slots.acquire('hostile');
+      const others = ['a', 'b'].map((key) => memory.large(objects).slots.take(key));
+      assert.ok(
+        others.every((release) => release !== null),
+        `${budget}`,
+      );
+      const order: string[] = [];
+      const wait = async (key: string) => {
+        const release = await memory.largest(objects).slots.acquire(key);
+        order.push(key);
+        release();
+      };
+      const waiting = [wait('hostile'), wait('hostile'), wait('c')];
+      hostile();
+      await Promise.all(waiting);
+      assert.deepEqual(order, ['hostile', 'c', 'hostile']);
+      for (const release of others) release?.();
+    }
+  });
+
   test('is never given out beyond the budget, and an account leaves some of it to others', () => {
     for (const budget of [256 * MIB, PUSH_MEMORY_BYTES_MAX, 4_096 * MIB]) {
       const memory = createPushMemory(budget);
@@ -182,6 +209,35 @@ describe('the memory of processes that check packs', () => {
       assert.ok(all <= budget, `${all} of ${budget}`);
     }
   });
+
+  test('is given for as much processor time as what was received is worth, and no more', () => {
+    const memory = createPushMemory(PUSH_MEMORY_BYTES_MAX);
+    assert.equal(memory.small(1).cpuMsMax(64 * 1024), PUSH_CPU_SMALL_MS_MAX + PUSH_CPU_MS_PER_MIB / 16);
+    assert.equal(memory.large(1).cpuMsMax(0), PUSH_CPU_MS_MAX);
+    assert.equal(memory.largest(1).cpuMsMax(1024 * MIB), PUSH_CPU_MS_MAX + 1024 * PUSH_CPU_MS_PER_MIB);
+  });
+
+  test(
+    'is given back when a pack of 50 KB takes more processor time than it is worth',
+    skippedFor(NO_PROC),
+    async () => {
+      const few = await testDatabase({ pushCpu: { smallMsMax: 500, msMax: 500, msPerMib: 500 } });
+      try {
+        const pack = packOfZeros(15 * MIB, 1_100);
+        assert.ok(pack.length < 64 * 1024, `${pack.length} bytes`);
+        const refused = await few.receive(few.newObjects(), pack);
+        assert.ok('refused' in refused);
+        assert.equal(refused.refused, 'pack-too-costly');
+        assert.match(refused.detail, /^checking the pack took too much time; push fewer commits at once/);
+        assert.deepEqual(await filesBelow(join(few.directory, 'incoming')), []);
+        const honest = await few.receive(few.newObjects(), packOf(2 * MIB));
+        assert.ok(!('refused' in honest), JSON.stringify(honest));
+        await honest.discard();
+      } finally {
+        await few.close();
+      }
+    },
+  );
 
   test('holds a pack of some kilobytes that takes hundreds of megabytes, and others are taken meanwhile', async () => {
     const { bytes } = packOfLargeCommits({ commits: 40, parents: 300_000 });

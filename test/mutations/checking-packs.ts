@@ -1,0 +1,23 @@
+/** What keeps a costly pack from holding up other pushes, each with the test that fails without it. */
+import type { Mutation } from './mutation.ts';
+
+const TEST = 'test/adapters/git/receiving/admission.test.ts';
+
+export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
+  {
+    without: 'a bound on the processor time of a pack',
+    file: 'adapters/git/receiving/index-pack.ts',
+    text: 'cpuMsMax: () => cpuMsMax(bytesSoFar())',
+    by: 'cpuMsMax: () => cpuMsMax(2 ** 50)',
+    test: TEST,
+    red: 'is given back when a pack of 50 KB takes more processor time',
+  },
+  {
+    without: 'a part of the memory for ordinary packs',
+    file: 'adapters/git/receiving/push-memory.ts',
+    text: 'orElse(ordinary.ofWeight(memoryBytesMax), heavy.ofWeight(memoryBytesMax))',
+    by: 'heavy.ofWeight(memoryBytesMax)',
+    test: TEST,
+    red: 'is left to others while a pack of 64 KB has all that one may have',
+  },
+];
