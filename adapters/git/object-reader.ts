@@ -15,6 +15,7 @@ import type { CommitGraphs } from './cache/commit-graphs.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
+import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { readInTurn, readTips } from './packs/object-graph.ts';
 import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
 import { entryOfName, treePage } from './packs/tree-entries.ts';
@@ -23,7 +24,6 @@ import type { MakeAnswer } from './cache/growing-answer.ts';
 import { archive, type ArchiveContext } from './archive.ts';
 import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
 import { createObjectSource } from './packs/object-source.ts';
-import { isAncestor, type ObjectAccess } from './receiving/quarantine.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { uploadPack } from './upload-pack.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
@@ -100,7 +100,8 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         walked([tip]);
         return countCommits(git, view, context.historySlots, tip);
       }),
-    isAncestor: (ancestor, descendant) => withLease(() => isAncestor(git, access, ancestor, descendant)),
+    isAncestor: (ancestor, descendant) =>
+      withLease(() => isAncestor(git, access, { before: ancestor, after: descendant })),
     history: leasedHistory(createObjectHistory({ git, slots: context.historySlots }, view), shared, walked),
     reachable: (ids, tips, tipsKey) =>
       withLease(() => reachable(context, access, ids, tips, `${lease.folder.repository} ${tipsKey}`)),

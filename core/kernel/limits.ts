@@ -112,6 +112,13 @@ export const REF_COMPONENT_BYTES_MAX = 250;
 export const REPOSITORY_REFS_MEMORY_BYTES_MAX = 192 * MIB;
 export const PUSH_COMMANDS_MAX = 100_000;
 export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
+/**
+ * Different moves of refs, of one push, that git compares because they are far: each takes a process. Those that are near
+ * are found by walks, of so many commits in all. And the time for all that git compares.
+ */
+export const PUSH_MOVES_FAR_MAX = 10_000;
+export const PUSH_MOVES_WALKED_MAX = 100_000;
+export const PUSH_COMPARING_MS_MAX = 5 * 60_000;
 export const PUSH_OPTIONS_MAX = 100;
 /** The size of all options of one push together. */
 export const PUSH_OPTIONS_BYTES_MAX = 4 * KIB;

@@ -106,6 +106,12 @@ export interface LayerContent {
   body(): AsyncIterable<Uint8Array>;
 }
 
+/** Where a ref was and where it is to be. */
+export interface RefMove {
+  readonly before: ObjectId;
+  readonly after: ObjectId;
+}
+
 /**
  * A pack that passed every check and is not yet part of the repository. The first call of `install` or `discard` ends
  * the quarantine; later calls do nothing.
@@ -122,8 +128,11 @@ export interface Quarantine {
   tips(ids: readonly ObjectId[]): Promise<readonly FoundTip[]>;
   /** Returns the committer's date of each of these commits, in seconds, as `Signature` has it. */
   commitSeconds(ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, number>>;
-  /** Returns whether `descendant` reaches `ancestor`. Both must be in this pack or in the committed layers. */
-  isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;
+  /**
+   * Returns for each move whether `after`, a commit in this pack or in the committed layers, reaches `before`, which may
+   * be any id. Refuses moves that would take too long to compare.
+   */
+  compareMoves(moves: readonly RefMove[], signal: AbortSignal): Promise<readonly boolean[] | PackRefusal>;
   /**
    * Returns the layer's tar, in the form of docs/architecture.md, Storage: pack, idx, `updates` and `layer.json`.
    * `updates` are this push's `<after> <ref> [<peeled>]` lines.

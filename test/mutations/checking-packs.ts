@@ -1,4 +1,4 @@
-/** What keeps a costly pack from holding up other pushes, each with the test that fails without it. */
+/** What keeps a costly push from holding up others, each with the test that fails without it. */
 import type { Mutation } from './mutation.ts';
 
 const TEST = 'test/adapters/git/receiving/admission.test.ts';
@@ -19,5 +19,21 @@ export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
     by: 'heavy.ofWeight(memoryBytesMax)',
     test: TEST,
     red: 'is left to others while a pack of 64 KB has all that one may have',
+  },
+  {
+    without: 'one comparison for refs that move alike',
+    file: 'adapters/git/packs/ancestry.ts',
+    text: 'new Map(moves.map((move) => [keyOf(move), move]))',
+    by: 'new Map(moves.map((move, index) => [String(index), move]))',
+    test: 'test/adapters/git/packs/ancestry.test.ts',
+    red: 'are compared once where 100,000 refs move alike',
+  },
+  {
+    without: 'a bound on the moves of a push that git compares',
+    file: 'adapters/git/packs/ancestry.ts',
+    text: 'far.length > PUSH_MOVES_FAR_MAX',
+    by: 'far.length > PUSH_MOVES_WALKED_MAX',
+    test: 'test/adapters/git/packs/ancestry.test.ts',
+    red: 'different ones are far, before git compares any',
   },
 ];

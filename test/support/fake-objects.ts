@@ -27,6 +27,8 @@ export interface FakeObjects {
   layerSizeBytes: number;
   /** The refusal of the next packs; null accepts them. */
   refusal: PackRefusal | null;
+  /** The refusal of the moves of the next pushes; null compares them. */
+  movesRefusal: PackRefusal | null;
   recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>;
   onInstall: (layer: Layer) => Promise<void> | void;
   readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
@@ -70,7 +72,8 @@ export function createFakeObjects(): FakeObjects {
         });
       },
       commitSeconds: async (ids) => new Map(ids.map((id) => [id, objects.seconds.get(id) ?? 0])),
-      isAncestor: async (ancestor, descendant) => objects.ancestry.has(`${ancestor} ${descendant}`),
+      compareMoves: async (moves) =>
+        objects.movesRefusal ?? moves.map(({ before, after }) => objects.ancestry.has(`${before} ${after}`)),
       layer: async (updates, description) => {
         const head = Buffer.from(`${JSON.stringify(description)}\n${updates.join('\n')}\n`);
         const bytes = Buffer.concat([head, Buffer.alloc(Math.max(0, objects.layerSizeBytes - head.length))]);
@@ -115,6 +118,7 @@ export function createFakeObjects(): FakeObjects {
     objectCount: 3,
     layerSizeBytes: 1_000,
     refusal: null,
+    movesRefusal: null,
     recheck: async () => null,
     onInstall: () => undefined,
     received: [],

@@ -1,18 +1,14 @@
 /**
- * Walks from object to object: what a tag leads to, and whether one commit is an ancestor of another.
+ * Reads many objects one after the other: what tips are, what tags lead to, the dates of commits.
  *
- * Must stay true: a result found in process is exact; a walk that would take long is left to git.
+ * Must stay true: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import { type FoundTip, ObjectDatabaseError, type ObjectType } from '../../../core/ports/object-database.ts';
+import type { FoundTip, ObjectType } from '../../../core/ports/object-database.ts';
 import { createTurns, type Turns } from './event-loop-turns.ts';
 import { parseCommitLinks, parseTag } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
-
-/** Most that `isAncestorNearby` reads in process: that takes about as long as starting git. */
-const WALKED_COMMITS_MAX = 256;
-const WALKED_BYTES_MAX = 4 * 1024 * 1024;
 
 /** How long reads in a row may block the event loop. */
 const TURN_MS = 10;
@@ -85,44 +81,4 @@ async function readTip(
     tag = target.id;
   }
   return 'tag-too-deep';
-}
-
-/**
- * Whether `ancestor` is reached from `descendant` (a commit reaches itself); null when the walk gets too long and is
- * left to git. Walks the newest commit first, but never stops because of a date: it ends when it finds the ancestor or
- * has no commits left.
- */
-export async function isAncestorNearby(
-  source: ObjectSource,
-  ancestor: ObjectId,
-  descendant: ObjectId,
-): Promise<boolean | null> {
-  if (ancestor === descendant) return true;
-  const seen = new Set<ObjectId>([descendant]);
-  let pending: { readonly id: ObjectId; readonly seconds: number; readonly parents: readonly ObjectId[] }[] = [];
-  let bytes = 0;
-  const add = async (id: ObjectId) => {
-    const object = await source.read(id);
-    bytes += object?.bytes.length ?? 0;
-    if (object?.type === 'commit') pending.push({ id, ...parseCommitLinks(object.bytes) });
-  };
-  try {
-    await add(descendant);
-    while (pending.length > 0) {
-      const newest = pending.reduce((a, b) => (b.seconds > a.seconds ? b : a));
-      pending = pending.filter((commit) => commit !== newest);
-      if (newest.parents.includes(ancestor)) return true;
-      for (const parent of newest.parents) {
-        if (seen.has(parent)) continue;
-        // Checked before each read: a single commit may have a thousand parents, of a megabyte each.
-        if (seen.size >= WALKED_COMMITS_MAX || bytes > WALKED_BYTES_MAX) return null;
-        seen.add(parent);
-        await add(parent);
-      }
-    }
-    return false;
-  } catch (error) {
-    if (error instanceof ObjectDatabaseError && error.code === 'object-too-large') return null;
-    throw error;
-  }
 }

@@ -15,7 +15,7 @@ import type {
   PackRefusal,
   Quarantine,
 } from '../../../core/ports/object-database.ts';
-import { commandError, type Git, type ObjectView } from '../process/git-commands.ts';
+import type { Git, ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import type { HashObject } from '../packs/object-hash.ts';
 import { quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
@@ -26,8 +26,9 @@ import type { WholePacks } from '../cache/whole-packs.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
-import { isAncestorNearby, readCommitSeconds, readTips } from '../packs/object-graph.ts';
-import { createObjectSource, type ObjectSource, openFreshPack, type OpenPack } from '../packs/object-source.ts';
+import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
+import { readCommitSeconds, readTips } from '../packs/object-graph.ts';
+import { createObjectSource, openFreshPack, type OpenPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 
 export interface QuarantineContext {
@@ -119,7 +120,7 @@ export async function createQuarantine(
       return checking(cache, lease, () => readTips(objects.source, ids));
     },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
-    isAncestor: (ancestor, descendant) => checking(cache, lease, () => isAncestor(git, objects, ancestor, descendant)),
+    compareMoves: (moves, signal) => checking(cache, lease, () => compareMoves(git, objects, moves, signal)),
     layer: (updates, description) => contentOf(memory, ownPack, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
       const next = await recheckedLease(context, committed, { folder, ownPack, packFile: fileOf('pack'), account });
@@ -271,12 +272,6 @@ async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLay
   }
 }
 
-/** The same objects for reads in process and for reads by git. */
-export interface ObjectAccess {
-  readonly source: ObjectSource;
-  readonly view: ObjectView;
-}
-
 function objectsOf(git: Git, { lease, ownPack, folder, account }: Held): ObjectAccess {
   const view: ObjectView =
     folder === null
@@ -284,20 +279,4 @@ function objectsOf(git: Git, { lease, ownPack, folder, account }: Held): ObjectA
       : quarantineView(lease.folder, folder, account);
   const packs = ownPack === null ? lease.packs : [...lease.packs, ownPack];
   return { source: createObjectSource(packs, createGitObjects(git, view)), view };
-}
-
-/** Walks in process where the commits are near each other, else runs git. */
-export async function isAncestor(
-  git: Git,
-  { source, view }: ObjectAccess,
-  ancestor: ObjectId,
-  descendant: ObjectId,
-): Promise<boolean> {
-  const near = await isAncestorNearby(source, ancestor, descendant);
-  if (near !== null) return near;
-  const command = { args: ['merge-base', '--is-ancestor', ancestor, descendant], view };
-  const end = await git.run(command);
-  if (end.code === 0) return true;
-  if (end.code === 1) return false;
-  throw commandError(command, end);
 }

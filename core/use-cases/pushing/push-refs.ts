@@ -30,6 +30,7 @@ import {
   ObjectDatabaseError,
   type PackRefusal,
   type Quarantine,
+  type RefMove,
 } from '../../ports/object-database.ts';
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
@@ -146,6 +147,7 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
   const { id, owned } = push.repository;
   const tryToAppend = createAttempts(context, push, quarantine);
   let updates = await inspect(push, quarantine);
+  if ('refused' in updates) return refusedPack(updates);
   const commitSeconds = await datesForChoice(push, quarantine, updates);
   let entity = push.repository.entity;
   let checked = entity.state;
@@ -157,6 +159,7 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
       const disconnected = await quarantine.recheck(committedObjects(push.repository, entity));
       if (disconnected !== null) return refusedPack(disconnected);
       updates = await inspect(push, quarantine);
+      if ('refused' in updates) return refusedPack(updates);
       checked = entity.state;
     }
     const { initialDefaultBranch } = owned;
@@ -264,7 +267,7 @@ async function quotaExceededByPush(
 }
 
 /** Reads every new tip, and checks whether each moved ref that is not a tag was fast-forwarded. */
-async function inspect(push: Push, quarantine: Quarantine | null): Promise<readonly RequestedUpdate[]> {
+async function inspect(push: Push, quarantine: Quarantine | null): Promise<readonly RequestedUpdate[] | PackRefusal> {
   const wanted = push.commands.flatMap(({ after }) => (after === null ? [] : [after]));
   if (quarantine === null) {
     if (wanted.length > 0) throw new TypeError('A push with new tips carries a pack (gitprotocol-pack(5))');
@@ -272,17 +275,22 @@ async function inspect(push: Push, quarantine: Quarantine | null): Promise<reado
   }
   const found = await quarantine.tips(wanted);
   const tips = new Map(wanted.map((id, index) => [id, found[index] ?? null]));
-  const updates: RequestedUpdate[] = [];
+  const moves = new Map<PushCommand, RefMove>();
   for (const command of push.commands) {
     const { ref, before, after } = command;
     const tip = after === null ? null : (tips.get(after) ?? null);
     const isCommit = tip !== null && tip !== 'tag-too-deep' && tip.type === 'commit';
-    const moved = before !== null && after !== null && before !== after && isCommit;
     // Tags should not move, so every move of a tag counts as forced.
-    const mayFastForward = moved && !ref.startsWith('refs/tags/');
-    updates.push({ ...command, tip, fastForward: mayFastForward && (await quarantine.isAncestor(before, after)) });
+    if (!isCommit || before === null || after === null || before === after || ref.startsWith('refs/tags/')) continue;
+    moves.set(command, { before, after });
   }
-  return updates;
+  const compared = await quarantine.compareMoves([...moves.values()], push.signal);
+  if ('refused' in compared) return compared;
+  const forward = new Set([...moves.keys()].filter((_, index) => compared[index] === true));
+  return push.commands.map((command) => {
+    const tip = command.after === null ? null : (tips.get(command.after) ?? null);
+    return { ...command, tip, fastForward: forward.has(command) };
+  });
 }
 
 const NO_DATES: ReadonlyMap<ObjectId, number> = new Map();

@@ -1,7 +1,7 @@
 /** Objects beyond the bounds, which an older version accepted: a reader refuses them before it inflates them. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { isAncestorNearby } from '../../../../adapters/git/packs/object-graph.ts';
+import { isAncestorNearby } from '../../../../adapters/git/packs/ancestry.ts';
 import { commandError } from '../../../../adapters/git/process/git-commands.ts';
 import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';

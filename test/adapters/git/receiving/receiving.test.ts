@@ -137,8 +137,11 @@ describe('an accepted pack', () => {
       { id: second, type: 'commit', peeled: null },
       { id: first, type: 'commit', peeled: null },
     ]);
-    assert.equal(await received.isAncestor(first, second), true);
-    assert.equal(await received.isAncestor(second, first), false);
+    const moves = [
+      { before: first, after: second },
+      { before: second, after: first },
+    ];
+    assert.deepEqual(await received.compareMoves(moves, new AbortController().signal), [true, false]);
     // The objects that --fix-thin appended are part of the layer.
     const grown = await db.commit(objects, received);
     const alone = { ...grown, layers: [...grown.layers].slice(1), repository: db.newObjects().repository };

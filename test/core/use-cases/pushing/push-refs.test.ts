@@ -135,6 +135,17 @@ describe('A push', () => {
     assert.deepEqual(kinds, ['fast-forward', 'force-push', 'force-push']);
   });
 
+  test('changes nothing if its moves would take too long to compare', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.objects.movesRefusal = { refused: 'pack-too-costly', detail: 'push fewer refs at once' };
+    assert.deepEqual(await pushing.push([{ ref: main, before: A, after: B }]), {
+      refused: { code: 'pack-too-costly', detail: 'push fewer refs at once' },
+    });
+    assert.equal((await lastPush(pushing)).updates[0]?.kind, 'create');
+    assert.equal(pushing.objects.open, 0);
+  });
+
   test('records a partial refusal in its event, and leaves the repository not clean', async () => {
     const pushing = await startPushing();
     pushing.objects.types.set(B, null);
