@@ -13,19 +13,24 @@ import Fastify, {
   type FastifyServerFactory,
 } from 'fastify';
 import type { EventId } from '../../core/kernel/ids.ts';
-import { BODY_IDLE_MS, JSON_BODY_BYTES_MAX, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
+import {
+  BODY_IDLE_MS,
+  JSON_BODY_BYTES_MAX,
+  JSON_BODY_SPAN_MS,
+  PUBLIC_BODY_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
 import { actorOf } from '../../core/use-cases/accounts/principal.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
-import { holdBody } from '../front-door/body-budget.ts';
+import { heldBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
-import { bodyRefusalAnswer, rateAnswer } from './denials.ts';
+import { rateAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
 import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
-import { BodyRefused, readJsonBody } from './http/json-body.ts';
+import { readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
@@ -101,9 +106,8 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
       const body = JSON.stringify({ detail: LATE_BODY_TEXT });
       answerLate(request.raw, reply.raw, { contentType: JSON_TYPE, body });
     });
-    const caller = { account: request.admitted?.principal.account ?? null, bytesMax: JSON_BODY_BYTES_MAX };
-    const refusal = holdBody(context, { request: request.raw, response: reply.raw }, caller);
-    done(refusal === null ? null : new BodyRefused(bodyRefusalAnswer(refusal)), payload);
+    const account = request.admitted?.principal.account ?? null;
+    done(null, heldBody(context, { request: request.raw, response: reply.raw }, account));
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));
@@ -136,7 +140,8 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
     return send(reply, await compressedAnswer(answer, request.headers['accept-encoding']), idleMs);
   };
   const url = routerPath(route.path);
-  app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, handler });
+  const bodyLimit = route.kind === 'public' ? PUBLIC_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX;
+  app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, bodyLimit, handler });
   // Node drops the body of an answer to HEAD.
   if (hasHead(route)) app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
 }

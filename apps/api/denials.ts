@@ -4,8 +4,8 @@
  * Must stay true: a repository that the caller does not see gets the answer of one that does not exist.
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';
-import type { BodyRefusal } from '../front-door/body-budget.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
+import type { HeldRefusal } from '../front-door/held-bytes.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 import { refusalAnswer } from './refusals.ts';
 
@@ -44,6 +44,6 @@ export function rateAnswer(refusal: RateRefusal): Answer {
 }
 
 /** The rest of the body is not read, so the connection cannot be used again. */
-export function bodyRefusalAnswer({ status, text, waitSeconds }: BodyRefusal): Answer {
+export function bodyRefusalAnswer({ status, text, waitSeconds }: HeldRefusal): Answer {
   return problem(status, text, { 'retry-after': String(waitSeconds), connection: 'close' });
 }

@@ -5,17 +5,19 @@
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';
-import { JSON_BODY_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { type FailedRequest, logFault } from '../front-door/fault-log.ts';
 import { type Outage, outageOf } from '../front-door/outages.ts';
+import { bodyRefusalAnswer } from './denials.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
 import { BodyRefused } from './http/json-body.ts';
 
 /** Returns the answer to a refused body, an outage or a bug; logs the last two. */
 export function faultAnswer(log: Log, error: FastifyError, request: FastifyRequest): Answer {
   if (error instanceof BodyRefused) return error.answer;
+  if (error instanceof BodyNotHeld) return bodyRefusalAnswer(error.refusal);
   const outage = outageOf(error);
   if (outage !== null) {
     logFault(log, error, failed(request, outage.status));
@@ -23,7 +25,7 @@ export function faultAnswer(log: Log, error: FastifyError, request: FastifyReque
   }
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return problem(413, `The body is larger than ${JSON_BODY_BYTES_MAX} bytes`);
+      return problem(413, `The body is larger than ${request.routeOptions.bodyLimit} bytes`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return problem(400, 'The content type of a body is application/json');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

@@ -1,108 +1,99 @@
 /**
- * The memory of this process for bodies of requests that are read whole: JSON, forms, and what fetches ask for.
+ * The memory of this process for bodies of requests that are held whole: JSON, forms, what fetches ask for, and the
+ * commands of pushes.
  *
- * Must stay true: what is held never exceeds `BODIES_HELD_BYTES_MAX`, after inflation. No caller has all of it: while much
- * of it is taken, each has little. What is held is released exactly once, when its request is over.
+ * Must stay true: what is held never exceeds the bounds of `core/kernel/limits.ts`, after inflation. A body counts as it
+ * arrives, with what its pieces take of memory: what a client announces and does not send costs nobody anything. What is
+ * held is released exactly once, when its request is over.
  */
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import {
   BODIES_HELD_BYTES_MAX,
   BODIES_HELD_OF_CALLER_BYTES_MAX,
   BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
+  BODIES_HELD_OF_NETWORK_BYTES_MAX,
+  BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX,
+  BODIES_HELD_OF_STRANGERS_BYTES_MAX,
+  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
+  BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
+  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
   BODIES_HELD_ROOMY_BYTES_MAX,
+  BODY_CHUNK_HELD_BYTES,
 } from '../../core/kernel/limits.ts';
-import { networkOf } from '../../core/kernel/network.ts';
+import { createHeldBytes, type Held, type HeldBounds, type HeldBytes, type HeldRefusal } from './held-bytes.ts';
 
-/** What one request holds. */
-export interface HeldBody {
-  /** Holds more bytes; holds nothing more and returns why if there is no room. */
-  grow(bytes: number): BodyRefusal | null;
-  /** Later calls do nothing. */
-  release(): void;
+const BOUNDS: HeldBounds = {
+  accounts: {
+    bytesMax: BODIES_HELD_BYTES_MAX,
+    roomyBytesMax: BODIES_HELD_ROOMY_BYTES_MAX,
+    account: {
+      bytesMax: BODIES_HELD_OF_CALLER_BYTES_MAX,
+      tightBytesMax: BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
+    },
+  },
+  strangers: {
+    bytesMax: BODIES_HELD_OF_STRANGERS_BYTES_MAX,
+    roomyBytesMax: BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
+    network: {
+      bytesMax: BODIES_HELD_OF_NETWORK_BYTES_MAX,
+      tightBytesMax: BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX,
+    },
+    wideNetwork: {
+      bytesMax: BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
+      tightBytesMax: BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
+    },
+  },
+};
+
+const TEXTS = {
+  callerFull: 'Too many bytes of your requests are under way: wait until some are answered, then try again',
+  allFull: 'The service holds as many bytes of requests as it can: try again',
+};
+
+export function createBodyBudget(): HeldBytes {
+  return createHeldBytes(BOUNDS, TEXTS);
 }
 
-/** Whose room is full: that of the caller, or of all. */
-export interface BodyRefusal {
-  readonly status: 429 | 503;
-  /** Without a full stop. */
-  readonly text: string;
-  readonly waitSeconds: number;
-}
-
-export interface BodyBudget {
-  /** `caller` is an account, or the network of somebody without one. */
-  open(caller: string): HeldBody;
-  /** Of all requests. */
-  heldBytes(): number;
+/** There is no memory for the rest of a body. */
+export class BodyNotHeld extends Error {
+  override readonly name = 'BodyNotHeld';
+  readonly refusal: HeldRefusal;
+  constructor(refusal: HeldRefusal) {
+    super('There is no room for the body');
+    this.refusal = refusal;
+  }
 }
 
 /**
- * Holds the memory for a body that is read whole until its response is closed: as many bytes as it announces, but no more
- * than are read of it.
+ * Returns the body of a request, whose bytes are held as they are read until its response is closed. Its reader gets
+ * `BodyNotHeld` as soon as there is no room for more; the connection can still be answered then.
  */
-export function holdBody(
-  door: { readonly bodyBudget: BodyBudget; readonly clientAddress: (request: IncomingMessage) => string },
+export function heldBody(
+  door: { readonly bodyBudget: HeldBytes; readonly clientAddress: (request: IncomingMessage) => string },
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  { account, bytesMax }: { readonly account: AccountId | null; readonly bytesMax: number },
-): BodyRefusal | null {
-  const bytes = announcedBytes(request.headers, bytesMax);
-  if (bytes === 0) return null;
-  const held = door.bodyBudget.open(account ?? networkOf(door.clientAddress(request)));
-  const refusal = held.grow(bytes);
-  if (refusal === null) response.once('close', held.release);
-  return refusal;
+  account: AccountId | null,
+): Readable {
+  const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
+  if (coding === undefined && Number(length ?? 0) === 0) return request;
+  const held = door.bodyBudget.open(account === null ? { address: door.clientAddress(request) } : { account });
+  releaseWith(response, held);
+  return Readable.from(counted(request, held), { objectMode: false });
 }
 
-function announcedBytes(headers: IncomingHttpHeaders, bytesMax: number): number {
-  // Of a body in chunks nothing is known.
-  if (headers['transfer-encoding'] !== undefined) return bytesMax;
-  const announced = Number(headers['content-length'] ?? 0);
-  return announced >= 0 && announced <= bytesMax ? announced : bytesMax;
+/** Releases what is held when the response is closed; at once if the client has left already. */
+function releaseWith(response: ServerResponse, { release }: Pick<Held, 'release'>): void {
+  if (response.closed) release();
+  else response.once('close', release);
 }
 
-const CALLER_FULL: BodyRefusal = {
-  status: 429,
-  text: 'Too many bytes of your requests are under way: wait until some are answered, then try again',
-  waitSeconds: 5,
-};
-const ALL_FULL: BodyRefusal = {
-  status: 503,
-  text: 'The service holds as many bytes of requests as it can: try again',
-  waitSeconds: 5,
-};
-
-export function createBodyBudget(): BodyBudget {
-  const ofCallers = new Map<string, number>();
-  let total = 0;
-  const add = (caller: string, bytes: number): void => {
-    total += bytes;
-    const held = (ofCallers.get(caller) ?? 0) + bytes;
-    if (held > 0) ofCallers.set(caller, held);
-    else ofCallers.delete(caller);
-  };
-  const roomOf = (): number =>
-    total < BODIES_HELD_ROOMY_BYTES_MAX ? BODIES_HELD_OF_CALLER_BYTES_MAX : BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX;
-  return {
-    heldBytes: () => total,
-    open(caller) {
-      let held = 0;
-      let released = false;
-      return {
-        grow(bytes) {
-          if (released) return null;
-          if ((ofCallers.get(caller) ?? 0) + bytes > roomOf()) return CALLER_FULL;
-          if (total + bytes > BODIES_HELD_BYTES_MAX) return ALL_FULL;
-          held += bytes;
-          add(caller, bytes);
-          return null;
-        },
-        release() {
-          if (released) return;
-          released = true;
-          if (held > 0) add(caller, -held);
-        },
-      };
-    },
-  };
+async function* counted(request: IncomingMessage, held: Held): AsyncGenerator<Buffer, void, undefined> {
+  // The answer uses the same socket, so it outlives the reading.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    if (!(chunk instanceof Buffer)) throw new TypeError('A body is read as bytes');
+    const refusal = held.grow(chunk.length + BODY_CHUNK_HELD_BYTES);
+    if (refusal !== null) throw new BodyNotHeld(refusal);
+    yield chunk;
+  }
 }

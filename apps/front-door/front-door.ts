@@ -8,9 +8,9 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
-import type { BodyBudget } from './body-budget.ts';
 import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
+import type { HeldBytes } from './held-bytes.ts';
 import type { RequestTurns } from './request-turns.ts';
 
 export interface FrontDoor extends Context {
@@ -21,7 +21,7 @@ export interface FrontDoor extends Context {
   readonly rateLimits: RateLimits;
   readonly failedTokens: FailedTokens;
   readonly callers: Callers;
-  readonly bodyBudget: BodyBudget;
+  readonly bodyBudget: HeldBytes;
   readonly requestTurns: RequestTurns;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;

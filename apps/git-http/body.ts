@@ -8,8 +8,9 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import type { HeldBody } from '../front-door/body-budget.ts';
+import { BODY_CHUNK_HELD_BYTES } from '../../core/kernel/limits.ts';
 import { LATE_BODY_TEXT } from '../front-door/body-span.ts';
+import type { Held } from '../front-door/held-bytes.ts';
 import { GitHttpError } from './answer.ts';
 
 export type BodyErrorCode =
@@ -138,7 +139,7 @@ export interface WholeBodyOptions {
   readonly bytesMax: number;
   readonly spanMs: number;
   /** Counts what is read; its owner releases it. */
-  readonly held: Pick<HeldBody, 'grow'>;
+  readonly held: Pick<Held, 'grow'>;
   /** Returns false when nothing more need be read, since what was read is wrong already. */
   readonly isWanted: (chunk: Uint8Array) => boolean;
 }
@@ -172,7 +173,7 @@ async function collect(
     const chunk = read.value;
     total += chunk.length;
     if (total > bytesMax) throw new BodyError('body-too-large', `The body takes more than ${bytesMax} bytes`);
-    const refusal = held.grow(chunk.length);
+    const refusal = held.grow(chunk.length + BODY_CHUNK_HELD_BYTES);
     if (refusal !== null) {
       throw new BodyError(refusal.status === 429 ? 'body-of-caller-held' : 'body-of-all-held', refusal.text);
     }

@@ -24,7 +24,7 @@ import type { GitRequest } from './git-request.ts';
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 
 export async function serveUploadPack(git: GitRequest): Promise<void> {
-  const held = git.context.bodyBudget.open(git.principal.account);
+  const held = git.context.bodyBudget.open({ account: git.principal.account });
   try {
     const body = openBody(git.request, { idleMs: BODY_IDLE_MS });
     const bytes = await readWhole(body.bytes, {

@@ -13,7 +13,7 @@ import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { enter } from '../front-door/admission.ts';
-import { type BodyRefusal, holdBody } from '../front-door/body-budget.ts';
+import { heldBody } from '../front-door/body-budget.ts';
 import type { RateRefusal } from '../front-door/callers.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
 import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
@@ -66,7 +66,7 @@ function siteOf(
     const options = {
       bodyLimit: bytesMax,
       onRequest: [async (request: FastifyRequest) => refuseCrossSite(serving, request), identify],
-      preParsing: async (request: FastifyRequest, reply: FastifyReply) => boundForm(serving, request, reply, bytesMax),
+      preParsing: async (request: FastifyRequest, reply: FastifyReply) => boundForm(serving, request, reply),
       preHandler: app.csrfProtection,
     };
     app.post(path, options, async (request, reply) => send(serving, reply, await run(request, reply)));
@@ -162,23 +162,8 @@ function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): voi
   if (isCrossSite(sender, context.addresses().webUrl)) throw new CrossSiteForm();
 }
 
-/** No memory is left for the form; apps/website/faults.ts answers it. */
-export class FormRefused extends Error {
-  override readonly name = 'FormRefused';
-  readonly refusal: BodyRefusal;
-  constructor(refusal: BodyRefusal) {
-    super('There is no room for the form');
-    this.refusal = refusal;
-  }
-}
-
 /** Bounds the time that the form takes to arrive, and holds the memory for it. */
-function boundForm(
-  { context, bodySpanMs }: Serving,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  bytesMax: number,
-): void {
+function boundForm({ context, bodySpanMs }: Serving, request: FastifyRequest, reply: FastifyReply): Readable {
   const exchange = { request: request.raw, response: reply.raw };
   limitBodySpan(request.raw, bodySpanMs, () => {
     reply.hijack();
@@ -186,8 +171,7 @@ function boundForm(
   });
   const known = request.identity?.known ?? null;
   const account = known === null ? null : known.status === 'open' ? known.principal.account : known.account;
-  const refusal = holdBody(context, exchange, { account, bytesMax });
-  if (refusal !== null) throw new FormRefused(refusal);
+  return heldBody(context, exchange, account);
 }
 
 /** Returns the fields of the request's form; none for a page. */

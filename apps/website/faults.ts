@@ -5,10 +5,11 @@
  * person whose page was old.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
-import { currentVisit, FormRefused, send, type Serving } from './binding.ts';
+import { currentVisit, send, type Serving } from './binding.ts';
 import { CrossSiteForm } from './sessions/cross-site.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';
@@ -46,7 +47,7 @@ const TOO_LARGE: Problem = {
 
 function problemOf({ context }: Serving, error: FastifyError, request: FastifyRequest): Problem {
   if (error instanceof CrossSiteForm) return FOREIGN_FORM;
-  if (error instanceof FormRefused) {
+  if (error instanceof BodyNotHeld) {
     const { status, text, waitSeconds } = error.refusal;
     const headers = { 'retry-after': String(waitSeconds), connection: 'close' };
     return { status, title: 'Not now', text: `${text}. Nothing was changed.`, headers };

@@ -279,6 +279,8 @@ export const ARCHIVE_SPAN_MS = 30 * 60_000;
 export const ARCHIVE_READER_WAIT_MS = 10_000;
 export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 export const JSON_BODY_BYTES_MAX = MIB;
+/** The same for a route that takes no token: who signs in by a device, or exchanges an identity token. */
+export const PUBLIC_BODY_BYTES_MAX = 64 * KIB;
 /** Values in such a body, lists and objects among them; a token names up to 10,000 repositories. */
 export const JSON_BODY_VALUES_MAX = 12_000;
 /** The time from the end of a request's head to the end of its JSON body. */
@@ -429,13 +431,22 @@ export const PIPELINED_REQUESTS_MAX = 100;
 export const PIPELINED_REQUESTS_READ_MAX = 8;
 export const PIPELINED_REQUESTS_OF_NODE_MAX = 10_000;
 /**
- * Bytes of request bodies in memory, after inflation: of all requests, of one account or network, and of one while those
- * of all are so many that the rest is kept for others. Packs are not among them, which go to the disk as they arrive.
+ * Bytes of request bodies in memory, after inflation: of all accounts, of one account, and of one while those of all are
+ * so many that the rest is kept for others. Packs are not among them, which go to the disk as they arrive.
  */
-export const BODIES_HELD_BYTES_MAX = 256 * MIB;
+export const BODIES_HELD_BYTES_MAX = 224 * MIB;
 export const BODIES_HELD_ROOMY_BYTES_MAX = 160 * MIB;
 export const BODIES_HELD_OF_CALLER_BYTES_MAX = 64 * MIB;
 export const BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX = 4 * MIB;
+/** The same of those without an account, which take nothing from accounts: of all, a network, and a wide one. */
+export const BODIES_HELD_OF_STRANGERS_BYTES_MAX = 32 * MIB;
+export const BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX = 16 * MIB;
+export const BODIES_HELD_OF_NETWORK_BYTES_MAX = 4 * MIB;
+export const BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX = 256 * KIB;
+export const BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX = 8 * MIB;
+export const BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX = 512 * KIB;
+/** What a piece of a body takes of memory beside its bytes, however short it is. */
+export const BODY_CHUNK_HELD_BYTES = 512;
 /** The time from the end of a fetch request's head to the end of its body. */
 export const FETCH_BODY_SPAN_MS = 60_000;
 /** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */

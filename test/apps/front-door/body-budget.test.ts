@@ -1,7 +1,7 @@
 /** Bodies of requests in memory: how many bytes, whose, and for how long. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
@@ -13,21 +13,30 @@ import {
   BODIES_HELD_BYTES_MAX,
   BODIES_HELD_OF_CALLER_BYTES_MAX,
   BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
+  BODIES_HELD_OF_NETWORK_BYTES_MAX,
+  BODIES_HELD_OF_STRANGERS_BYTES_MAX,
+  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
+  BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
+  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
   BODIES_HELD_ROOMY_BYTES_MAX,
+  BODY_CHUNK_HELD_BYTES,
   JSON_BODY_BYTES_MAX,
+  PUBLIC_BODY_BYTES_MAX,
 } from '../../../core/kernel/limits.ts';
-import { createApiFixture } from '../../support/api-fixture.ts';
+import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 import { startGit } from '../../support/git-fixture.ts';
+
+const ADA = { account: 'ada' };
 
 describe('The memory for bodies', () => {
   test('has a part for each caller, to the byte, and what is released can be held again', () => {
     const budget = createBodyBudget();
-    const [one, two] = [budget.open('ada'), budget.open('ada')];
+    const [one, two] = [budget.open(ADA), budget.open(ADA)];
     assert.equal(one.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 1), null);
     assert.equal(two.grow(2)?.status, 429);
     assert.equal(two.grow(1), null);
     assert.equal(two.grow(1)?.status, 429);
-    assert.equal(budget.open('grace').grow(1), null);
+    assert.equal(budget.open({ account: 'grace' }).grow(1), null);
     one.release();
     one.release();
     assert.equal(budget.heldBytes(), 2);
@@ -37,21 +46,45 @@ describe('The memory for bodies', () => {
   test('gives each caller little while much of it is taken, and never more than there is', () => {
     const budget = createBodyBudget();
     for (let n = 0; budget.heldBytes() < BODIES_HELD_ROOMY_BYTES_MAX; n += 1) {
-      assert.equal(budget.open(`greedy ${n}`).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
+      assert.equal(budget.open({ account: `greedy ${n}` }).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
     }
-    const ada = budget.open('ada');
+    const ada = budget.open(ADA);
     assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX + 1)?.status, 429);
     assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX), null);
-    for (let n = 0; n < 100; n += 1) budget.open(`other ${n}`).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX);
-    assert.equal(budget.open('late').grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX)?.status, 503);
+    for (let n = 0; n < 100; n += 1) budget.open({ account: `other ${n}` }).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX);
+    assert.equal(budget.open({ account: 'late' }).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX)?.status, 503);
     assert.ok(budget.heldBytes() <= BODIES_HELD_BYTES_MAX);
+  });
+
+  test('is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6', () => {
+    const budget = createBodyBudget();
+    const fill = (address: string, bytes: number): void => {
+      for (let left = bytes; left > 0; left -= 1024) if (budget.open({ address }).grow(1024) !== null) return;
+    };
+    fill('2001:db8:1::1', BODIES_HELD_OF_STRANGERS_BYTES_MAX);
+    assert.equal(budget.heldBytes(), BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    for (let n = 1; n < 64; n += 1) fill(`2001:db8:1:${n.toString(16)}::1`, BODIES_HELD_OF_STRANGERS_BYTES_MAX);
+    assert.equal(budget.heldBytes(), BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX);
+    assert.equal(budget.open({ address: '2001:db8:2::1' }).grow(1024), null);
+
+    // Many such: others have little then, and accounts as much as before.
+    for (let n = 2; budget.heldBytes() < BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX; n += 1) {
+      for (const host of [1, 2]) fill(`2001:db8:${n}:${host}::1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    }
+    const before = budget.heldBytes();
+    for (let n = 0; n < 64; n += 1) fill(`2001:db9::${n}:0:0:0:1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    assert.ok(budget.heldBytes() - before <= BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX);
+    for (let n = 0; n < 200; n += 1) fill(`10.1.${n}.1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    assert.equal(budget.open({ address: '10.2.0.1' }).grow(1024)?.status, 503);
+    assert.equal(budget.heldBytes(), BODIES_HELD_OF_STRANGERS_BYTES_MAX);
+    assert.equal(budget.open(ADA).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
   });
 });
 
 describe('A body that is read whole', () => {
   const options = (spanMs = 5_000) => ({
     ...{ bytesMax: 100, spanMs },
-    ...{ held: createBodyBudget().open('ada'), isWanted: () => true },
+    ...{ held: createBodyBudget().open(ADA), isWanted: () => true },
   });
   async function* chunks(...texts: string[]): AsyncGenerator<Uint8Array> {
     for (const text of texts) yield Buffer.from(text);
@@ -71,8 +104,8 @@ describe('A body that is read whole', () => {
   test('is not read on when it is not wanted any more, or has no room', async () => {
     const unwanted = await readWhole(chunks('wrong', 'more'), { ...options(), isWanted: () => false });
     assert.equal(unwanted.toString(), 'wrong');
-    const held = createBodyBudget().open('ada');
-    assert.equal(held.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 3), null);
+    const held = createBodyBudget().open(ADA);
+    assert.equal(held.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - BODY_CHUNK_HELD_BYTES - 3), null);
     const refused = readWhole(chunks('abc', 'd'), { ...options(), held });
     await assert.rejects(refused, (error) => error instanceof BodyError && error.code === 'body-of-caller-held');
   });
@@ -132,33 +165,114 @@ test('Zeros that gzip made small are refused at the first of them, not when all 
 });
 
 describe('A caller of the API', () => {
+  /** The head of a request with a body of JSON, as that of `secret` or of a stranger. */
+  const headOf = (target: string, lengthBytes: number, secret: string | null): string =>
+    [
+      `POST ${target} HTTP/1.1`,
+      'Host: a',
+      ...(secret === null ? [] : [`Authorization: Bearer ${secret}`]),
+      'Content-Type: application/json',
+      `Content-Length: ${lengthBytes}\r\n\r\n`,
+    ].join('\r\n');
+  /** Every address of 127.0.0.0/8 is this machine, so a client can come from many networks. */
+  const send = (port: number, bytes: string, address = '127.0.0.1'): Socket => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress: address });
+    socket.on('error', () => undefined);
+    socket.resume();
+    socket.write(bytes);
+    return socket;
+  };
+  const held = async (fixture: ApiFixture, holds: (bytes: number) => boolean): Promise<void> => {
+    for (let n = 0; n < 500 && !holds(fixture.context.bodyBudget.heldBytes()); n += 1) await sleep(10);
+    assert.ok(
+      holds(fixture.context.bodyBudget.heldBytes()),
+      `${fixture.context.bodyBudget.heldBytes()} bytes are held`,
+    );
+  };
+
   test('who holds bodies open gets no memory beyond its part, and others do', async () => {
     const fixture = await createApiFixture();
     const port = await fixture.listen();
-    const sockets = [];
+    const sockets: Socket[] = [];
     try {
       const [ada, grace] = [await fixture.account('ada'), await fixture.account('grace')];
       const [greedy, other] = [await fixture.token(ada), await fixture.token(grace)];
-      const places = BODIES_HELD_OF_CALLER_BYTES_MAX / JSON_BODY_BYTES_MAX;
-      for (let n = 0; n < places; n += 1) {
-        const socket = connect(port, '127.0.0.1');
-        const head = `POST /v1/repositories HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${greedy.secret}\r\n`;
-        socket.write(`${head}Content-Type: application/json\r\nContent-Length: ${JSON_BODY_BYTES_MAX}\r\n\r\n{`);
-        sockets.push(socket);
+      const begun = ' '.repeat(JSON_BODY_BYTES_MAX - 1);
+      const open = 8;
+      for (let n = 0; n < open; n += 1) {
+        sockets.push(send(port, headOf('/v1/repositories', JSON_BODY_BYTES_MAX, greedy.secret) + begun));
       }
-      const { bodyBudget } = fixture.context;
-      for (let n = 0; n < 500 && bodyBudget.heldBytes() < BODIES_HELD_OF_CALLER_BYTES_MAX; n += 1) await sleep(10);
+      await held(fixture, (bytes) => bytes >= open * begun.length);
+      const rest = fixture.context.bodyBudget.open({ account: ada });
+      assert.equal(rest.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - fixture.context.bodyBudget.heldBytes()), null);
       const body = { name: 'hello' };
       const refused = await fixture.request('POST', '/v1/repositories', greedy, { body });
       assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '5']);
       assert.match(refused.json().detail, /Too many bytes of your requests/);
       assert.equal((await fixture.request('POST', '/v1/repositories', other, { body })).statusCode, 201);
+      rest.release();
       for (const socket of sockets) socket.destroy();
-      for (let n = 0; n < 500 && bodyBudget.heldBytes() > 0; n += 1) await sleep(10);
-      assert.equal(bodyBudget.heldBytes(), 0);
+      await held(fixture, (bytes) => bytes === 0);
       assert.equal((await fixture.request('POST', '/v1/repositories', greedy, { body })).statusCode, 201);
     } finally {
       for (const socket of sockets) socket.destroy();
+      await fixture.close();
+    }
+  });
+
+  test('who announces bodies and sends none takes nothing from others: a stranger of 27 networks', async () => {
+    const fixture = await createApiFixture();
+    const port = await fixture.listen();
+    const sockets: Socket[] = [];
+    try {
+      const token = await fixture.token(await fixture.account('ada'));
+      for (let n = 0; n < 256; n += 1) {
+        const head = headOf('/v1/auth/sessions', PUBLIC_BODY_BYTES_MAX, null);
+        sockets.push(send(port, head, `127.1.${n % 27}.1`));
+      }
+      // Who leaves at once holds nothing either.
+      for (let n = 0; n < 64; n += 1) {
+        const socket = send(port, `${headOf('/v1/repositories', JSON_BODY_BYTES_MAX, token.secret)}{"name"`);
+        socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
+      }
+      await sleep(500);
+      assert.equal(fixture.context.bodyBudget.heldBytes(), 0);
+      const made = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'hello' } });
+      assert.equal(made.statusCode, 201);
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await fixture.close();
+    }
+  });
+
+  test('who sends bytes one by one holds what they take in memory, not what they are', async () => {
+    const fixture = await createApiFixture();
+    const port = await fixture.listen();
+    let socket: Socket | null = null;
+    try {
+      const { secret } = await fixture.token(await fixture.account('ada'));
+      const head = headOf('/v1/repositories', 0, secret).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
+      socket = send(port, head + '1\r\n \r\n'.repeat(1_000));
+      await held(fixture, (bytes) => bytes === 1_000 * (1 + BODY_CHUNK_HELD_BYTES));
+    } finally {
+      socket?.destroy();
+      await fixture.close();
+    }
+  });
+
+  test('without an account sends at most 64 KiB', async () => {
+    const fixture = await createApiFixture();
+    try {
+      const payload = (bytes: number) => `{"hostname":"${'h'.repeat(bytes)}"}`;
+      const headers = { 'content-type': 'application/json' };
+      const post = (bytes: number) =>
+        fixture.app.inject({ method: 'POST', url: '/v1/auth/sessions', headers, payload: payload(bytes) });
+      const overhead = payload(0).length;
+      assert.equal((await post(PUBLIC_BODY_BYTES_MAX - overhead)).statusCode, 422);
+      const refused = await post(PUBLIC_BODY_BYTES_MAX - overhead + 1);
+      assert.equal(refused.statusCode, 413);
+      assert.match(refused.json().detail, /larger than 65536 bytes/);
+    } finally {
       await fixture.close();
     }
   });
