@@ -416,11 +416,16 @@ export const RATE_EXCHANGE_PART_MIN = 0.1;
 /** Accounts that a node tells of at once: those that spent most. */
 export const RATE_EXCHANGE_ACCOUNTS_MAX = 1_000;
 /**
- * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's. The one that was
- * idle for longest gives way.
+ * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's, and of the /48 or
+ * /24 around it (core/kernel/network.ts); and how many these may have while the node has so many that the rest is kept for
+ * others. The one that was idle for longest gives way.
  */
 export const CONNECTIONS_MAX = 8_192;
+export const CONNECTIONS_ROOMY_MAX = 6_144;
 export const CONNECTIONS_OF_NETWORK_MAX = 1_024;
+export const CONNECTIONS_OF_NETWORK_TIGHT_MAX = 64;
+export const CONNECTIONS_OF_WIDE_NETWORK_MAX = 2_048;
+export const CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX = 256;
 /** How long the handshake of TLS may take. */
 export const TLS_HANDSHAKE_SPAN_MS = 30_000;
 /**

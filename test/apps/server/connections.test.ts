@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, test, type TestContext } from 'vitest';
 import { type ConnectionsOptions, createConnections } from '../../../apps/server/connections.ts';
 import {
@@ -12,12 +14,14 @@ import {
   PIPELINED_REQUESTS_READ_MAX,
 } from '../../../core/kernel/limits.ts';
 import { cleanUp } from '../../support/cleanup.ts';
+import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
 
 interface Started {
   readonly port: number;
   /** Requests that are served now, in the order of their arrival: each is answered by its test. */
   readonly served: { readonly target: string; readonly response: ServerResponse }[];
-  client(): Promise<Client>;
+  /** Every address of 127.0.0.0/8 is this machine, so a client can be of any of these networks. */
+  client(address?: string): Promise<Client>;
 }
 
 interface Client {
@@ -45,8 +49,8 @@ async function start(context: TestContext, options: Partial<ConnectionsOptions> 
   return {
     port,
     served,
-    async client() {
-      const socket = connect(port, '127.0.0.1');
+    async client(address = '127.0.0.1') {
+      const socket = connect({ port, host: '127.0.0.1', localAddress: address });
       let text = '';
       socket.on('data', (chunk) => {
         text += chunk.toString('latin1');
@@ -171,7 +175,7 @@ describe('Somebody who sends requests before the answers come', () => {
 
 describe('Connections', () => {
   test('beyond those of a network end the one of it that was idle for longest, not one with a request', async (context) => {
-    const started = await start(context, { connectionsOfNetworkMax: 3 });
+    const started = await start(context, { bounds: { network: { max: 3, tightMax: 3 } } });
     const [busy, oldest, newest] = [await started.client(), await started.client(), await started.client()];
     busy.socket.write(get('/slow'));
     await until(() => started.served.length === 1);
@@ -186,7 +190,7 @@ describe('Connections', () => {
   });
 
   test('of a network whose connections all have requests are refused by name', async (context) => {
-    const started = await start(context, { connectionsOfNetworkMax: 2 });
+    const started = await start(context, { bounds: { network: { max: 2, tightMax: 2 } } });
     for (let n = 0; n < 2; n += 1) (await started.client()).socket.write(get('/slow'));
     await until(() => started.served.length === 2);
     const refused = await started.client();
@@ -202,7 +206,10 @@ describe('Connections', () => {
   });
 
   test('of this machine and of proxies have the bound of the node alone', async (context) => {
-    const started = await start(context, { isExempt: () => true, connectionsOfNetworkMax: 1, connectionsMax: 4 });
+    const started = await start(context, {
+      isExempt: () => true,
+      bounds: { network: { max: 1, tightMax: 1 }, connectionsMax: 4 },
+    });
     const clients: Client[] = [];
     for (let n = 0; n < 5; n += 1) clients.push(await started.client());
     await clients[0]?.closed;
@@ -210,5 +217,81 @@ describe('Connections', () => {
       clients.map(({ socket }) => socket.destroyed),
       [true, false, false, false, false],
     );
+  });
+
+  test('over TLS give way as well', async (context) => {
+    const connections = createConnections({
+      serve: (_request, response) => void response.end('answer'),
+      isExempt: () => false,
+      newRequestId: () => 'an-id',
+      bounds: { network: { max: 1, tightMax: 1 } },
+    });
+    const server = createTlsServer(selfSignedCertificate(), connections.take);
+    connections.watch(server, true);
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    cleanUp(context, () => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const open = async (): Promise<TLSSocket> => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+      socket.on('error', () => undefined);
+      socket.write(get('/'));
+      await once(socket, 'data');
+      return socket;
+    };
+    const oldest = await open();
+    const closed = once(oldest, 'close');
+    const newest = await open();
+    await closed;
+    newest.destroy();
+  });
+
+  const bounds = {
+    connectionsMax: 12,
+    roomyMax: 8,
+    network: { max: 3, tightMax: 1 },
+    wideNetwork: { max: 4, tightMax: 2 },
+  };
+  /** Opens connections of an address, each with a request that is not answered; returns how many were admitted. */
+  const hold = async (started: Started, address: string, count: number): Promise<number> => {
+    const before = started.served.length;
+    const clients: Client[] = [];
+    for (let n = 0; n < count; n += 1) {
+      const client = await started.client(address);
+      if (!client.socket.destroyed) client.socket.write(get('/slow'));
+      clients.push(client);
+    }
+    await until(() => clients.every(({ received }, n) => received() !== '' || started.served.length - before > n));
+    return started.served.length - before;
+  };
+
+  test('of many networks in one /48 or /24 are not those of the whole node', async (context) => {
+    const started = await start(context, { bounds });
+    assert.equal(await hold(started, '127.1.1.1', 4), 3);
+    assert.equal(await hold(started, '127.1.1.2', 3), 1);
+    assert.equal(await hold(started, '127.1.1.3', 1), 0);
+    assert.equal(await hold(started, '127.1.2.1', 1), 1);
+  });
+
+  test('of who has many make room for who has few, before they are all taken', async (context) => {
+    const started = await start(context, { bounds });
+    for (const [address, admitted] of [
+      ['127.1.1.1', 3],
+      ['127.1.2.1', 3],
+      ['127.1.3.1', 2],
+      ['127.1.4.1', 1],
+      ['127.1.4.2', 1],
+      ['127.1.4.3', 0],
+      ['127.1.5.1', 1],
+    ] as const) {
+      assert.equal(await hold(started, address, 3), admitted, address);
+    }
+    // An idle one of the network gives way there too, and an answered request makes room.
+    const idle = await started.client('127.1.6.1');
+    const next = await started.client('127.1.6.1');
+    await idle.closed;
+    assert.equal(next.socket.destroyed, false);
+    assert.equal(await hold(started, '127.1.7.1', 1), 1, 'the idle one gives way when all are taken');
+    assert.equal(next.socket.destroyed, true);
+    assert.equal(await hold(started, '127.1.8.1', 1), 0);
   });
 });
