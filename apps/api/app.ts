@@ -30,7 +30,7 @@ import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
 import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
-import { readJsonBody } from './http/json-body.ts';
+import { BodyRefused, readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routableTarget, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';

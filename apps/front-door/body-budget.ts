@@ -22,7 +22,14 @@ import {
   BODIES_HELD_ROOMY_BYTES_MAX,
   BODY_CHUNK_HELD_BYTES,
 } from '../../core/kernel/limits.ts';
-import { createHeldBytes, type Held, type HeldBounds, type HeldBytes, type HeldRefusal } from './held-bytes.ts';
+import {
+  createHeldBytes,
+  type Held,
+  type HeldBounds,
+  type HeldBytes,
+  type HeldRefusal,
+  releaseWith,
+} from './held-bytes.ts';
 
 const BOUNDS: HeldBounds = {
   accounts: {
@@ -80,12 +87,6 @@ export function heldBody(
   const held = door.bodyBudget.open(account === null ? { address: door.clientAddress(request) } : { account });
   releaseWith(response, held);
   return Readable.from(counted(request, held), { objectMode: false });
-}
-
-/** Releases what is held when the response is closed; at once if the client has left already. */
-function releaseWith(response: ServerResponse, { release }: Pick<Held, 'release'>): void {
-  if (response.closed) release();
-  else response.once('close', release);
 }
 
 async function* counted(request: IncomingMessage, held: Held): AsyncGenerator<Buffer, void, undefined> {

@@ -5,6 +5,7 @@
  * Must stay true: no caller has all of it, and strangers take nothing from accounts. While much is taken, each has little.
  * One /48 of IPv6 has no more than a few of its networks could have. What is held is released exactly once.
  */
+import type { ServerResponse } from 'node:http';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 
 /** An account, or the address of somebody without one. */
@@ -93,6 +94,12 @@ export function createHeldBytes({ accounts, strangers }: HeldBounds, texts: Held
       };
     },
   };
+}
+
+/** Releases what is held when the response is closed; at once if the client has left already. */
+export function releaseWith(response: ServerResponse, { release }: Pick<Held, 'release'>): void {
+  if (response.closed) release();
+  else response.once('close', release);
 }
 
 interface Share {

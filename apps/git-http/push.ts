@@ -3,7 +3,8 @@
  *
  * Must stay true: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
  * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
- * since git shows the reason only if it could send its whole body.
+ * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies, and
+ * none are while the rest of a refused push is read.
  */
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
@@ -16,6 +17,7 @@ import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText, refChangesOf } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { type Held, releaseWith } from '../front-door/held-bytes.ts';
 import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
 import { faultError } from './faults.ts';
@@ -29,43 +31,62 @@ import {
   REF_REFUSALS,
 } from './push-messages.ts';
 import { type Body, openBody } from './body.ts';
+import { limitListSpan } from './list-span.ts';
 import { createPushPace } from './push-pace.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;
 
 export async function serveReceivePack(git: GitRequest): Promise<void> {
-  const { request, response, finished } = git;
+  const { context, request, response, finished } = git;
   finished.operation = 'push';
-  const pace = createPushPace(git.context.clock.monotonicMs);
+  const held = context.bodyBudget.open({ account: git.principal.account });
+  // The report names the commands again, so it is covered too.
+  releaseWith(response, held);
+  const pace = createPushPace(context.clock.monotonicMs);
   const body = openBody(request, { idleMs: BODY_IDLE_MS, pace });
-  const { list, rest } = await readCommandList(body.bytes);
   try {
-    if ('refused' in list) {
+    const begun = await begin(git, body, held);
+    if ('refused' in begun) {
+      // Nothing of the commands is left, however long the client takes for what it still sends.
+      held.release();
       await discard(git, body);
-      refuseWhole(git, list);
+      if (begun.refused instanceof GitHttpError) throw begun.refused;
+      sendBytes(response, RESULT_TYPE, begun.refused);
       return;
     }
-    if (list.commands.length + list.refusedCommands.length === 0) {
-      if (await holdsBytes(rest)) {
-        await discard(git, body);
-        throw new GitHttpError(400, 'Not a push: bytes follow a command list that holds no command');
-      }
-      sendBytes(response, RESULT_TYPE, new Uint8Array());
-      return;
-    }
-    const refChanges = list.commands.reduce((sum, { ref }) => sum + refChangesOf(ref), list.refusedCommands.length);
-    const refusal = git.context.callers.record(git.principal, refChanges);
-    if (refusal !== null) {
-      await discard(git, body);
-      sendBytes(response, RESULT_TYPE, pushRefusal(rateRefusalText(refusal), list.capabilities));
-      return;
-    }
-    await answer(git, list, rest, body);
+    await answer(git, begun.list, begun.rest, body);
   } finally {
     finished.receivedBytes = body.receivedBytes();
   }
 }
+
+type Begun =
+  | { readonly list: CommandList; readonly rest: AsyncIterable<Uint8Array> }
+  /** The answer to a push that is not carried out. */
+  | { readonly refused: Uint8Array | GitHttpError };
+
+/** Reads the commands, and decides whether the push may go on. */
+async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
+  const { context, principal } = git;
+  const span = limitListSpan(body, context.clock.monotonicMs);
+  try {
+    const { list, rest } = await readCommandList(span.bytes, (bytes) => held.grow(bytes)?.text ?? null);
+    if ('refused' in list) return { refused: refusedWhole(list) };
+    const refChanges = list.commands.reduce((sum, { ref }) => sum + refChangesOf(ref), list.refusedCommands.length);
+    if (refChanges === 0) {
+      const isProbe = !(await holdsBytes(rest));
+      return { refused: isProbe ? new Uint8Array() : new GitHttpError(400, NO_COMMAND) };
+    }
+    const refusal = context.callers.record(principal, refChanges);
+    if (refusal === null) return { list, rest };
+    return { refused: pushRefusal(rateRefusalText(refusal), list.capabilities) };
+  } finally {
+    span.end();
+  }
+}
+
+const NO_COMMAND = 'Not a push: bytes follow a command list that holds no command';
 
 /** Whether a pack, or anything else, follows the command list. Git's probe for a login ends with the list. */
 async function holdsBytes(rest: AsyncIterable<Uint8Array>): Promise<boolean> {
@@ -77,10 +98,9 @@ async function holdsBytes(rest: AsyncIterable<Uint8Array>): Promise<boolean> {
  * A body that is not a command list gets status 400. Any other refusal is a report, since git shows nothing but the
  * status of a refused POST.
  */
-function refuseWhole({ response }: GitRequest, list: CommandListRefusal): void {
-  if (list.capabilities === null && MALFORMED.has(list.refused))
-    throw new GitHttpError(400, `Not a push: ${list.detail}`);
-  sendBytes(response, RESULT_TYPE, pushRefusal(list.detail, list.capabilities));
+function refusedWhole({ refused, detail, capabilities }: CommandListRefusal): Uint8Array | GitHttpError {
+  if (capabilities === null && MALFORMED.has(refused)) return new GitHttpError(400, `Not a push: ${detail}`);
+  return pushRefusal(detail, capabilities);
 }
 
 const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([

@@ -119,6 +119,13 @@ export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
 export const PUSH_MOVES_FAR_MAX = 10_000;
 export const PUSH_MOVES_WALKED_MAX = 100_000;
 export const PUSH_COMPARING_MS_MAX = 5 * 60_000;
+/** Memory for each byte of a list of commands: a short command takes 3.4 times its bytes, and half as much to be read. */
+export const COMMAND_LIST_HELD_FACTOR = 4;
+/**
+ * The time from the end of a push's head to the end of its commands; what arrives of them at the least speed of a push
+ * earns as much again.
+ */
+export const COMMAND_LIST_SPAN_MS = 60_000;
 export const PUSH_OPTIONS_MAX = 100;
 /** The size of all options of one push together. */
 export const PUSH_OPTIONS_BYTES_MAX = 4 * KIB;

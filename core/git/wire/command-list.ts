@@ -7,6 +7,7 @@
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
+  COMMAND_LIST_HELD_FACTOR,
   PUSH_COMMANDS_BYTES_MAX,
   PUSH_COMMANDS_MAX,
   PUSH_OPTIONS_BYTES_MAX,
@@ -76,12 +77,17 @@ export type CommandListRefusalCode =
   | 'object-format-unsupported'
   | 'push-option-malformed'
   | 'push-options-too-large'
-  | 'too-many-push-options';
+  | 'too-many-push-options'
+  /** There is no memory for it now. */
+  | 'list-not-held';
 
 /** Why the whole push is refused. The answer's form depends on `capabilities`; null if they were not read yet. */
 export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCode> {
   readonly capabilities: PushCapabilities | null;
 }
+
+/** Holds so many bytes of memory more for the list. Returns why not, a line for the client, if there is no room. */
+export type HoldList = (bytes: number) => string | null;
 
 /** The command list and the rest of the body. */
 export interface PushBody {
@@ -95,13 +101,26 @@ export interface PushBody {
  * reading `rest` early, the source is closed: to answer after that, pass a source that can be closed without closing
  * the connection.
  */
-export async function readCommandList(body: AsyncIterable<Uint8Array>): Promise<PushBody> {
+export async function readCommandList(body: AsyncIterable<Uint8Array>, hold: HoldList): Promise<PushBody> {
   const source = body[Symbol.asyncIterator]();
   const parser = createCommandListParser();
   let list = parser.result();
+  let received = 0;
+  let heldFor = 0;
   while (list === null) {
     const chunk = await source.next();
-    list = chunk.done === true ? parser.end() : parser.push(chunk.value);
+    if (chunk.done === true) {
+      list = parser.end();
+      continue;
+    }
+    received += chunk.value.length;
+    list = parser.push(chunk.value);
+    if (list !== null && 'refused' in list) break;
+    // What follows the list is not held with it.
+    const ofList = list === null ? received : parser.takenBytes();
+    const full = hold((ofList - heldFor) * COMMAND_LIST_HELD_FACTOR);
+    heldFor = ofList;
+    if (full !== null) list = parser.refuse(full);
   }
   return { list, rest: restOf(parser.rest(), source) };
 }
@@ -130,6 +149,10 @@ export interface CommandListParser {
   result(): CommandList | CommandListRefusal | null;
   /** Call it at the end of the body: a list that has not ended is refused as truncated. */
   end(): CommandList | CommandListRefusal;
+  /** Refuses the list, since there is no memory for it: `detail` is a line for the client. */
+  refuse(detail: string): CommandListRefusal;
+  /** Returns the size of the list as far as it was read. */
+  takenBytes(): number;
   /** Returns the pushed bytes that are after the list. */
   rest(): Uint8Array;
 }
@@ -163,9 +186,10 @@ export function createCommandListParser(): CommandListParser {
     section: 'commands',
   };
   let result: CommandList | CommandListRefusal | null = null;
-  const refuse = (refusal: Refusal) => {
-    result = { ...refusal, capabilities: draft.capabilities };
-    return result;
+  const refuse = (refusal: Refusal): CommandListRefusal => {
+    const refused = { ...refusal, capabilities: draft.capabilities };
+    result = refused;
+    return refused;
   };
   return {
     push(chunk) {
@@ -181,6 +205,8 @@ export function createCommandListParser(): CommandListParser {
     },
     result: () => result,
     end: () => result ?? refuse(TRUNCATED),
+    refuse: (detail) => refuse({ refused: 'list-not-held', detail }),
+    takenBytes: () => decoder.takenBytes(),
     rest: () => decoder.rest(),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * The attack: forty fetches of 32 KB each, which are gzip of 32 MB of zeros, whose last bytes come at 5 a minute. Each was
  * inflated into memory and stayed there for as long as its client liked: 460 to 1,663 MB. The same with fetches whose
- * packets are well-formed, so that only their number tells, and with bodies of the API that never end.
+ * packets are well-formed, so that only their number tells, and with bodies of the API that never end; and with pushes of
+ * 100,000 commands, 286 KB each, which held 20 MiB each.
  */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
@@ -10,6 +11,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { dataPacket } from '../../../core/git/wire/pkt-line.ts';
 import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { commandList } from '../../support/git-wire.ts';
 import { createRepository } from '../../support/strata.ts';
 
 const REQUESTS = 40;
@@ -51,6 +53,25 @@ describe('Somebody who holds bodies open', () => {
     });
   }
 
+  test('of pushes gets no more either, and no list is held for longer than its size allows', async (context) => {
+    const stage = await setStage(context);
+    await createRepository(stage.strata, stage.attacker, 'engine');
+    const commands = Array.from({ length: 100_000 }, (_, n) => ({ ref: `refs/heads/branch-${n}` }));
+    const list = commandList(commands);
+    const body = gzipSync(list.subarray(0, -4));
+    const head = headOf(stage, '/r/mallory/engine.git/git-receive-pack', [
+      'Content-Type: application/x-git-receive-pack-request',
+      'Content-Encoding: gzip',
+      `Content-Length: ${body.length + 100}`,
+    ]);
+    const statuses = new Map<string, number>();
+    await underAttack(context, stage, `held bodies: ${5 * REQUESTS} pushes of 100,000 commands`, () =>
+      hold(stage, statuses, head, body, 5 * REQUESTS, 2 * SPAN_MS),
+    );
+    // Those that found no room hold a connection, until they are silent or send the rest.
+    assert.ok((statuses.get('408') ?? 0) > 0, JSON.stringify([...statuses]));
+  });
+
   test('of the API gets no more either', async (context) => {
     const stage = await setStage(context);
     const body = Buffer.alloc(1024 * 1024, ' ');
@@ -81,6 +102,7 @@ async function hold(
   head: string,
   body: Buffer,
   count = REQUESTS,
+  spanMs = SPAN_MS,
 ): Promise<void> {
   const port = Number(new URL(strata.url).port);
   const sockets: Socket[] = [];
@@ -101,7 +123,7 @@ async function hold(
     socket.write(head);
     socket.write(body.subarray(0, body.length - 20));
   }
-  for (let waitedMs = 0; waitedMs < SPAN_MS && open.size > 0; waitedMs += 1_000) {
+  for (let waitedMs = 0; waitedMs < spanMs && open.size > 0; waitedMs += 1_000) {
     await sleep(1_000);
     if (waitedMs % 12_000 === 0) for (const socket of open) socket.write('x');
   }

@@ -102,7 +102,7 @@ describe('A real client that pushes', () => {
         );
         return;
       }
-      const { list, rest } = await readCommandList(body);
+      const { list, rest } = await readCommandList(body, () => null);
       response.setHeader('content-type', 'application/x-git-receive-pack-result');
       if ('refused' in list) {
         response.end(pushRefusal(list.detail, list.capabilities));
