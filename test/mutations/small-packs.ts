@@ -54,7 +54,8 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     file: SMALL,
     text: 'if (!checksum.equals(pack.subarray(end))) return null;',
     by: '',
-    ...REFUSED,
+    test: REFUSED.test,
+    red: 'leaves nothing where git has to decide',
   },
   {
     without: 'the end of a small pack',

@@ -45,7 +45,7 @@ export const GUIDE = blob(TEXT);
 const GUIDES = [1, 2, 3].map((version) => blob(TEXT.replace(`Line ${version} `, `Line ${version} of a version `)));
 const ATTRIBUTES = blob('* text=auto\n');
 const LONG_ATTRIBUTES = blob(`${'a'.repeat(2_048)}\n`);
-const TARGET = blob('docs/guide.md');
+const TARGET = blob('README.md');
 const MODULES = blob('[submodule "x"]\n\tpath = x\n\turl = -u./evil\n');
 export const DOCS: readonly Entry[] = [
   { mode: '100644', name: 'guide.md', id: idOf(GUIDE) },
