@@ -25,7 +25,9 @@ import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';
 import { heldBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
-import { rateAnswer } from './denials.ts';
+import type { HeldRefusal } from '../front-door/held-bytes.ts';
+import { holdUnsent } from '../front-door/unsent-budget.ts';
+import { rateAnswer, unsentRefusalAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
@@ -137,7 +139,8 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const outcome = await runInTurn(context, { request, reply }, route);
     const answer = 'refused' in outcome ? refusalAnswer(outcome.refused) : outcome;
-    return send(reply, await compressedAnswer(answer, request.headers['accept-encoding']), idleMs);
+    const compressed = await compressedAnswer(answer, request.headers['accept-encoding']);
+    return send(reply, compressed, { idleMs, hold: (bytes) => hold(context, { request, reply }, bytes) });
   };
   const url = routerPath(route.path);
   const bodyLimit = route.kind === 'public' ? PUBLIC_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX;
@@ -162,20 +165,45 @@ async function runInTurn(
   }
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Answer, idleMs = BODY_IDLE_MS): FastifyReply {
+/** What public routes answer is short, or the same for all. */
+function hold(
+  { unsentBudget }: ApiServices,
+  { request: { admitted }, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  bytes: Buffer | string,
+): HeldRefusal | null {
+  if (admitted === null) return null;
+  return holdUnsent(unsentBudget, reply.raw, { account: admitted.principal.account }, bytes);
+}
+
+interface Sending {
+  readonly idleMs?: number;
+  /** Holds the memory for an answer that is sent whole; not asked for errors, which are short. */
+  readonly hold?: (bytes: Buffer | string) => HeldRefusal | null;
+}
+
+function send(reply: FastifyReply, answer: Answer, { idleMs = BODY_IDLE_MS, hold }: Sending = {}): FastifyReply {
+  const { status, headers, body } = answer;
+  const whole = wholeBody(body);
+  const refusal = whole === null ? null : (hold?.(whole) ?? null);
+  if (refusal !== null) return send(reply, unsentRefusalAnswer(refusal));
   reply.code(status).headers(headers);
   switch (body.kind) {
     case 'none':
       return reply.send();
     case 'json':
-      return reply.type(JSON_TYPE).send(JSON.stringify(body.json));
+      return reply.type(JSON_TYPE).send(whole);
     case 'bytes':
-      return reply.send(body.bytes);
+      return reply.send(whole);
     case 'stream':
       // A client that stops reading must not keep open the objects that the stream reads from.
       reply.raw.setTimeout(idleMs, () => reply.raw.destroy());
       return reply.send(body.stream);
   }
+}
+
+function wholeBody(body: Answer['body']): Buffer | string | null {
+  if (body.kind === 'json') return JSON.stringify(body.json);
+  return body.kind === 'bytes' ? body.bytes : null;
 }
 
 function report(context: ApiServices, request: FastifyRequest, reply: FastifyReply): void {

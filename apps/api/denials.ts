@@ -43,6 +43,10 @@ export function rateAnswer(refusal: RateRefusal): Answer {
   });
 }
 
+export function unsentRefusalAnswer({ status, text, waitSeconds }: HeldRefusal): Answer {
+  return problem(status, text, { 'retry-after': String(waitSeconds) });
+}
+
 /** The rest of the body is not read, so the connection cannot be used again. */
 export function bodyRefusalAnswer({ status, text, waitSeconds }: HeldRefusal): Answer {
   return problem(status, text, { 'retry-after': String(waitSeconds), connection: 'close' });

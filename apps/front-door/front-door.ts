@@ -12,6 +12,7 @@ import type { Callers } from './callers.ts';
 import type { FailedTokens } from './failed-tokens.ts';
 import type { HeldBytes } from './held-bytes.ts';
 import type { RequestTurns } from './request-turns.ts';
+import type { UnsentBudget } from './unsent-budget.ts';
 
 export interface FrontDoor extends Context {
   readonly digest: Digest;
@@ -22,6 +23,7 @@ export interface FrontDoor extends Context {
   readonly failedTokens: FailedTokens;
   readonly callers: Callers;
   readonly bodyBudget: HeldBytes;
+  readonly unsentBudget: UnsentBudget;
   readonly requestTurns: RequestTurns;
   /** The address of the request's peer; behind a trusted proxy, the address of the proxy's client. */
   readonly clientAddress: (request: IncomingMessage) => string;

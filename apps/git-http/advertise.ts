@@ -2,32 +2,42 @@
  * Answers about refs, from memory: info/refs for both services, and ls-refs.
  *
  * Must stay true: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
- * cached within a bound, and never sent for another state. Of a large repository
- * only the runs that a push changed are written anew.
+ * cached within a bound, and never sent for another state. Of a large repository only the runs that a push changed are
+ * written anew, and its answers are never made whole: who reads slowly keeps one piece in memory.
  */
 import { LRUCache } from 'lru-cache';
 import {
   type AdvertisedRefs,
-  type AdvertisedRun,
-  makeAnew,
   receivePackAdvertisement,
-  type RunBytes,
   uploadPackAdvertisement,
   uploadPackCapabilities,
 } from '../../core/git/wire/advertisement.ts';
 import { type LsRefsRequest, lsRefsAnswer } from '../../core/git/wire/ls-refs.ts';
-import { REF_ANSWERS_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import {
+  type AdvertisedRun,
+  type KeptRuns,
+  NOTHING_KEPT,
+  piecesOf,
+  type RefPart,
+  wholeAnswer,
+} from '../../core/git/wire/ref-parts.ts';
+import { REF_ANSWERS_CACHE_BYTES_MAX, WHOLE_REF_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
 
-const WHOLE_ANSWER_BYTES_MAX = 1024 * 1024;
+/** An answer, which was made whole if it is small. */
+export interface RefAnswer {
+  readonly whole: Uint8Array | null;
+  /** Its pieces, each made when it is asked for. */
+  pieces(): Iterable<Uint8Array>;
+}
 
 export interface RefAnswers {
   /** The constant answer to a fetch's info/refs in protocol v2. */
   readonly capabilities: Uint8Array;
-  uploadPack(repository: FoundRepository, version: 0 | 1): Uint8Array;
-  receivePack(repository: FoundRepository, version: 0 | 1): Uint8Array;
-  lsRefs(repository: FoundRepository, request: LsRefsRequest): Uint8Array;
+  uploadPack(repository: FoundRepository, version: 0 | 1): RefAnswer;
+  receivePack(repository: FoundRepository, version: 0 | 1): RefAnswer;
+  lsRefs(repository: FoundRepository, request: LsRefsRequest): RefAnswer;
 }
 
 export function createRefAnswers(agent: string): RefAnswers {
@@ -35,43 +45,45 @@ export function createRefAnswers(agent: string): RefAnswers {
     maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
     sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
   });
-  const numbers = new WeakMap<AdvertisedRun, number>();
-  let lastNumber = 0;
-  const runBytes: RunBytes = (run, form, make) => {
-    const number = numbers.get(run) ?? (lastNumber += 1);
-    numbers.set(run, number);
-    const key = `${number} ${form}`;
-    const bytes = answers.get(key) ?? make();
-    answers.set(key, bytes);
-    return bytes;
-  };
+  const keptRuns = createKeptRuns(answers);
   // The last event determines the refs, and the default branch HEAD: together they determine the answer. A revision would
   // not: after a failover that lost the log's tail another event may have it.
-  const cached = (
+  const answer = (
     repository: FoundRepository,
     form: string,
-    make: (refs: AdvertisedRefs, kept: RunBytes) => Uint8Array,
-  ): Uint8Array => {
+    make: (refs: AdvertisedRefs) => readonly RefPart[],
+  ): RefAnswer => {
     const key = `${repository.id} ${repository.entity.lastEventId} ${repository.defaultBranch} ${form}`;
     const known = answers.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) return { whole: known, pieces: () => piecesOf(make(advertisedRefs(repository))) };
     const refs = advertisedRefs(repository);
-    const bytes = make(refs, refs.runs.length > 1 ? runBytes : makeAnew);
-    // Larger ones are put together from those of their runs each time.
-    if (bytes.length <= WHOLE_ANSWER_BYTES_MAX) answers.set(key, bytes);
-    return bytes;
+    const parts = make(refs);
+    const kept = refs.runs.length > 1 ? keptRuns : NOTHING_KEPT;
+    const whole = wholeAnswer(parts, WHOLE_REF_ANSWER_BYTES_MAX, kept);
+    if (whole !== null) answers.set(key, whole);
+    return { whole, pieces: () => piecesOf(parts, kept) };
   };
   return {
     capabilities: uploadPackCapabilities(agent),
     uploadPack: (repository, version) =>
-      cached(repository, `upload-pack ${version}`, (refs, kept) =>
-        uploadPackAdvertisement(refs, { version, agent }, kept),
-      ),
+      answer(repository, `upload-pack ${version}`, (refs) => uploadPackAdvertisement(refs, { version, agent })),
     receivePack: (repository, version) =>
-      cached(repository, `receive-pack ${version}`, (refs, kept) =>
-        receivePackAdvertisement(refs, { version, agent }, kept),
-      ),
-    lsRefs: (repository, request) =>
-      cached(repository, JSON.stringify(request), (refs, kept) => lsRefsAnswer(refs, request, kept)),
+      answer(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
+    lsRefs: (repository, request) => answer(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
+  };
+}
+
+/** What was written of runs, among the answers. */
+function createKeptRuns(answers: Pick<LRUCache<string, Uint8Array>, 'get' | 'set'>): KeptRuns {
+  const numbers = new WeakMap<AdvertisedRun, number>();
+  let lastNumber = 0;
+  const keyOf = (run: AdvertisedRun, form: string): string => {
+    const number = numbers.get(run) ?? (lastNumber += 1);
+    numbers.set(run, number);
+    return `${number} ${form}`;
+  };
+  return {
+    get: (run, form) => answers.get(keyOf(run, form)),
+    set: (run, form, bytes) => void answers.set(keyOf(run, form), bytes),
   };
 }

@@ -20,6 +20,7 @@ import { countSent } from '../front-door/transfer-budget.ts';
 import { NO_CACHE, sendBytes, write } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
+import { sendRefs } from './ref-answer.ts';
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 
@@ -55,9 +56,7 @@ async function answer(git: GitRequest, bytes: Uint8Array): Promise<void> {
       return;
     case 'ls-refs': {
       finished.operation = 'ls-refs';
-      const answer = answers.lsRefs(repository, parsed.request);
-      finished.sentBytes = answer.length;
-      sendBytes(response, RESULT_TYPE, answer);
+      await sendRefs(git, RESULT_TYPE, answers.lsRefs(repository, parsed.request));
       return;
     }
     case 'fetch': {

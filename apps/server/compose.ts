@@ -46,6 +46,7 @@ import { createFailedTokens } from '../front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createRequestTurns } from '../front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
+import { createUnsentBudget } from '../front-door/unsent-budget.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { composeCallers } from './callers.ts';
@@ -316,6 +317,7 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
     lastUse,
     transfer,
     bodyBudget: createBodyBudget(),
+    unsentBudget: createUnsentBudget(),
     requestTurns: createRequestTurns(),
     callers: composeCallers({ settings, onFault, parts }, foundation),
     failedTokens: createFailedTokens({ clock: context.clock, tokens: projections.readModels }),

@@ -9,6 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { usernameRefusal } from '../../core/account/names.ts';
 import { BODY_IDLE_MS, FORM_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
@@ -16,6 +17,9 @@ import { enter } from '../front-door/admission.ts';
 import { heldBody } from '../front-door/body-budget.ts';
 import type { RateRefusal } from '../front-door/callers.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
+import type { HeldRefusal } from '../front-door/held-bytes.ts';
+import { holdUnsent } from '../front-door/unsent-budget.ts';
+import type { SiteContext } from './context.ts';
 import { methodNotAllowed, notFound, tooOften } from './layout/problems.ts';
 import type { FormOptions, Room, Site } from './layout/room.ts';
 import type { PersonVisit, SignedIn, Visit } from './layout/visit.ts';
@@ -169,9 +173,7 @@ function boundForm({ context, bodySpanMs }: Serving, request: FastifyRequest, re
     reply.hijack();
     answerLate(request.raw, reply.raw, { contentType: 'text/plain; charset=utf-8', body: `${LATE_BODY_TEXT}\n` });
   });
-  const known = request.identity?.known ?? null;
-  const account = known === null ? null : known.status === 'open' ? known.principal.account : known.account;
-  return heldBody(context, exchange, account);
+  return heldBody(context, exchange, accountOf(request));
 }
 
 /** Returns the fields of the request's form; none for a page. */
@@ -180,17 +182,48 @@ export function fieldsSent({ body }: FastifyRequest): Fields {
   return body.form instanceof SentForm ? body.form.fields : NO_FIELDS;
 }
 
-export function send({ cookies }: Pick<Serving, 'cookies'>, reply: FastifyReply, answer: SiteAnswer): FastifyReply {
+export function send(
+  { context, cookies }: Pick<Serving, 'context' | 'cookies'>,
+  reply: FastifyReply,
+  answer: SiteAnswer,
+): FastifyReply {
   switch (answer.kind) {
-    case 'page':
+    case 'page': {
+      const markup = answer.html.markup();
+      const refusal = hold(context, reply, markup);
+      if (refusal !== null) return refuseUnsent(reply, refusal);
       reply.code(answer.status).headers(answer.headers).type('text/html; charset=utf-8');
-      return reply.send(answer.html.markup());
+      return reply.send(markup);
+    }
     case 'redirect':
       if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
       return reply.redirect(answer.path, 303);
-    case 'content':
+    case 'content': {
+      const { body } = answer;
+      const refusal = body instanceof Readable ? null : hold(context, reply, body);
+      if (refusal !== null) return refuseUnsent(reply, refusal);
       // A client that stops reading must not keep open what a stream reads from.
-      if (answer.body instanceof Readable) reply.raw.setTimeout(BODY_IDLE_MS, () => reply.raw.destroy());
-      return reply.code(answer.status).headers(answer.headers).send(answer.body);
+      if (body instanceof Readable) reply.raw.setTimeout(BODY_IDLE_MS, () => reply.raw.destroy());
+      return reply.code(answer.status).headers(answer.headers).send(body);
+    }
   }
+}
+
+/** Holds the memory for an answer that its client may read slowly. */
+function hold({ unsentBudget, clientAddress }: SiteContext, reply: FastifyReply, bytes: Buffer | string) {
+  const account = accountOf(reply.request);
+  const caller = account === null ? { address: clientAddress(reply.request.raw) } : { account };
+  return holdUnsent(unsentBudget, reply.raw, caller, bytes);
+}
+
+function refuseUnsent(reply: FastifyReply, { status, text, waitSeconds }: HeldRefusal): FastifyReply {
+  reply.code(status).header('retry-after', waitSeconds).type('text/plain; charset=utf-8');
+  return reply.send(`${text}\n`);
+}
+
+/** Whose account the sender has signed in to, open or closed; null for a stranger. */
+function accountOf({ identity }: FastifyRequest): AccountId | null {
+  const known = identity?.known ?? null;
+  if (known === null) return null;
+  return known.status === 'open' ? known.principal.account : known.account;
 }

@@ -459,6 +459,21 @@ export const BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX = 8 * MIB;
 export const BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX = 512 * KIB;
 /** What a piece of a body takes of memory beside its bytes, however short it is. */
 export const BODY_CHUNK_HELD_BYTES = 512;
+/**
+ * Bytes of answers that were made whole and are not read yet, as those of bodies: of all accounts, of one, and of one
+ * while those of all are many; and the same of those without an account. Shorter answers do not count.
+ */
+export const UNSENT_BYTES_MAX = 192 * MIB;
+export const UNSENT_ROOMY_BYTES_MAX = 96 * MIB;
+export const UNSENT_OF_CALLER_BYTES_MAX = 48 * MIB;
+export const UNSENT_OF_CALLER_TIGHT_BYTES_MAX = 8 * MIB;
+export const UNSENT_OF_STRANGERS_BYTES_MAX = 32 * MIB;
+export const UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX = 16 * MIB;
+export const UNSENT_OF_NETWORK_BYTES_MAX = 4 * MIB;
+export const UNSENT_OF_NETWORK_TIGHT_BYTES_MAX = 256 * KIB;
+export const UNSENT_OF_WIDE_NETWORK_BYTES_MAX = 8 * MIB;
+export const UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX = 512 * KIB;
+export const UNSENT_COUNTED_BYTES_MIN = 16 * KIB;
 /** The time from the end of a fetch request's head to the end of its body. */
 export const FETCH_BODY_SPAN_MS = 60_000;
 /** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */
@@ -593,6 +608,8 @@ export const LEFT_TIPS_MAX = 10_000;
 export const CLOCK_AHEAD_MS_MAX = 60_000;
 /** The memory for cached answers to GET info/refs and ls-refs. */
 export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
+/** A longer answer about refs is never whole in memory, but made while its client reads it. */
+export const WHOLE_REF_ANSWER_BYTES_MAX = MIB;
 /** The memory for cached JSON answers of the API, by repository and revision. */
 export const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 /** The server closes a connection on which the body of a request or an answer makes no progress for this long. */

@@ -29,6 +29,7 @@ import { createFailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { createKnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { createRequestTurns } from '../../apps/front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
+import { createUnsentBudget } from '../../apps/front-door/unsent-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
@@ -254,6 +255,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
     bodyBudget: createBodyBudget(),
+    unsentBudget: createUnsentBudget(),
     requestTurns: createRequestTurns(),
     callers: createCallers({ clock, factor: options.rateFactor ?? 1 }),
     failedTokens: createFailedTokens({ clock, tokens: readModels }),

@@ -3,7 +3,7 @@
  * beyond ASCII, and one file that changes with each commit.
  */
 import { join } from 'node:path';
-import type { AdvertisedRef, AdvertisedRun } from '../../core/git/wire/advertisement.ts';
+import type { AdvertisedRef, AdvertisedRun } from '../../core/git/wire/ref-parts.ts';
 import { objectId } from '../../core/kernel/ids.ts';
 import { git } from './git-process.ts';
 

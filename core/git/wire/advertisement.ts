@@ -10,16 +10,7 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { createLineWriter } from './pkt-line.ts';
-
-/** A ref as clients see it. `peeled` is the object that an annotated tag peels to, null for any other ref. */
-export interface AdvertisedRef {
-  readonly name: string;
-  readonly id: ObjectId;
-  readonly peeled: ObjectId | null;
-}
-
-/** Some of the refs, in byte order of names. */
-export type AdvertisedRun = readonly AdvertisedRef[];
+import { type AdvertisedRun, createRefParts, type RefPart, type WriteRef } from './ref-parts.ts';
 
 /** The refs of one answer. */
 export interface AdvertisedRefs {
@@ -28,11 +19,6 @@ export interface AdvertisedRefs {
   /** None is empty, and the names of each come before those of the next. */
   readonly runs: readonly AdvertisedRun[];
 }
-
-/** Returns the bytes of a whole run in a form: those that were made for it before, or else new ones. */
-export type RunBytes = (run: AdvertisedRun, form: string, make: () => Uint8Array) => Uint8Array;
-
-export const makeAnew: RunBytes = (_run, _form, make) => make();
 
 export interface AdvertisementOptions {
   /** Version 1 differs from 0 only by a first line that names it. */
@@ -51,34 +37,27 @@ const RECEIVE_PACK_CAPABILITIES =
 /**
  * Returns info/refs for a fetch in protocol v0 or v1: HEAD first if its branch exists, and tags with their peeled ids.
  */
-export function uploadPackAdvertisement(
-  refs: AdvertisedRefs,
-  options: AdvertisementOptions,
-  runBytes: RunBytes = makeAnew,
-): Uint8Array {
+export function uploadPackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): readonly RefPart[] {
   const headId = headIdOf(refs);
   const symref = headId === null ? '' : ` symref=HEAD:${refs.head}`;
   const capabilities = `${UPLOAD_PACK_CAPABILITIES}${symref} filter`;
-  const advertisement = createAdvertisement('git-upload-pack', capabilities, options, runBytes);
+  const advertisement = createAdvertisement('git-upload-pack', capabilities, options);
   if (headId !== null) advertisement.ref(headId, 'HEAD');
-  for (const run of refs.runs) {
-    advertisement.run(run, (ref, line) => {
-      line(ref.id, ref.name);
-      if (ref.peeled !== null) line(ref.peeled, `${ref.name}^{}`);
-    });
-  }
-  return advertisement.bytes();
+  for (const run of refs.runs) advertisement.run(run, withPeeled);
+  return advertisement.end();
 }
 
+const withPeeled: WriteRef = ({ id, name, peeled }, line) => {
+  line(`${id} ${name}`);
+  if (peeled !== null) line(`${peeled} ${name}^{}`);
+};
+const plain: WriteRef = ({ id, name }, line) => line(`${id} ${name}`);
+
 /** Returns info/refs for a push. Pushes have no protocol v2: answer clients that request it with version 0. */
-export function receivePackAdvertisement(
-  refs: AdvertisedRefs,
-  options: AdvertisementOptions,
-  runBytes: RunBytes = makeAnew,
-): Uint8Array {
-  const advertisement = createAdvertisement('git-receive-pack', RECEIVE_PACK_CAPABILITIES, options, runBytes);
-  for (const run of refs.runs) advertisement.run(run, (ref, line) => line(ref.id, ref.name));
-  return advertisement.bytes();
+export function receivePackAdvertisement(refs: AdvertisedRefs, options: AdvertisementOptions): readonly RefPart[] {
+  const advertisement = createAdvertisement('git-receive-pack', RECEIVE_PACK_CAPABILITIES, options);
+  for (const run of refs.runs) advertisement.run(run, plain);
+  return advertisement.end();
 }
 
 /** Returns info/refs for a fetch in protocol v2: the same for every repository of this object format. */
@@ -125,44 +104,34 @@ function firstIndex<Item>(items: readonly Item[], passes: (item: Item) => boolea
   return low;
 }
 
-type RefLine = (id: ObjectId, name: string) => void;
-
 /**
  * Writes the capabilities after a NUL on the first ref, or on `capabilities^{}` if there is none: gitprotocol-pack(5).
  */
-function createAdvertisement(
-  service: string,
-  capabilities: string,
-  { version, agent }: AdvertisementOptions,
-  runBytes: RunBytes,
-) {
-  const writer = createLineWriter();
-  writer.line(`# service=${service}`);
-  writer.flush();
-  if (version === 1) writer.line('version 1');
+function createAdvertisement(service: string, capabilities: string, { version, agent }: AdvertisementOptions) {
+  const parts = createRefParts();
+  parts.line(`# service=${service}`);
+  parts.flush();
+  if (version === 1) parts.line('version 1');
   let offer = `\0${capabilities} object-format=sha1 agent=${agent}`;
-  const ref = (id: ObjectId, name: string) => {
-    writer.line(`${id} ${name}${offer}`);
+  const line = (text: string): void => {
+    parts.line(`${text}${offer}`);
     offer = '';
   };
   return {
-    ref,
-    run(run: AdvertisedRun, write: (ref: AdvertisedRef, line: RefLine) => void): void {
-      if (offer !== '') {
-        for (const each of run) write(each, ref);
+    ref: (id: ObjectId, name: string): void => line(`${id} ${name}`),
+    run(run: AdvertisedRun, write: WriteRef): void {
+      const [first] = run;
+      if (offer === '' || first === undefined) {
+        parts.run(run, service, write);
         return;
       }
-      const make = (): Uint8Array => {
-        const lines = createLineWriter();
-        for (const each of run) write(each, (id, name) => lines.line(`${id} ${name}`));
-        return lines.bytes();
-      };
-      writer.raw(runBytes(run, service, make));
+      write(first, line);
+      parts.refs(run.slice(1), write);
     },
-    bytes(): Uint8Array {
-      if (offer !== '') ref(ZERO_OBJECT_ID, 'capabilities^{}');
-      writer.flush();
-      return writer.bytes();
+    end(): readonly RefPart[] {
+      if (offer !== '') line(`${ZERO_OBJECT_ID} capabilities^{}`);
+      parts.flush();
+      return parts.end();
     },
   };
 }

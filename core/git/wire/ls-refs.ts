@@ -5,17 +5,9 @@
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
 import { LS_REFS_PREFIX_LINES_MAX, LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
-import {
-  type AdvertisedRef,
-  type AdvertisedRefs,
-  type AdvertisedRun,
-  firstPlace,
-  headIdOf,
-  makeAnew,
-  type RefPlace,
-  type RunBytes,
-} from './advertisement.ts';
-import { type CommandArguments, createLineWriter, type LineWriter, type ProtocolRefusal } from './pkt-line.ts';
+import { type AdvertisedRefs, firstPlace, headIdOf, type RefPlace } from './advertisement.ts';
+import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
+import { type AdvertisedRun, createRefParts, type RefPart, type RefParts, type WriteRef } from './ref-parts.ts';
 import { excerpt } from './side-band.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
@@ -73,31 +65,30 @@ function validPrefix(bytes: Uint8Array): string {
 }
 
 /** Returns the answer's body: HEAD if a prefix matches it, then the refs that match, then a flush. */
-export function lsRefsAnswer(refs: AdvertisedRefs, request: LsRefsRequest, runBytes: RunBytes = makeAnew): Uint8Array {
-  const writer = createLineWriter();
+export function lsRefsAnswer(refs: AdvertisedRefs, request: LsRefsRequest): readonly RefPart[] {
+  const parts = createRefParts();
   const lines = request.peel ? WITH_PEELED : PLAIN;
   if (request.prefixes.length === 0 || request.prefixes.some((prefix) => 'HEAD'.startsWith(prefix))) {
     const headId = headIdOf(refs);
     const target = request.symrefs ? ` symref-target:${refs.head}` : '';
-    if (headId !== null) writer.line(`${headId} HEAD${target}`);
-    else if (request.unborn && request.symrefs) writer.line(`unborn HEAD${target}`);
+    if (headId !== null) parts.line(`${headId} HEAD${target}`);
+    else if (request.unborn && request.symrefs) parts.line(`unborn HEAD${target}`);
   }
-  for (const range of matchingRanges(refs.runs, request.prefixes))
-    writeRange(writer, refs.runs, range, lines, runBytes);
-  writer.flush();
-  return writer.bytes();
+  for (const range of matchingRanges(refs.runs, request.prefixes)) addRange(parts, refs.runs, range, lines);
+  parts.flush();
+  return parts.end();
 }
 
-const PLAIN: Lines = { form: 'ls-refs', line: ({ id, name }) => `${id} ${name}` };
+const PLAIN: Lines = { form: 'ls-refs', write: ({ id, name }, line) => line(`${id} ${name}`) };
 const WITH_PEELED: Lines = {
   form: 'ls-refs peel',
-  line: ({ id, name, peeled }) => `${id} ${name}${peeled === null ? '' : ` peeled:${peeled}`}`,
+  write: ({ id, name, peeled }, line) => line(`${id} ${name}${peeled === null ? '' : ` peeled:${peeled}`}`),
 };
 
 /** How a ref is written, and the name of that form. */
 interface Lines {
   readonly form: string;
-  line(ref: AdvertisedRef): string;
+  readonly write: WriteRef;
 }
 
 interface Range {
@@ -125,27 +116,12 @@ function isBefore(a: RefPlace, b: RefPlace): boolean {
   return a.run < b.run || (a.run === b.run && a.ref < b.ref);
 }
 
-function writeRange(
-  writer: LineWriter,
-  runs: readonly AdvertisedRun[],
-  { from, to }: Range,
-  { form, line }: Lines,
-  runBytes: RunBytes,
-): void {
+function addRange(parts: RefParts, runs: readonly AdvertisedRun[], { from, to }: Range, { form, write }: Lines): void {
   for (let at = from.run; at <= to.run; at += 1) {
     const run = runs[at] ?? [];
     const start = at === from.run ? from.ref : 0;
     const end = at === to.run ? to.ref : run.length;
-    if (end - start === run.length && end > 0) {
-      writer.raw(runBytes(run, form, () => linesOf(run, line)));
-    } else {
-      for (const ref of run.slice(start, end)) writer.line(line(ref));
-    }
+    if (end - start === run.length) parts.run(run, form, write);
+    else parts.refs(run.slice(start, end), write);
   }
-}
-
-function linesOf(run: AdvertisedRun, line: Lines['line']): Uint8Array {
-  const writer = createLineWriter();
-  for (const ref of run) writer.line(line(ref));
-  return writer.bytes();
 }

@@ -76,8 +76,6 @@ export interface LineWriter {
   line(text: string): void;
   /** Writes a packet of these bytes, without adding a line feed. */
   packet(payload: Uint8Array): void;
-  /** Writes packets that another writer made. */
-  raw(packets: Uint8Array): void;
   flush(): void;
   /** Returns everything that was written. */
   bytes(): Uint8Array;
@@ -98,10 +96,6 @@ export function createLineWriter(): LineWriter {
     packet(payload) {
       endBatch();
       written.push(dataPacket(payload));
-    },
-    raw(packets) {
-      endBatch();
-      written.push(packets);
     },
     flush() {
       endBatch();

@@ -9,6 +9,7 @@ import {
   uploadPackCapabilities,
 } from '../../../../core/git/wire/advertisement.ts';
 import { parseGitProtocolHeader } from '../../../../core/git/wire/protocol-version.ts';
+import { piecesOf, type RefPart } from '../../../../core/git/wire/ref-parts.ts';
 import { runHttpBackend } from '../../../support/git-http-backend.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
 import { createSampleRepository, inRuns, refsOf } from '../../../support/sample-repository.ts';
@@ -41,7 +42,7 @@ describe('The advertisement of refs', () => {
       return `agent=${sent}`;
     });
   }
-  const ours = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8');
+  const ours = (parts: readonly RefPart[]) => Buffer.concat([...piecesOf(parts)]).toString('utf8');
 
   for (const version of [0, 1] as const) {
     test(`for a fetch in v${version} is equal to git's`, async () => {
@@ -70,16 +71,16 @@ describe('The advertisement of refs', () => {
   }
 
   test('for a fetch of an empty repository has the capabilities after a zero id', () => {
-    const bytes = uploadPackAdvertisement({ head: 'refs/heads/main', runs: [] }, { version: 0, agent: 'strata/1' });
+    const parts = uploadPackAdvertisement({ head: 'refs/heads/main', runs: [] }, { version: 0, agent: 'strata/1' });
     assert.match(
-      ours(bytes),
+      ours(parts),
       /^001e# service=git-upload-pack\n000001330{40} capabilities\^\{\}\0multi_ack .* agent=strata\/1\n0000$/,
     );
   });
 
   test("for a fetch in v2 is equal to git's, except the command object-info, which is not offered", async () => {
     const golden = await ofGit('born', 'git-upload-pack', 2);
-    assert.equal(ours(uploadPackCapabilities(agent)), golden.replace('0010object-info\n', ''));
+    assert.equal(ours([uploadPackCapabilities(agent)]), golden.replace('0010object-info\n', ''));
   });
 });
 

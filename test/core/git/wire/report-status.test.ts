@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createGunzip } from 'node:zlib';
 import { receivePackAdvertisement } from '../../../../core/git/wire/advertisement.ts';
+import { piecesOf } from '../../../../core/git/wire/ref-parts.ts';
 import { type CommandList, type PushCapabilities, readCommandList } from '../../../../core/git/wire/command-list.ts';
 import { concatBytes, createPacketReader, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import { pushAnswer, pushRefusal, type RefReport, reportStatus } from '../../../../core/git/wire/report-status.ts';
@@ -95,10 +96,14 @@ describe('A real client that pushes', () => {
       if (request.method === 'GET') {
         response.setHeader('content-type', 'application/x-git-receive-pack-advertisement');
         response.end(
-          receivePackAdvertisement(
-            { head: 'refs/heads/main', runs: [refsOf(path)] },
-            { version: 0, agent: 'strata/1' },
-          ),
+          Buffer.concat([
+            ...piecesOf(
+              receivePackAdvertisement(
+                { head: 'refs/heads/main', runs: [refsOf(path)] },
+                { version: 0, agent: 'strata/1' },
+              ),
+            ),
+          ]),
         );
         return;
       }

@@ -1,0 +1,116 @@
+/**
+ * The memory of this process for answers that were made whole and that their clients have not read yet.
+ *
+ * Must stay true: an answer counts from the moment it is sent until its response is closed, by who asked for it, so that
+ * no caller fills the memory by not reading. The same bytes, sent to a caller again and again, are there once, and count
+ * once. Short answers do not count: the number of requests bounds them.
+ */
+import type { ServerResponse } from 'node:http';
+import {
+  UNSENT_BYTES_MAX,
+  UNSENT_COUNTED_BYTES_MIN,
+  UNSENT_OF_CALLER_BYTES_MAX,
+  UNSENT_OF_CALLER_TIGHT_BYTES_MAX,
+  UNSENT_OF_NETWORK_BYTES_MAX,
+  UNSENT_OF_NETWORK_TIGHT_BYTES_MAX,
+  UNSENT_OF_STRANGERS_BYTES_MAX,
+  UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX,
+  UNSENT_OF_WIDE_NETWORK_BYTES_MAX,
+  UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
+  UNSENT_ROOMY_BYTES_MAX,
+} from '../../core/kernel/limits.ts';
+import {
+  type Caller,
+  createHeldBytes,
+  type Held,
+  type HeldBounds,
+  type HeldRefusal,
+  releaseWith,
+} from './held-bytes.ts';
+
+const BOUNDS: HeldBounds = {
+  accounts: {
+    bytesMax: UNSENT_BYTES_MAX,
+    roomyBytesMax: UNSENT_ROOMY_BYTES_MAX,
+    account: { bytesMax: UNSENT_OF_CALLER_BYTES_MAX, tightBytesMax: UNSENT_OF_CALLER_TIGHT_BYTES_MAX },
+  },
+  strangers: {
+    bytesMax: UNSENT_OF_STRANGERS_BYTES_MAX,
+    roomyBytesMax: UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX,
+    network: { bytesMax: UNSENT_OF_NETWORK_BYTES_MAX, tightBytesMax: UNSENT_OF_NETWORK_TIGHT_BYTES_MAX },
+    wideNetwork: {
+      bytesMax: UNSENT_OF_WIDE_NETWORK_BYTES_MAX,
+      tightBytesMax: UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
+    },
+  },
+};
+
+const TEXTS = {
+  callerFull: 'Too many bytes of answers wait for you to read them: read some, then try again',
+  allFull: 'The service holds as many bytes of answers as it can: try again',
+};
+
+export interface UnsentBudget {
+  /** `bytes` that are held for the caller already take no more. */
+  hold(caller: Caller, bytes: Uint8Array | string): Pick<Held, 'release'> | HeldRefusal;
+  /** Of all answers. */
+  heldBytes(): number;
+}
+
+/** What one caller holds of the same bytes. */
+interface Shared {
+  readonly held: Held;
+  answers: number;
+}
+
+export function createUnsentBudget(): UnsentBudget {
+  const budget = createHeldBytes(BOUNDS, TEXTS);
+  const byBytes = new WeakMap<Uint8Array, Map<string, Shared>>();
+  const sharedOf = (bytes: Uint8Array): Map<string, Shared> => {
+    const callers = byBytes.get(bytes) ?? new Map<string, Shared>();
+    byBytes.set(bytes, callers);
+    return callers;
+  };
+  return {
+    heldBytes: budget.heldBytes,
+    hold(caller, bytes) {
+      const callers = typeof bytes === 'string' ? new Map<string, Shared>() : sharedOf(bytes);
+      const name = 'account' in caller ? caller.account : caller.address;
+      const shared = callers.get(name) ?? { held: budget.open(caller), answers: 0 };
+      if (shared.answers === 0) {
+        const refusal = shared.held.grow(Buffer.byteLength(bytes));
+        if (refusal !== null) return refusal;
+        callers.set(name, shared);
+      }
+      shared.answers += 1;
+      let released = false;
+      return {
+        release() {
+          if (released) return;
+          released = true;
+          shared.answers -= 1;
+          if (shared.answers > 0) return;
+          callers.delete(name);
+          shared.held.release();
+        },
+      };
+    },
+  };
+}
+
+/**
+ * Holds the memory for an answer until its response is closed. Returns why not if there is no room: then it must not be
+ * sent whole.
+ */
+export function holdUnsent(
+  budget: UnsentBudget,
+  response: ServerResponse,
+  caller: Caller,
+  bytes: Uint8Array | string,
+): HeldRefusal | null {
+  if (bytes.length < UNSENT_COUNTED_BYTES_MIN) return null;
+  const held = budget.hold(caller, bytes);
+  if ('status' in held) return held;
+  releaseWith(response, held);
+  return null;
+}
