@@ -69,11 +69,8 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   const readWindow = shareTail(reader.readWindow, own);
   const polls = createTicks(POLL_INTERVAL_MS);
   const subscriptions = new Set<PostgresSubscription>();
-  const pullAll = (head: LogPosition | null) => {
-    for (const subscription of subscriptions) {
-      if (head === null) subscription.pull();
-      else subscription.pullTo(head);
-    }
+  const hear = (head: LogPosition | null) => {
+    for (const subscription of subscriptions) subscription.hear(head);
   };
   const appending = {
     pool: appendPool,
@@ -81,7 +78,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     appender: options.leases?.node ?? null,
     onAppended: (position: LogPosition, held: readonly Lease[]) => {
       options.leases?.onAppended(position, held);
-      pullAll(position);
+      hear(position);
     },
   };
   const queue = createAppendQueue({ ...appending, log, watch, own });
@@ -106,8 +103,8 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     subscribe: (subscribeOptions) => {
       listener ??= listen(connection, {
         channel: 'strata_events',
-        onNotification: (payload) => pullAll(headOf(payload)),
-        onConnected: () => pullAll(null),
+        onNotification: (payload) => hear(headOf(payload)),
+        onConnected: () => hear(null),
         whenLost: 'Cannot listen for new events: reading the log every half second only',
       });
       const subscription = startSubscription({ readWindow, polls, log }, subscribeOptions);

@@ -41,6 +41,8 @@ export interface Window {
   readonly lastRecord: RecordPlace | null;
   /** False when more events may follow. */
   readonly reachedEnd: boolean;
+  /** True for what this process appended itself, which is not read from the log: others may have appended behind it. */
+  readonly isOwn: boolean;
   /** True when the log ends before the anchor or holds another event at its position. */
   readonly diverged: boolean;
 }
@@ -187,7 +189,8 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
   const last = rows.at(-1);
   if (first === undefined || last === undefined) {
     // No event at or after the position: the log lost its tail, or it is empty and read from its start.
-    return { events: [], end: from, lastRecord: null, reachedEnd: true, diverged: from.position > LOG_START };
+    const diverged = from.position > LOG_START;
+    return { events: [], end: from, lastRecord: null, reachedEnd: true, isOwn: false, diverged };
   }
   const anchorFound = BigInt(first.position) === from.position;
   // The bounds on rows and bytes may end the window inside an append.
@@ -198,6 +201,7 @@ async function readWindow(pool: pg.Pool, from: Anchor, categories: readonly stri
     end: { position: end.position, id: end.id },
     lastRecord: lastRecordOf(rest) ?? (await recordPlaceAt(pool, last.last_record, rows)),
     reachedEnd: last.is_last && Number(last.number) < rowsMax,
+    isOwn: false,
     diverged: anchorFound && from.id !== null && first.event_id !== from.id,
   };
 }

@@ -63,6 +63,7 @@ export function createOwnTail(): OwnTail {
         end: { position: last.position, id: last.id },
         lastRecord: lastRecordOf(events),
         reachedEnd: true,
+        isOwn: true,
         diverged: false,
       };
     },

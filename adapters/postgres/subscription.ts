@@ -18,8 +18,8 @@ import type { Ticks } from './ticks.ts';
 const BATCH_EVENTS_MAX = 1_000;
 
 export interface PostgresSubscription extends Subscription {
-  /** A hint that the log reaches to a position: reads the log only if this subscription has not passed it. */
-  pullTo(position: LogPosition): void;
+  /** A hint that the log reaches at least to the position, or to one that is not known. */
+  hear(position: LogPosition | null): void;
 }
 
 export interface SubscriptionContext {
@@ -40,7 +40,7 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
 
   async function run(): Promise<void> {
     while (!closing) {
-      hint.reset();
+      const heard = hint.take();
       const window = await tryReadWindow(anchor);
       if (window?.diverged) {
         throw new EventStoreError('log-diverged', `The log no longer holds the event at position ${anchor.position}`);
@@ -51,6 +51,7 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
       } else if (window !== null && anchor.id === null) {
         anchor = window.end;
       }
+      if (window?.isOwn) hint.raise(heard);
       if (window === null || window.reachedEnd) await hint.wait(polls, anchor.position);
     }
   }
@@ -83,8 +84,8 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
   // Starts in a later microtask, so that the caller has the subscription before the first call of `onEvents`.
   const closed = Promise.resolve().then(run);
   return {
-    pull: () => hint.raise(ANY_POSITION),
-    pullTo: hint.raise,
+    pull: hint.raise,
+    hear: (position) => hint.raise(position ?? ANY_POSITION),
     close: async () => {
       closing = true;
       hint.raise(ANY_POSITION);
@@ -100,11 +101,11 @@ const ANY_POSITION = (2n ** 63n) as LogPosition;
 
 /** How far the log reaches, as far as the subscription has been notified since its last read. */
 interface Hint {
-  /** Forgets the positions raised so far. */
-  reset(): void;
+  /** Returns the highest position raised since the last call. The caller reads the log, so it is forgotten here. */
+  take(): LogPosition;
   /** The log reaches at least to the position. */
   raise(position: LogPosition): void;
-  /** Resolves as soon as a position greater than this one was raised since the last reset, or at the next tick. */
+  /** Resolves as soon as a position greater than this one was raised since the last `take`, or at the next tick. */
   wait(ticks: Ticks, position: LogPosition): Promise<void>;
 }
 
@@ -113,8 +114,10 @@ function createHint(): Hint {
   let wake: (() => void) | null = null;
   let waitPosition: LogPosition = LOG_START;
   return {
-    reset: () => {
+    take: () => {
+      const taken = highest;
       highest = LOG_START;
+      return taken;
     },
     raise: (position) => {
       if (position > highest) highest = position;

@@ -75,8 +75,11 @@ export interface SubscribeOptions {
 }
 
 export interface Subscription {
-  /** Hints that newer events exist: the subscription reads now instead of at the next notification or poll. */
-  pull(): void;
+  /**
+   * Hints that the log reaches at least to the position: unless it has passed it, the subscription reads now instead of
+   * at the next notification or poll.
+   */
+  pull(position: LogPosition): void;
   /** Ends the subscription; resolves when `onEvents` will not be called again, also if the subscription had failed. */
   close(): Promise<void>;
   /**

@@ -172,7 +172,7 @@ export class LogFollower {
   #caughtUp(position: LogPosition): LogPosition | Promise<LogPosition> {
     if (this.#applied >= position) return position;
     if (this.#closed) throw closedError();
-    this.#subscription?.pull();
+    this.#subscription?.pull(position);
     return new Promise((resolve, reject) => this.#waiters.push({ position, resolve, reject }));
   }
 }

@@ -191,7 +191,7 @@ async function followLog(
     onEvents: (batch, position, lastRecord) => writer.apply(batch, position, lastRecord),
   });
   progress.setPosition(projection.name, state.checkpoint.position, null);
-  progress.setWriter(projection.name, () => subscription.pull());
+  progress.setWriter(projection.name, (position) => subscription.pull(position));
   const ending = new AbortController();
   const maintenance = runMaintenance(
     { ...options, signal: AbortSignal.any([signal, ending.signal]) },

@@ -18,9 +18,9 @@ interface Model {
   halted: string | null;
   /**
    * Set while this process writes the model: it then reports every commit here, and this call makes it read the log
-   * now.
+   * now, at least to the position.
    */
-  pull: (() => void) | null;
+  pull: ((position: LogPosition) => void) | null;
 }
 
 interface Waiter {
@@ -93,7 +93,7 @@ export class Progress {
    */
   #pull(waiter: Waiter): void {
     if (!this.#waiters.includes(waiter)) return;
-    for (const model of this.#modelsOf(waiter)) if (model.position < waiter.position) model.pull?.();
+    for (const model of this.#modelsOf(waiter)) if (model.position < waiter.position) model.pull?.(waiter.position);
   }
 
   position(name: string): LogPosition {
@@ -101,7 +101,7 @@ export class Progress {
   }
 
   /** Sets how to make this process's writer of a model read the log; null when it stops writing the model. */
-  setWriter(name: string, pull: (() => void) | null): void {
+  setWriter(name: string, pull: ((position: LogPosition) => void) | null): void {
     this.#model(name).pull = pull;
     this.#poll();
   }

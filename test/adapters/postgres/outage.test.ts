@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 import { databaseOn, startTestCluster, type TestCluster } from '../../support/postgres.ts';
@@ -84,7 +84,7 @@ describe('an outage of PostgreSQL', () => {
     cleanUp(context, () => ahead.subscription.closed.catch(() => {}));
     const lost = assert.rejects(ahead.subscription.closed, { code: 'log-diverged' });
     await admin.query('DELETE FROM events WHERE position = 3');
-    ahead.subscription.pull();
+    ahead.subscription.pull(4n as LogPosition);
     await lost;
 
     await append();
@@ -92,7 +92,7 @@ describe('an outage of PostgreSQL', () => {
     await replaced.until(() => replaced.events.length === 3);
     const other = assert.rejects(replaced.subscription.closed, { code: 'log-diverged' });
     await admin.query('UPDATE events SET event_id = gen_random_uuid() WHERE position = 3');
-    replaced.subscription.pull();
+    replaced.subscription.pull(4n as LogPosition);
     await other;
   });
 });

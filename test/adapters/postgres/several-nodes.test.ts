@@ -1,7 +1,8 @@
 /** Several nodes that write one log: all see one order, and no append commits against a newer state of another node. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 import { openDatabase, openStore } from './open-store.ts';
 
@@ -97,5 +98,36 @@ describe('several nodes', () => {
       assert.ok((await reading.head()) >= result.position);
       await concurrentRead;
     }
+  });
+
+  test('that append while a subscriber is busy need no poll to be seen behind its own node', async (context) => {
+    const connectionString = await openDatabase(context);
+    const [own, other] = [openStore(context, connectionString).store, openStore(context, connectionString).store];
+    const appendOne = (store: EventStore) =>
+      store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    const busy = Promise.withResolvers<void>();
+    const seen: LogPosition[] = [];
+    const all = Promise.withResolvers<void>();
+    own.subscribe({
+      after: LOG_START,
+      onEvents: async (_events, position) => {
+        seen.push(position);
+        if (seen.length === 1) await busy.promise;
+        if (position === 3n) all.resolve();
+      },
+    });
+    const witness = collect(own, LOG_START);
+    await appendOne(own);
+    await witness.until(() => lastOf(witness.positions) === 1n);
+    await appendOne(own);
+    await appendOne(other);
+    // Now this node has been told of both.
+    await witness.until(() => lastOf(witness.positions) === 3n);
+    await witness.subscription.close();
+    const begun = performance.now();
+    busy.resolve();
+    await all.promise;
+    const tookMs = performance.now() - begun;
+    assert.ok(tookMs < 400, `${tookMs} ms, as after a lost notification`);
   });
 });

@@ -18,7 +18,7 @@ function recordingLog() {
     const events = all.filter(({ stream }) => categories === null || categories.includes(stream.split('-')[0] ?? ''));
     const last = all.at(-1);
     const end = last === undefined ? from : { position: last.position, id: last.id };
-    return { events, end, lastRecord: lastRecordOf(all), reachedEnd: true, diverged: false };
+    return { events, end, lastRecord: lastRecordOf(all), reachedEnd: true, isOwn: false, diverged: false };
   };
   const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
   return { reads, append, readWindow: shareTail(readWindow, { behind: () => null }) };

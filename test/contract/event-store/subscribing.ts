@@ -221,8 +221,8 @@ export function subscribingContract(store: () => EventStore): void {
         },
       });
       for (let n = 0; n < 20; n++) {
-        await store().append({ stream: newStream(), expected: 'none', events: [newEvent()] });
-        subscription.pull();
+        const result = await store().append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+        if (result.outcome === 'appended') subscription.pull(result.position);
       }
       while (seen < 20) await new Promise((resolve) => setTimeout(resolve, 5));
       await subscription.close();

@@ -63,8 +63,9 @@ export function createMemoryEventStore(): EventStore {
       const data = dataTexts[index] ?? '';
       history.push(record(event, data, { stream, revision: first + index, appendIndex: index, appendCount }));
     }
-    for (const subscription of subscriptions) subscription.pull();
-    return { outcome: 'appended', revision: first + events.length - 1, position: BigInt(log.length) as LogPosition };
+    const position = BigInt(log.length) as LogPosition;
+    for (const subscription of subscriptions) subscription.pull(position);
+    return { outcome: 'appended', revision: first + events.length - 1, position };
   }
 
   function record(event: NewEvent, dataText: string, place: Omit<Place, 'position'>): RecordedEvent {
