@@ -23,11 +23,13 @@ export interface OrderedAppendOptions {
   readonly appender: Appender;
   /** Called with the position of a batch's last append, and with the read leases at its commit. */
   readonly onAppended: (position: LogPosition, leases: readonly Lease[]) => void;
+  /** Called with that position, so that this node's subscriptions need not wait for a notification. */
+  readonly onAnswered: (position: LogPosition) => void;
 }
 
 /** Returns one result for each append, up to the end of the batch with the first conflict. Throws `EventStoreError`. */
 export async function appendBatches(
-  { pool, retrySpanMs, appender, onAppended }: OrderedAppendOptions,
+  { pool, retrySpanMs, appender, onAppended, onAnswered }: OrderedAppendOptions,
   requests: readonly AppendRequest[],
 ): Promise<readonly AppendResult[]> {
   const results: AppendResult[] = [];
@@ -39,7 +41,10 @@ export async function appendBatches(
       results.push(outcome);
       if (outcome.outcome === 'appended') reached = outcome.position;
     }
-    if (reached > LOG_START) onAppended(reached, leases);
+    if (reached > LOG_START) {
+      onAppended(reached, leases);
+      onAnswered(reached);
+    }
     if (outcomes.some((outcome) => 'outcome' in outcome && outcome.outcome === 'conflict')) break;
   }
   return results;

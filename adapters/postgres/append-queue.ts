@@ -32,11 +32,13 @@ export interface AppendQueueOptions {
   /** How long an append is retried before it throws. */
   readonly retrySpanMs: number;
   readonly appender: Appender;
-  /**
-   * Called with a batch's last position before its appends are answered, so that this node's subscriptions need not
-   * wait for a notification, and with the read leases at its commit.
-   */
+  /** Called before a batch's appends are answered, with its last position and the read leases at its commit. */
   readonly onAppended: (position: LogPosition, leases: readonly Lease[]) => void;
+  /**
+   * Called with that position when the callers have gone on with their answers, so that this node's subscriptions need
+   * not wait for a notification.
+   */
+  readonly onAnswered: (position: LogPosition) => void;
   /** Takes the events that a batch appended, before `onAppended`. */
   readonly own: Pick<OwnTail, 'add'>;
 }
@@ -141,6 +143,8 @@ class BatchedAppends implements AppendQueue {
       for (const [index, entry] of batch.entries()) {
         entry.settle(outcomes[index] ?? new EventStoreError('append-outcome-unknown', 'The log returned no outcome'));
       }
+      // What the callers do next is run in this turn of the event loop.
+      if (reached > LOG_START) setImmediate(this.#options.onAnswered, reached);
       return null;
     } catch (error) {
       const failure = failureOf(error);

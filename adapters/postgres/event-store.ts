@@ -76,10 +76,8 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     pool: appendPool,
     retrySpanMs: appendRetrySpanMs,
     appender: options.leases?.node ?? null,
-    onAppended: (position: LogPosition, held: readonly Lease[]) => {
-      options.leases?.onAppended(position, held);
-      hear(position);
-    },
+    onAppended: (position: LogPosition, held: readonly Lease[]) => options.leases?.onAppended(position, held),
+    onAnswered: hear,
   };
   const queue = createAppendQueue({ ...appending, log, watch, own });
   let listener: Listener | null = null;

@@ -40,6 +40,35 @@ describe('a subscription', () => {
     }
   });
 
+  test('gets what this node appends when the caller of the append has gone on with the answer', async (context) => {
+    const proxy = await startPostgresProxy(await openDatabase(context));
+    cleanUp(context, () => proxy.close());
+    const { store } = openStore(context, proxy.connectionString);
+    // A notification of the append may arrive before its answer.
+    proxy.onAnswer = (data) => (data.includes('strata_events') ? null : data);
+    const order: string[] = [];
+    const live = Promise.withResolvers<void>();
+    const done = Promise.withResolvers<void>();
+    const subscription = store.subscribe({
+      after: LOG_START,
+      onEvents: () => {
+        order.push('delivered');
+        if (order.length === 1) live.resolve();
+        else done.resolve();
+      },
+    });
+    const append = () => store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+    await append();
+    await live.promise;
+    await append();
+    // As long as a caller may go on without waiting for anything outside of the process.
+    for (let n = 0; n < 50; n += 1) await Promise.resolve();
+    order.push('answered');
+    await done.promise;
+    assert.deepEqual(order, ['delivered', 'answered', 'delivered']);
+    await subscription.close();
+  });
+
   test('of a store that is closed while it starts to listen ends without a log line', async (context) => {
     const proxy = await startPostgresProxy(await openDatabase(context));
     cleanUp(context, () => proxy.close());
