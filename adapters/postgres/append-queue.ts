@@ -45,6 +45,8 @@ export interface AppendQueueOptions {
 
 export interface AppendQueue {
   append(request: AppendRequest): Promise<AppendResult>;
+  /** Whether appends are under way: they may be committed, and not answered yet. */
+  isSending(): boolean;
   /** Refuses new appends; resolves when every queued append is answered. */
   close(): Promise<void>;
 }
@@ -87,6 +89,10 @@ class BatchedAppends implements AppendQueue {
       this.#queuedBytes += sizeBytes;
       this.#flushing ??= this.#flush();
     });
+  }
+
+  isSending(): boolean {
+    return this.#flushing !== null;
   }
 
   async close(): Promise<void> {

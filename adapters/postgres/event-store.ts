@@ -18,7 +18,7 @@ import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import { shareTail } from './shared-tail.ts';
-import { type PostgresSubscription, startSubscription } from './subscription.ts';
+import { createSubscriptions } from './subscriptions.ts';
 import { createTicks } from './ticks.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
@@ -28,6 +28,8 @@ const APPEND_CONNECTIONS_MAX = 2;
 const READ_CONNECTIONS_MAX = 6;
 /** An event whose notification was lost is seen this much later. */
 const POLL_INTERVAL_MS = 500;
+/** The longest time that a subscription lingers, over appends of this process. */
+const LINGER_MS = 8;
 
 export interface PostgresEventStoreOptions {
   /** Of a migrated database (migrate.ts). */
@@ -36,6 +38,7 @@ export interface PostgresEventStoreOptions {
   /** How long an append is retried while PostgreSQL is unreachable, before it throws. */
   readonly appendRetrySpanMs?: number;
   readonly readRetrySpanMs?: number;
+  readonly lingerMs?: number;
   /** This node's clock, in milliseconds since 1970. */
   readonly nowMs?: () => number;
   /** How this process takes part in read leases. Without it each append waits until all of them have ended. */
@@ -60,32 +63,37 @@ export interface PostgresEventStore extends EventStore {
  */
 export function createPostgresEventStore(options: PostgresEventStoreOptions): PostgresEventStore {
   const { log, appendRetrySpanMs = APPEND_RETRY_SPAN_MS, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
+  const { lingerMs = LINGER_MS } = options;
   const connection = { connectionString: options.connectionString, log };
   const appendPool = createPool({ ...connection, connectionsMax: APPEND_CONNECTIONS_MAX });
   const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
   const watch = createClockWatch({ nowMs: options.nowMs ?? Date.now, log });
   const reader = createLogReader(readPool);
   const own = createOwnTail();
-  const readWindow = shareTail(reader.readWindow, own);
-  const polls = createTicks(POLL_INTERVAL_MS);
-  const subscriptions = new Set<PostgresSubscription>();
-  const hear = (head: LogPosition | null) => {
-    for (const subscription of subscriptions) subscription.hear(head);
-  };
+  const subscriptions = createSubscriptions({
+    readWindow: shareTail(reader.readWindow, own),
+    polls: createTicks(POLL_INTERVAL_MS),
+    // All that linger go on in the same turn of the event loop, so that they share their reads and statements.
+    lingering: createTicks(lingerMs),
+    log,
+    isAppending: () => queue.isSending(),
+  });
   const appending = {
     pool: appendPool,
     retrySpanMs: appendRetrySpanMs,
     appender: options.leases?.node ?? null,
-    onAppended: (position: LogPosition, held: readonly Lease[]) => options.leases?.onAppended(position, held),
-    onAnswered: hear,
+    onAppended: (position: LogPosition, held: readonly Lease[]) => {
+      subscriptions.appended(position);
+      options.leases?.onAppended(position, held);
+    },
+    onAnswered: subscriptions.hear,
   };
   const queue = createAppendQueue({ ...appending, log, watch, own });
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
   async function close(): Promise<void> {
-    // A subscription that failed reports its error to its owner through `closed`, so it is ignored here.
-    await Promise.allSettled([...subscriptions].map((subscription) => subscription.close()));
+    await subscriptions.close();
     await listener?.close();
     await queue.close();
     await Promise.all([appendPool.end(), readPool.end()]);
@@ -101,15 +109,11 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     subscribe: (subscribeOptions) => {
       listener ??= listen(connection, {
         channel: 'strata_events',
-        onNotification: (payload) => hear(headOf(payload)),
-        onConnected: () => hear(null),
+        onNotification: subscriptions.notified,
+        onConnected: subscriptions.look,
         whenLost: 'Cannot listen for new events: reading the log every half second only',
       });
-      const subscription = startSubscription({ readWindow, polls, log }, subscribeOptions);
-      subscriptions.add(subscription);
-      const forget = () => subscriptions.delete(subscription);
-      subscription.closed.then(forget, forget);
-      return subscription;
+      return subscriptions.start(subscribeOptions);
     },
     clockDiffers: () => watch.differs(),
     close: () => {
@@ -117,9 +121,4 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       return closed;
     },
   };
-}
-
-/** Any database user can send a notification. One that holds no position is a hint as well: null. */
-function headOf(payload: string): LogPosition | null {
-  return /^\d{1,18}$/.test(payload) ? (BigInt(payload) as LogPosition) : null;
 }

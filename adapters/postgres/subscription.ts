@@ -3,7 +3,7 @@
  *
  * Must stay true: the position moves on only after `onEvents` has handled the events before it, so each event is
  * delivered exactly once. An outage of PostgreSQL only delays the subscription. A log that no longer holds the event
- * at its position ends it with `log-diverged`.
+ * at its position ends it with `log-diverged`. A pull is never delayed by what lingers.
  */
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { batchesOf } from '../../core/kernel/whole-appends.ts';
@@ -18,21 +18,23 @@ import type { Ticks } from './ticks.ts';
 const BATCH_EVENTS_MAX = 1_000;
 
 export interface PostgresSubscription extends Subscription {
-  /** A hint that the log reaches at least to the position, or to one that is not known. */
-  hear(position: LogPosition | null): void;
+  /** A hint that the log reaches at least to the position; nobody waits for the subscriber. */
+  hear(position: LogPosition): void;
 }
 
 export interface SubscriptionContext {
   readonly readWindow: ReadWindow;
   /** When the log is read although nobody was notified: a notification is lost when its connection is. */
   readonly polls: Ticks;
+  /** When subscriptions that linger read what they have heard of. */
+  readonly lingering: Ticks;
   readonly log: Log;
 }
 
 export function startSubscription(context: SubscriptionContext, options: SubscribeOptions): PostgresSubscription {
-  const { readWindow, polls, log } = context;
-  const categories = options.categories ?? null;
-  const hint = createHint();
+  const { readWindow, polls, lingering, log } = context;
+  const { categories = null, lingers = false } = options;
+  const hint = createHint(polls, lingers ? lingering : null);
   let closing = false;
   let unreachable = false;
 
@@ -51,8 +53,8 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
       } else if (window !== null && anchor.id === null) {
         anchor = window.end;
       }
-      if (window?.isOwn) hint.raise(heard);
-      if (window === null || window.reachedEnd) await hint.wait(polls, anchor.position);
+      if (window?.isOwn) hint.putBack(heard);
+      if (window === null || window.reachedEnd) await hint.wait(anchor.position);
     }
   }
 
@@ -84,11 +86,11 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
   // Starts in a later microtask, so that the caller has the subscription before the first call of `onEvents`.
   const closed = Promise.resolve().then(run);
   return {
-    pull: hint.raise,
-    hear: (position) => hint.raise(position ?? ANY_POSITION),
+    pull: hint.pull,
+    hear: hint.hear,
     close: async () => {
       closing = true;
-      hint.raise(ANY_POSITION);
+      hint.pull(ANY_POSITION);
       // `closed` reports an error of the loop, so it is ignored here.
       await Promise.allSettled([closed]);
     },
@@ -97,42 +99,72 @@ export function startSubscription(context: SubscriptionContext, options: Subscri
 }
 
 /** Greater than the position of any event: for a hint that does not say how far the log reaches. */
-const ANY_POSITION = (2n ** 63n) as LogPosition;
+export const ANY_POSITION = (2n ** 63n) as LogPosition;
 
-/** How far the log reaches, as far as the subscription has been notified since its last read. */
-interface Hint {
-  /** Returns the highest position raised since the last call. The caller reads the log, so it is forgotten here. */
-  take(): LogPosition;
-  /** The log reaches at least to the position. */
-  raise(position: LogPosition): void;
-  /** Resolves as soon as a position greater than this one was raised since the last `take`, or at the next tick. */
-  wait(ticks: Ticks, position: LogPosition): Promise<void>;
+/** How far the log reaches, as far as the subscription was told since its last read. */
+interface Told {
+  readonly heard: LogPosition;
+  /** Up to where somebody waits for the subscriber. */
+  readonly pulled: LogPosition;
 }
 
-function createHint(): Hint {
-  let highest: LogPosition = LOG_START;
-  let wake: (() => void) | null = null;
-  let waitPosition: LogPosition = LOG_START;
+const NOTHING: Told = { heard: LOG_START, pulled: LOG_START };
+
+interface Hint {
+  /** Returns what the subscription was told since the last call. The caller reads the log, so it is forgotten here. */
+  take(): Told;
+  putBack(told: Told): void;
+  /** The log reaches at least to the position. */
+  hear(position: LogPosition): void;
+  /** The same, and the subscription must not linger. */
+  pull(position: LogPosition): void;
+  /**
+   * Resolves as soon as the subscription was pulled beyond the position, when it has lingered after it heard of a
+   * greater one, or at the next poll.
+   */
+  wait(position: LogPosition): Promise<void>;
+}
+
+function createHint(polls: Ticks, lingering: Ticks | null): Hint {
+  let told = NOTHING;
+  let onTold: (() => void) | null = null;
+
+  function tell({ heard, pulled }: Told): void {
+    told = { heard: greater(told.heard, heard), pulled: greater(told.pulled, pulled) };
+    onTold?.();
+  }
+
   return {
     take: () => {
-      const taken = highest;
-      highest = LOG_START;
+      const taken = told;
+      told = NOTHING;
       return taken;
     },
-    raise: (position) => {
-      if (position > highest) highest = position;
-      if (position > waitPosition) wake?.();
-    },
-    wait: (ticks, position) =>
+    putBack: tell,
+    hear: (position) => tell({ heard: position, pulled: LOG_START }),
+    pull: (position) => tell({ heard: position, pulled: position }),
+    wait: (position) =>
       new Promise((resolve) => {
-        if (highest > position) return resolve();
-        const forgetTick = ticks.next(() => wake?.());
-        waitPosition = position;
-        wake = () => {
+        let isLingering = false;
+        const end = (): void => {
+          onTold = null;
           forgetTick();
-          wake = null;
           resolve();
         };
+        let forgetTick = polls.next(end);
+        onTold = () => {
+          if (told.pulled > position || (told.heard > position && lingering === null)) end();
+          else if (told.heard > position && lingering !== null && !isLingering) {
+            isLingering = true;
+            forgetTick();
+            forgetTick = lingering.next(end);
+          }
+        };
+        onTold();
       }),
   };
+}
+
+function greater(one: LogPosition, other: LogPosition): LogPosition {
+  return one > other ? one : other;
 }

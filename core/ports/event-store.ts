@@ -61,6 +61,11 @@ export interface SubscribeOptions {
   /** Only events of streams in these categories are delivered; events of all streams when absent. */
   readonly categories?: readonly string[];
   /**
+   * True for a subscriber that is content to get new events some milliseconds late, several appends in one batch, unless
+   * it is pulled. An adapter may deliver at once.
+   */
+  readonly lingers?: boolean;
+  /**
    * Called with events in log order; the next call waits until the promise has settled. A batch has at most 1,000
    * events, and those that complete the append of the last one. `position` is at or after the last event. It also moves
    * past events that the filter omits, then with an empty batch, and never lies inside an append. `lastRecord` is the

@@ -188,6 +188,8 @@ async function followLog(
   const subscription = events.subscribe({
     after: state.checkpoint.position,
     categories: projection.categories,
+    // Whoever waits for the model pulls.
+    lingers: true,
     onEvents: (batch, position, lastRecord) => writer.apply(batch, position, lastRecord),
   });
   progress.setPosition(projection.name, state.checkpoint.position, null);

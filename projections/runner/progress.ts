@@ -32,8 +32,6 @@ interface Waiter {
 
 /** Before the log's start: this process has read nothing of the model, not even that it exists. */
 const UNKNOWN = -1n as LogPosition;
-/** If a position is not reached by then, the models that this process writes read the log at once. */
-const PULL_AFTER_MS = 10;
 const POLL_FIRST_MS = 1;
 const POLL_LAST_MS = 20;
 const POLL_AFTER_FAULT_MS = 200;
@@ -83,16 +81,13 @@ export class Progress {
         },
       };
       this.#waiters = [...this.#waiters, waiter];
-      setTimeout(() => this.#pull(waiter), PULL_AFTER_MS);
+      this.#pull(waiter);
       this.#poll();
     });
   }
 
-  /**
-   * Usually the log notifies its subscribers in time; pulling at once would only make each of them read the log twice.
-   */
+  /** The writers linger after an append, but not while anybody waits for them. */
   #pull(waiter: Waiter): void {
-    if (!this.#waiters.includes(waiter)) return;
     for (const model of this.#modelsOf(waiter)) if (model.position < waiter.position) model.pull?.(waiter.position);
   }
 

@@ -316,6 +316,7 @@ class World {
       readStream: unused,
       readAll: unused,
       subscribe: (options) => {
+        if (options.lingers === true) throw new Error('Requests wait for the follower of the log: it must not linger');
         pull = this.#subscribe(process, options);
         return { pull, close: async () => undefined, closed: new Promise(() => undefined) };
       },

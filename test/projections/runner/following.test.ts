@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type LogPosition } from '../../../core/kernel/envelope.ts';
+import type { EventStore, SubscribeOptions } from '../../../core/ports/event-store.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { appendSome, counting, counts, replacing, setUp, withoutLocks } from '../../support/counting-model.ts';
 import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
@@ -65,6 +66,42 @@ describe('a runner that follows the log', () => {
     await assert.rejects(runner.waitFor(beyond, 10), (error) => {
       return error instanceof ReadModelError && error.code === 'read-model-behind';
     });
+  });
+
+  test('lingers over new events, and not while a reader waits for them', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const pulls: LogPosition[] = [];
+    let held = Promise.withResolvers<void>();
+    const lingering: EventStore = {
+      ...store,
+      subscribe: (options) => {
+        assert.equal(options.lingers, true);
+        const onEvents: SubscribeOptions['onEvents'] = async (...batch) => {
+          await held.promise;
+          await options.onEvents(...batch);
+        };
+        const subscription = store.subscribe({ ...options, onEvents });
+        const pull = (position: LogPosition): void => {
+          pulls.push(position);
+          held.resolve();
+        };
+        return { ...subscription, pull };
+      },
+    };
+    const { runner } = await startRunner(context, { events: lingering, database: pool, models: [counting()] });
+    await until(() => runner.knownPosition('counting') === 0n);
+    const expected = await appendSome(append, 2, 2);
+    const waiting = runner.waitFor(append.last, WAIT_MS);
+    assert.deepEqual(pulls, [append.last]);
+    await waiting;
+    assert.deepEqual(await counts(pool), expected);
+    // Who needs no more than what is applied disturbs nobody.
+    held = Promise.withResolvers<void>();
+    const applied = append.last;
+    await appendSome(append, 1, 1);
+    await runner.waitFor(applied, WAIT_MS);
+    assert.deepEqual(pulls, [applied]);
+    held.resolve();
   });
 
   test('learns positions from the database if it does not lead', async (context) => {
