@@ -5,6 +5,7 @@
  * stored and its data is not interpreted, so that no event of any version can stop the model; if one could not be
  * applied, every later number would be wrong, and so the model halts.
  */
+import { LRUCache } from 'lru-cache';
 import { leafText } from '../../core/audit/entry.ts';
 import { grow, type Growing, leafHash, NO_TREE } from '../../core/audit/tree.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
@@ -36,13 +37,21 @@ export function createAccountLogProjection(digest: Digest): Projection {
     tables: accountLogTables,
     onPoison: 'halt',
     asStored: true,
-    open: (table) => ({
-      prepare: async (events, database) => {
-        const entries = events.filter(({ isRecord, accountId }) => isRecord && accountId !== null);
-        const accounts = [...new Set(entries.map(({ accountId }) => String(accountId)))];
-        return toWrite(table, appended(digest, entries, await headsOf(database, table, accounts)));
-      },
-    }),
+    open: (table) => {
+      const known: KnownHeads = new LRUCache({
+        maxSize: KNOWN_HASHES_MAX,
+        sizeCalculation: ({ hashes }) => 1 + hashes.length,
+      });
+      return {
+        prepare: async (events, database) => {
+          const entries = events.filter(({ isRecord, accountId }) => isRecord && accountId !== null);
+          const accounts = [...new Set(entries.map(({ accountId }) => String(accountId)))];
+          const rows = appended(digest, entries, await headsOf(database, table, accounts, known));
+          const committed = (): void => rows.heads.forEach((head, account) => known.set(account, head));
+          return { ...toWrite(table, rows), committed };
+        },
+      };
+    },
   };
 }
 
@@ -51,28 +60,39 @@ interface Head extends Growing {
   readonly position: bigint;
 }
 
+/** The heads of accounts, as the last transaction left them. */
+type KnownHeads = LRUCache<string, Head>;
+/** Of the heads together, with one more for each. */
+const KNOWN_HASHES_MAX = 20_000;
+
 const NO_HEAD: Head = { ...NO_TREE, logTime: null, position: 0n };
 
 async function headsOf(
   database: Queryable,
   table: TableOf,
   accounts: readonly string[],
+  known: KnownHeads,
 ): Promise<ReadonlyMap<string, Head>> {
-  if (accounts.length === 0) return new Map();
+  const heads = new Map<string, Head>();
+  const unknown: string[] = [];
+  for (const account of accounts) {
+    const head = known.get(account);
+    if (head === undefined) unknown.push(account);
+    else heads.set(account, head);
+  }
+  if (unknown.length === 0) return heads;
   const text = `SELECT account_id, size, position, log_time, encode(hashes, 'hex') AS hashes
     FROM ${table('account_log_heads')} WHERE account_id = ANY($1::uuid[])`;
-  const { rows } = await database.query(prepared(text, [accounts]));
-  return new Map(
-    rows.map((row) => [
-      row['account_id'] as string,
-      {
-        size: Number(row['size']),
-        position: BigInt(row['position'] as string),
-        logTime: row['log_time'] as Timestamp,
-        hashes: ((row['hashes'] as string).match(/.{64}/g) ?? []) as Hash[],
-      },
-    ]),
-  );
+  const { rows } = await database.query(prepared(text, [unknown]));
+  for (const row of rows) {
+    heads.set(row['account_id'] as string, {
+      size: Number(row['size']),
+      position: BigInt(row['position'] as string),
+      logTime: row['log_time'] as Timestamp,
+      hashes: ((row['hashes'] as string).match(/.{64}/g) ?? []) as Hash[],
+    });
+  }
+  return heads;
 }
 
 interface Appended {

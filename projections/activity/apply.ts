@@ -4,6 +4,7 @@
  * Must stay true: changes of a repository are numbered without gaps, in the order of its stream and of each event.
  * The number of statements does not grow with a push's refs.
  */
+import { LRUCache } from 'lru-cache';
 import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
@@ -19,14 +20,24 @@ export const activityProjection: Projection = {
   tables: activityTables,
   onPoison: 'park',
   weight: ({ data }) => (Array.isArray(data['updates']) ? Math.max(1, data['updates'].length) : 1),
-  open: (table) => ({
-    prepare: async (events, database) => {
-      const folded = fold(events);
-      const repositories = [...new Set(folded.pushes.map(({ repository_id }) => repository_id))];
-      return toWrite(table, folded, await nextNumbers(database, table, repositories));
-    },
-  }),
+  open: (table) => {
+    const known: KnownNumbers = new LRUCache({ max: KNOWN_REPOSITORIES_MAX });
+    return {
+      prepare: async (events, database) => {
+        const folded = fold(events);
+        const repositories = [...new Set(folded.pushes.map(({ repository_id }) => repository_id))];
+        const next = await nextNumbers(database, table, repositories, known);
+        const write = toWrite(table, folded, next);
+        const committed = (): void => next.forEach((number, id) => known.set(id, number));
+        return { ...write, committed };
+      },
+    };
+  },
 };
+
+/** The number of the next change of repositories, as the last transaction left it. */
+type KnownNumbers = LRUCache<string, number>;
+const KNOWN_REPOSITORIES_MAX = 10_000;
 
 interface PushFields {
   readonly repository_id: string;
@@ -96,12 +107,21 @@ async function nextNumbers(
   database: Queryable,
   table: TableOf,
   repositories: readonly string[],
+  known: KnownNumbers,
 ): Promise<Map<string, number>> {
-  if (repositories.length === 0) return new Map();
+  const next = new Map<string, number>();
+  const unknown: string[] = [];
+  for (const id of repositories) {
+    const number = known.get(id);
+    if (number === undefined) unknown.push(id);
+    else next.set(id, number);
+  }
+  if (unknown.length === 0) return next;
   const text = `SELECT r.id, coalesce((SELECT max(number) + 1 FROM ${table('activity_changes')}
       WHERE repository_id = r.id), 0) AS next FROM unnest($1::uuid[]) AS r(id)`;
-  const { rows } = await database.query(prepared(text, [repositories]));
-  return new Map(rows.map((row) => [row['id'] as string, Number(row['next'])]));
+  const { rows } = await database.query(prepared(text, [unknown]));
+  for (const row of rows) next.set(row['id'] as string, Number(row['next']));
+  return next;
 }
 
 function toWrite(table: TableOf, { pushes, changes, tokens }: Folded, next: Map<string, number>): Write {

@@ -100,7 +100,10 @@ export function withoutLocks(pool: pg.Pool): pg.Pool {
 }
 
 /** The same pool, with `answer` called for each statement of its clients; when it returns null the database answers. */
-export function replacing(pool: pg.Pool, answer: (text: string, client: pg.PoolClient) => unknown): pg.Pool {
+export function replacing(
+  pool: pg.Pool,
+  answer: (text: string, client: pg.PoolClient, statement: string | pg.QueryConfig) => unknown,
+): pg.Pool {
   const connect = async (): Promise<pg.PoolClient> => {
     const client = await pool.connect();
     return new Proxy(client, {
@@ -108,9 +111,9 @@ export function replacing(pool: pg.Pool, answer: (text: string, client: pg.PoolC
         const member: unknown = Reflect.get(target, key, target);
         if (typeof member !== 'function') return member;
         if (key !== 'query') return member.bind(target);
-        return async (statement: string | { readonly text: string }) => {
+        return async (statement: string | pg.QueryConfig) => {
           const text = typeof statement === 'string' ? statement : statement.text;
-          return (await answer(text, target)) ?? target.query(statement);
+          return (await answer(text, target, statement)) ?? target.query(statement);
         };
       },
     });
