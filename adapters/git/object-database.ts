@@ -93,7 +93,7 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   readonly gitVersion: string;
   /** The bound on the memory of all git processes together; 0 without a control group. */
   readonly memoryGroupBytesMax: number;
-  /** What answers of git take on disk, and what was made. */
+  /** What answers of git take on disk and in memory, and what was made. */
   answerFigures(): AnswerFigures;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
@@ -187,6 +187,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       answerFigures: () => answers.figures(),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
+      heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers, wholePacks),

@@ -1,5 +1,6 @@
 /** Answers outside the Git protocol: plain text, which git shows after `remote:`. */
 import type { ServerResponse } from 'node:http';
+import { TLSSocket } from 'node:tls';
 
 /** Ends the request with an error answer: its status, the message for the user, and the headers it needs. */
 export class GitHttpError extends Error {
@@ -20,6 +21,10 @@ export const NO_CACHE = {
   Pragma: 'no-cache',
 } as const;
 
+const SHARED_PART_BYTES = 1024 * 1024;
+/** A connection that encrypts copies what is written to it. */
+const ENCRYPTED_PART_BYTES = 256 * 1024;
+
 export function sendError(response: ServerResponse, error: GitHttpError): void {
   const body = Buffer.from(`${error.message}\n`, 'utf8');
   response.writeHead(error.status, {
@@ -34,6 +39,30 @@ export function sendError(response: ServerResponse, error: GitHttpError): void {
 export function sendBytes(response: ServerResponse, contentType: string, bytes: Uint8Array): void {
   response.writeHead(200, { ...NO_CACHE, 'Content-Type': contentType, 'Content-Length': bytes.length });
   response.end(bytes);
+}
+
+/**
+ * Sends bytes that other answers share, and resolves when the connection needs them no more. They go in parts: one that
+ * breaks counts little that was not sent, and one that encrypts holds no copy of all of them.
+ */
+export async function sendShared(
+  response: ServerResponse,
+  contentType: string,
+  bytes: Uint8Array,
+  onSent: (bytes: number) => void,
+): Promise<void> {
+  if (response.destroyed) return;
+  const closed = new Promise<void>((resolve) => response.once('close', resolve));
+  response.writeHead(200, { ...NO_CACHE, 'Content-Type': contentType, 'Content-Length': bytes.length });
+  const partBytes = response.socket instanceof TLSSocket ? ENCRYPTED_PART_BYTES : SHARED_PART_BYTES;
+  let at = 0;
+  for (; at + partBytes < bytes.length; at += partBytes) {
+    onSent(partBytes);
+    if (!(await write(response, bytes.subarray(at, at + partBytes)))) return;
+  }
+  onSent(bytes.length - at);
+  response.end(bytes.subarray(at));
+  await closed;
 }
 
 /** Writes with back pressure. Resolves false if the client has closed the connection. */

@@ -17,7 +17,7 @@ import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
-import { NO_CACHE, sendBytes, write } from './answer.ts';
+import { NO_CACHE, sendBytes, sendShared, write } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
 import { sendRefs } from './ref-answer.ts';
@@ -92,6 +92,14 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
     refuseFetch(response, opened.refused);
     return;
   }
+  if ('held' in opened) {
+    try {
+      await sendHeld(git, opened.held.bytes);
+    } finally {
+      opened.held.release();
+    }
+    return;
+  }
   try {
     await stream(git, opened, await withoutEdges(body, opened.hiddenEdges, context.clock.nextTurn));
   } finally {
@@ -132,6 +140,18 @@ async function stream(git: GitRequest, { reader, view, answerKey, clone }: OpenF
     }
     if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
     response.end();
+  } finally {
+    countSent(context, repository, { principal, address, sentBytes: finished.sentBytes });
+  }
+}
+
+async function sendHeld(git: GitRequest, bytes: Uint8Array): Promise<void> {
+  const { context, repository, principal, request, response, finished } = git;
+  const address = context.clientAddress(request);
+  try {
+    await sendShared(response, RESULT_TYPE, bytes, (sentBytes) => {
+      finished.sentBytes += sentBytes;
+    });
   } finally {
     countSent(context, repository, { principal, address, sentBytes: finished.sentBytes });
   }

@@ -54,6 +54,7 @@ export function registerGauges(options: GaugesOptions): void {
     'Disk reserved for other answers of git',
     () => answers().growingBytes,
   );
+  metrics.gauge('strata_git_answers_memory_bytes', 'Memory of kept answers of git', () => answers().memoryBytes);
   metrics.total('strata_git_answers_made_bytes_total', 'Bytes that git made for answers', () => answers().madeBytes);
   metrics.total('strata_git_answers_evicted_bytes_total', 'Kept answers that made room', () => answers().evictedBytes);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);

@@ -230,6 +230,13 @@ export interface UploadPackOptions {
   readonly signal: AbortSignal;
 }
 
+/** An answer of upload-pack that the node has in memory, for all who read it: nobody may change its bytes. */
+export interface HeldAnswer {
+  readonly bytes: Uint8Array;
+  /** Call it when the bytes are not read any more: they take memory until then. Idempotent. */
+  release(): void;
+}
+
 export interface WalkOptions {
   readonly include: readonly ObjectId[];
   readonly exclude: readonly ObjectId[];
@@ -318,6 +325,8 @@ export interface ObjectDatabase {
   receive(options: ReceivePackOptions): Promise<Quarantine | PackRefusal>;
   /** Opens the repository for reading, after fetching and checking the layers that this node lacks. */
   open(objects: CommittedObjects): Promise<ObjectReader>;
+  /** Returns the answer of this key (`UploadPackOptions`) if it is in memory. The caller must have authorised it. */
+  heldAnswer(repository: RepositoryId, answerKey: string): HeldAnswer | null;
   /** Drops a repository's cached objects, e.g. after its deletion. Does not wait for leases: eviction follows them. */
   drop(repository: RepositoryId): Promise<void>;
 }

@@ -109,6 +109,7 @@ export function createFakeObjects(): FakeObjects {
         return objects.refusal ?? quarantine();
       },
       open: unused,
+      heldAnswer: unused,
       drop: unused,
     },
     types: new Map(),

@@ -23,16 +23,16 @@ export interface HeldCalls {
   hold(nth: number, outcome: HeldOutcome): HeldCall;
   /** The number of calls that have begun and not ended. */
   pending(): number;
-  /** The calls that returned a reader or a quarantine that is not closed yet, by name. */
+  /** The calls that returned a reader, a quarantine or an answer that is not closed or released yet, by name. */
   unclosed(): readonly string[];
 }
 
 /** These methods return synchronously and are never held. */
-const IMMEDIATE = new Set(['subscribe', 'pull', 'close']);
+const IMMEDIATE = new Set(['subscribe', 'pull', 'close', 'heldAnswer', 'release']);
 /** These methods return an iterator; each of its first steps counts as a call. */
 const STREAMING = new Set(['blob', 'walk', 'uploadPack', 'archive']);
 const STEPS_COUNTED = 4;
-const ENDING = new Set(['close', 'discard', 'install']);
+const ENDING = new Set(['close', 'discard', 'install', 'release']);
 
 interface Armed {
   left: number;
@@ -93,6 +93,10 @@ export function createHeldCalls(): HeldCalls {
     if (name === 'objects.open' || (name === 'objects.receive' && 'discard' in result)) {
       open.set(result, name);
       return watch(name === 'objects.open' ? 'reader' : 'quarantine', result);
+    }
+    if (name === 'objects.heldAnswer') {
+      open.set(result, name);
+      return watch('held answer', result);
     }
     return Symbol.asyncIterator in result ? stepwise(name, result as AsyncIterable<unknown>) : result;
   }

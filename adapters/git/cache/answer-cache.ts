@@ -6,17 +6,22 @@
  * reads the growing file, and fails if git fails; git runs as long as at least one request follows its answer. All files
  * together, those that somebody still reads after they left the cache included, take no more than the bound: kept
  * answers make room, and what finds none goes from git to its followers at the pace of the slowest. Their number is
- * bounded too, since each takes memory, however small it is.
+ * bounded too, since each takes memory, however small it is. What is in memory is one of the whole answers, and leaves
+ * with it.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
-import { type AnswerFiles, createAnswerFiles } from './answer-files.ts';
+import { type AnswerFiles, createAnswerFiles, piecesOf, readAll } from './answer-files.ts';
+import { type AnswerMemory, createAnswerMemory, type HeldBytes } from './answer-memory.ts';
 import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
 import { type Follower, GrowingAnswer, type MakeAnswer } from './growing-answer.ts';
 import { type QueuedBytes, spooled } from './spooled-answer.ts';
 
 /** Kept answers, of some three KiB of memory each. */
 const ANSWERS_KEPT_MAX = 10_000;
+/** The bytes of all answers that are in memory, and of each. */
+const MEMORY_BYTES_MAX = 64 * 1024 * 1024;
+const IN_MEMORY_BYTES_MAX = 8 * 1024 * 1024;
 /** How often a request looks for the file of its answer while somebody deletes the cache. */
 const OPENINGS_MAX = 3;
 
@@ -28,10 +33,11 @@ export interface WantedAnswer {
   readonly make: MakeAnswer;
 }
 
-/** Bytes on disk, and since the start. */
+/** Bytes on disk, in memory, and since the start. */
 export interface AnswerFigures {
   readonly keptBytes: number;
   readonly growingBytes: number;
+  readonly memoryBytes: number;
   readonly madeBytes: number;
   readonly evictedBytes: number;
 }
@@ -41,6 +47,8 @@ export interface AnswerCache {
    * Yields the answer of this key: from the cache, from an earlier request that is still making it, or made now.
    */
   follow(wanted: WantedAnswer & { readonly key: string }): AsyncGenerator<Uint8Array>;
+  /** Returns the answer of this key if it is in memory, as small ones are from their second request on. */
+  held(key: string): HeldBytes | null;
   /** Yields an answer for one reader, who may be slow: git does not wait while there is room. */
   spool(wanted: WantedAnswer): AsyncGenerator<Uint8Array>;
   /** Keeps no answer of the keys that begin with this text; who follows one reads it to its end. */
@@ -57,6 +65,7 @@ export interface AnswerCacheOptions {
   readonly directory: string;
   readonly bytesMax: number;
   readonly answersMax?: number;
+  readonly memory?: AnswerMemory;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -72,6 +81,7 @@ class KeptAnswers implements AnswerCache {
   readonly #files: AnswerFiles;
   readonly #room: AnswerRoom;
   readonly #answersMax: number;
+  readonly #memory: AnswerMemory;
   /** The least lately used first. */
   readonly #whole = new Map<string, GrowingAnswer>();
   readonly #growing = new Map<string, GrowingAnswer>();
@@ -80,24 +90,33 @@ class KeptAnswers implements AnswerCache {
   #madeBytes = 0;
   #evictedBytes = 0;
 
-  constructor({ directory, bytesMax, answersMax = ANSWERS_KEPT_MAX, onFault }: AnswerCacheOptions) {
+  constructor({ directory, bytesMax, answersMax = ANSWERS_KEPT_MAX, memory, onFault }: AnswerCacheOptions) {
     this.#onFault = onFault;
     this.#answersMax = answersMax;
+    this.#memory = memory ?? createAnswerMemory({ bytesMax: MEMORY_BYTES_MAX, answerBytesMax: IN_MEMORY_BYTES_MAX });
     this.#files = createAnswerFiles({ directory, makeRoom: () => this.makeRoom() });
     this.#room = createAnswerRoom({ bytesMax, removeOne: () => this.#removeOne() });
   }
 
   async *follow(wanted: WantedAnswer & { readonly key: string }): AsyncGenerator<Uint8Array> {
-    const { answer, follower, file } = await this.#join(wanted);
-    const { signal } = wanted;
+    const { answer, follower, file, wasWhole } = await this.#join(wanted);
+    const { account, signal } = wanted;
     const stopWaiting = (): void => answer.wake();
     signal.addEventListener('abort', stopWaiting, { once: true });
     try {
-      yield* answer.read(follower, file, signal);
+      const held = wasWhole && file !== null ? await this.#remember(answer, file, account) : null;
+      if (held === null) yield* answer.read(follower, file, signal);
+      else yield* readHeld(held);
     } finally {
       signal.removeEventListener('abort', stopWaiting);
       this.#leave(answer, follower);
     }
+  }
+
+  held(key: string): HeldBytes | null {
+    const held = this.#memory.take(key);
+    if (held !== null) this.#used(key);
+    return held;
   }
 
   spool({ account, signal, make }: WantedAnswer): AsyncGenerator<Uint8Array> {
@@ -121,7 +140,9 @@ class KeptAnswers implements AnswerCache {
   }
 
   figures(): AnswerFigures {
-    return { ...this.#room.reserved(), madeBytes: this.#madeBytes, evictedBytes: this.#evictedBytes };
+    const { keptBytes, growingBytes } = this.#room.reserved();
+    const memoryBytes = this.#memory.sizeBytes();
+    return { keptBytes, growingBytes, memoryBytes, madeBytes: this.#madeBytes, evictedBytes: this.#evictedBytes };
   }
 
   readonly #noteMade = (bytes: number): void => {
@@ -132,15 +153,35 @@ class KeptAnswers implements AnswerCache {
     readonly answer: GrowingAnswer;
     readonly follower: Follower;
     readonly file: FileHandle | null;
+    /** Whether an earlier request made it. */
+    readonly wasWhole: boolean;
   }> {
     const { key } = wanted;
     for (let attempt = 1; ; attempt += 1) {
       const answer = this.#growing.get(key) ?? this.#used(key) ?? this.#begin(wanted);
       // Count this follower before the first await: otherwise git would be stopped when all the others leave.
       const follower = answer.join();
+      const wasWhole = answer.state === 'whole';
       const file = await this.#open(answer, follower);
-      if (file !== 'deleted') return { answer, follower, file };
+      if (file !== 'deleted') return { answer, follower, file, wasWhole };
       if (attempt === OPENINGS_MAX) throw new Error('The file of a cached answer was deleted each time it began');
+    }
+  }
+
+  /** Resolves null if it is not to be in memory; else the file is closed. */
+  async #remember(answer: GrowingAnswer, file: FileHandle, account: string): Promise<HeldBytes | null> {
+    const { key, written: sizeBytes } = answer;
+    // It may have left since it was found: then nothing would take it out of memory.
+    if (this.#whole.get(key) !== answer) return null;
+    let held: HeldBytes | null = null;
+    try {
+      held = await this.#memory.fill({ key, account, sizeBytes, read: (into) => readAll(file, into) });
+      if (held !== null) await answer.close(file);
+      return held;
+    } catch (error) {
+      if (held === null) await answer.close(file);
+      held?.release();
+      throw error;
     }
   }
 
@@ -205,6 +246,7 @@ class KeptAnswers implements AnswerCache {
 
   #forgetWhole(answer: GrowingAnswer): void {
     this.#whole.delete(answer.key);
+    this.#memory.forget(answer.key);
     this.#remove(answer);
   }
 
@@ -226,5 +268,13 @@ class KeptAnswers implements AnswerCache {
 
   #remove(answer: GrowingAnswer): void {
     this.#removing = Promise.all([this.#removing, answer.remove()]);
+  }
+}
+
+async function* readHeld({ bytes, release }: HeldBytes): AsyncGenerator<Uint8Array> {
+  try {
+    yield* piecesOf(bytes);
+  } finally {
+    release();
   }
 }

@@ -10,6 +10,7 @@ import { isDiskFull } from './layer-fetch.ts';
 
 /** What a reader has of a file in memory: there may be a thousand who read slowly. */
 const READ_CHUNK_BYTES = 256 * 1024;
+const SHORT = 'The file of an answer is shorter than what was written';
 
 export interface AnswerFiles {
   newPath(): string;
@@ -58,6 +59,20 @@ async function writeAt(file: FileHandle, bytes: Uint8Array, position: number): P
 export async function readSome(file: FileHandle, position: number, end: number): Promise<Buffer> {
   const chunk = Buffer.allocUnsafe(Math.min(READ_CHUNK_BYTES, end - position));
   const { bytesRead } = await file.read(chunk, 0, chunk.length, position);
-  if (bytesRead === 0) throw new Error('The file of an answer is shorter than what was written');
+  if (bytesRead === 0) throw new Error(SHORT);
   return chunk.subarray(0, bytesRead);
+}
+
+/** Fills the buffer with the first bytes of the file. */
+export async function readAll(file: FileHandle, into: Buffer): Promise<void> {
+  for (let at = 0; at < into.length; ) {
+    const { bytesRead } = await file.read(into, at, into.length - at, at);
+    if (bytesRead === 0) throw new Error(SHORT);
+    at += bytesRead;
+  }
+}
+
+/** What is in memory, in the parts in which files are read. */
+export function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let at = 0; at < bytes.length; at += READ_CHUNK_BYTES) yield bytes.subarray(at, at + READ_CHUNK_BYTES);
 }

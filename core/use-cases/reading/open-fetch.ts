@@ -1,9 +1,9 @@
 /**
  * Decides whether a fetch may be answered, and opens what its answer is made from (docs/git-path.md, Fetch).
  *
- * Must stay true: upload-pack checks nobody's access, so the objects are returned only after the transfer quota, every
- * want and every `deepen-not` were checked against the refs of the returned view. Whoever gets a fetch must close it,
- * or the repository's objects are never evicted; on every other exit this file closes them.
+ * Must stay true: upload-pack checks nobody's access, so the objects, or an answer in memory, are returned only after the
+ * transfer quota, every want and every `deepen-not` were checked against the refs of the view. Whoever gets a fetch must
+ * close it, or the repository's objects are never evicted; on every other exit this file closes them.
  */
 import { parseRefName } from '../../git/ref-name.ts';
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
@@ -12,14 +12,15 @@ import { ANSWER_KEPT_BYTES_MAX, ANSWER_KEPT_WANTS_MAX } from '../../kernel/limit
 import { sortInTurns } from '../../kernel/turns.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
-import type { ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
+import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { advertisedRefs } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
-import { type ObjectsContext, openView, type RepositoryView } from './repository-view.ts';
+import { openView, type RepositoryView } from './repository-view.ts';
 
-export interface OpenFetchContext extends ObjectsContext {
+export interface OpenFetchContext {
+  readonly objects: Pick<ObjectDatabase, 'open' | 'heldAnswer'>;
   readonly transferBudget: TransferBudget;
   readonly digest: Pick<Digest, 'sha256'>;
   readonly clock: Pick<Clock, 'nextTurn'>;
@@ -50,6 +51,11 @@ export interface OpenFetch {
   close(): void;
 }
 
+/** A fetch that may be answered with bytes in memory. Whoever gets them must release them. */
+export interface HeldFetch {
+  readonly held: HeldAnswer;
+}
+
 type Denied = { readonly refused: FetchDenial };
 
 /** Opens a fetch at the revision of the repository that the caller found. */
@@ -58,7 +64,7 @@ export async function openFetch(
   repository: FoundRepository,
   fetch: FetchRequest,
   now: Timestamp,
-): Promise<OpenFetch | Denied> {
+): Promise<OpenFetch | HeldFetch | Denied> {
   if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
     return { refused: { code: 'transfer-quota-reached' } };
   }
@@ -66,7 +72,7 @@ export async function openFetch(
   let isOpen = false;
   try {
     const opened = await authorise(context, view, fetch, now);
-    isOpen = !('refused' in opened);
+    isOpen = 'reader' in opened;
     return opened;
   } finally {
     if (!isOpen) view.close();
@@ -78,7 +84,7 @@ async function authorise(
   opening: RepositoryView,
   fetch: FetchRequest,
   now: Timestamp,
-): Promise<OpenFetch | Denied> {
+): Promise<OpenFetch | HeldFetch | Denied> {
   const { repository } = opening;
   const { state, lastEventId } = repository.entity;
   const objects = () => opening.objects();
@@ -91,11 +97,14 @@ async function authorise(
   const unknown = nots.find((name) => !isOneRef(repository, name));
   if (unknown !== undefined) return { refused: { code: 'deepen-not-unresolved', name: unknown } };
   const hidden = deepensToAll(fetch) ? await unauthorisedMentions(state, fetch.shallow, viewKey, now, objects) : [];
+  const key = hidden.length > 0 ? null : await answerKey(context, repository, fetch, viewKey);
+  const held = key === null ? null : context.objects.heldAnswer(repository.id, key);
+  if (held !== null) return { held };
   return {
     reader: await objects(),
     view: { key: viewKey, ...advertisedRefs(repository) },
     hiddenEdges: new Set(hidden),
-    answerKey: hidden.length > 0 ? null : await answerKey(context, repository, fetch, viewKey),
+    answerKey: key,
     clone: plainCloneOf(fetch),
     close: () => opening.close(),
   };

@@ -81,6 +81,33 @@ describe('upload-pack', () => {
     assert.equal(sizes.size, 4);
   });
 
+  test('has an answer that is read again in memory, until its repository is dropped', async () => {
+    const pushed = await database.push(database.newObjects(), repository.pack(['--all']));
+    const request = packets('command=fetch', null, `want ${tip}`, 'deepen 1', 'done', undefined);
+    const { signal } = new AbortController();
+    const own = await database.database.open(pushed);
+    const send = async () => {
+      const options = { view: viewOf(repository), protocol: 2, answerKey: 'shallow', signal } as const;
+      return Buffer.concat(await Array.fromAsync(own.uploadPack({ ...options, request: once(request) })));
+    };
+    const held = () => database.database.heldAnswer(pushed.repository, 'shallow');
+    try {
+      const made = await send();
+      assert.equal(held(), null);
+      assert.ok((await send()).equals(made));
+      const first = held();
+      assert.ok(Buffer.from(first?.bytes ?? []).equals(made));
+      assert.equal(database.database.heldAnswer(objects.repository, 'shallow'), null, 'of this repository alone');
+      assert.equal(database.database.answerFigures().memoryBytes, made.length);
+      await database.database.drop(pushed.repository);
+      assert.equal(held(), null);
+      first?.release();
+      assert.equal(database.database.answerFigures().memoryBytes, 0);
+    } finally {
+      own.close();
+    }
+  });
+
   test('lists the refs of a view as git lists those of the repository', async () => {
     const request = packets('command=ls-refs', null, 'peel', 'symrefs', undefined);
     assert.deepEqual(await answer(2, request), gits(2, request));

@@ -73,7 +73,9 @@ describe('A client of git', () => {
     const fail = async (): Promise<never> => {
       throw new LayerStoreError('timed-out', SECRETS);
     };
-    git = await startGit(fixture, { objects: { receive: fail, open: fail, drop: async () => undefined } });
+    git = await startGit(fixture, {
+      objects: { receive: fail, open: fail, heldAnswer: () => null, drop: async () => undefined },
+    });
   });
   afterAll(async () => {
     await git.close();

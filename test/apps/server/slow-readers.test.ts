@@ -9,12 +9,21 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, test, type TestContext, vi } from 'vitest';
+import { sendShared } from '../../../apps/git-http/answer.ts';
 import { createSlowReaders, cutSlowReaders } from '../../../apps/server/slow-readers.ts';
 import { READER_BYTES_PER_SECOND_MIN, READER_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
 
 const LOOK_MS = 5_000;
 const LOOKS = READER_SPAN_MS / LOOK_MS;
+
+function createTls(listener: RequestListener): Server {
+  return createTlsServer(selfSignedCertificate(), listener);
+}
+
+function openTls(port: number): Socket {
+  return connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+}
 
 function connection() {
   const state = { taken: 0, waits: true, isCut: false };
@@ -100,8 +109,25 @@ describe('A client that reads slowly', () => {
     await isCut(context, createServer(sendMuch()), (port) => connect(port, '127.0.0.1'));
   });
 
+  for (const [over, listening, open] of [
+    ['', createServer, (port: number) => connect(port, '127.0.0.1')],
+    [' over TLS', createTls, openTls],
+  ] as const) {
+    test(`loses its connection${over} when many share the bytes of its answer, which lets go of them`, async (context) => {
+      const shared = Buffer.alloc(32 * 1024 * 1024);
+      const { promise, resolve } = Promise.withResolvers<readonly [Parameters<RequestListener>[1]]>();
+      answered = promise;
+      let sending = Promise.resolve();
+      const server = listening((_request, response) => {
+        sending = sendShared(response, 'text/plain', shared, () => undefined);
+        resolve([response]);
+      });
+      await isCut(context, server, open);
+      await sending;
+    });
+  }
+
   test('loses its connection over TLS too', async (context) => {
-    const server = createTlsServer(selfSignedCertificate(), sendMuch());
-    await isCut(context, server, (port) => connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }));
+    await isCut(context, createTls(sendMuch()), openTls);
   });
 });

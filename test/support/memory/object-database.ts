@@ -201,6 +201,7 @@ export function createMemoryObjects(): MemoryObjects {
     database: {
       receive: async () => ({ refused: 'pack-broken', detail: 'Objects in memory accept no pushes' }),
       open: async () => reader(),
+      heldAnswer: () => null,
       drop: async () => {},
     },
     blob: (content) => {

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
+import { type AnswerMemory, createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
 import { garbageCollection } from '../../../support/garbage-collection.ts';
 import { eventually } from '../../../support/processes.ts';
@@ -20,6 +21,7 @@ async function newCache(
   context: TestContext,
   bytesMax = 1_000,
   answersMax?: number,
+  memory?: AnswerMemory,
 ): Promise<{ cache: AnswerCache; directory: string }> {
   const directory = path.join(await tempDir(context), 'answers');
   const onFault = (error: unknown): void => assert.fail(String(error));
@@ -28,6 +30,7 @@ async function newCache(
       directory,
       bytesMax,
       ...(answersMax === undefined ? {} : { answersMax }),
+      ...(memory === undefined ? {} : { memory }),
       onFault,
     }),
     directory,
@@ -323,5 +326,89 @@ describe('The cache of answers', () => {
     await text(follow(cache, 'key', NEVER, make));
     await rm(directory, { recursive: true });
     assert.equal(await text(follow(cache, 'key', NEVER, make)), 'answer');
+  });
+
+  describe('in memory', () => {
+    const sized = (bytes: number, letter = 'x') =>
+      async function* () {
+        yield Buffer.alloc(bytes, letter);
+      };
+    const textOf = (cache: AnswerCache, key: string): string | null => {
+      const held = cache.held(key);
+      held?.release();
+      return held?.bytes.toString() ?? null;
+    };
+
+    test('has an answer from its second request on, and reads no file for it any more', async (context) => {
+      const { cache, directory } = await newCache(context);
+      assert.equal(await text(follow(cache, 'key', NEVER, sized(3))), 'xxx');
+      assert.equal(cache.held('key'), null, 'most answers are read once');
+      assert.equal(await text(follow(cache, 'key', NEVER, sized(3, 'never made'))), 'xxx');
+      await rm(directory, { recursive: true });
+      assert.equal(textOf(cache, 'key'), 'xxx');
+      const { keptBytes, memoryBytes } = cache.figures();
+      assert.deepEqual({ keptBytes, memoryBytes }, { keptBytes: 3, memoryBytes: 3 });
+    });
+
+    test('has none of a size beyond the limit: it is read from its file', async (context) => {
+      const memory = createAnswerMemory({ bytesMax: 10, answerBytesMax: 2 });
+      const { cache } = await newCache(context, 1_000, undefined, memory);
+      for (let request = 0; request < 3; request += 1) {
+        assert.equal(await text(follow(cache, 'key', NEVER, sized(3))), 'xxx');
+      }
+      assert.equal(cache.held('key'), null);
+      assert.equal(cache.figures().memoryBytes, 0);
+    });
+
+    // A purge and an erasure drop the repository: nobody may find what it held.
+    test('has none that was dropped, though somebody reads it', async (context) => {
+      const { cache } = await newCache(context);
+      for (const key of ['one clone', 'one clone', 'two clone', 'two clone']) {
+        await text(follow(cache, key, NEVER, sized(3)));
+      }
+      const reading = cache.held('one clone');
+      cache.drop('one ');
+      assert.equal(cache.held('one clone'), null);
+      assert.equal(reading?.bytes.toString(), 'xxx', 'who reads it gets all of it');
+      assert.equal(cache.figures().memoryBytes, 6);
+      reading.release();
+      assert.equal(cache.figures().memoryBytes, 3);
+      assert.equal(textOf(cache, 'two clone'), 'xxx');
+    });
+
+    test('has none that is dropped while it is read in', async (context) => {
+      const { cache } = await newCache(context);
+      await text(follow(cache, 'one clone', NEVER, sized(3)));
+      const second = text(follow(cache, 'one clone', NEVER, sized(3)));
+      while (cache.figures().memoryBytes === 0) await new Promise(setImmediate);
+      cache.drop('one ');
+      assert.equal(await second, 'xxx');
+      assert.equal(cache.held('one clone'), null);
+      assert.equal(cache.figures().memoryBytes, 0);
+    });
+
+    test('has only answers that are kept on disk, and keeps those there that it gives', async (context) => {
+      const { cache } = await newCache(context, 1_000, 2);
+      for (const key of ['a', 'a', 'b', 'b']) await text(follow(cache, key, NEVER, sized(3)));
+      assert.equal(textOf(cache, 'a'), 'xxx');
+      await text(follow(cache, 'c', NEVER, sized(3)));
+      assert.deepEqual(cache.keys(), ['a', 'c']);
+      assert.equal(cache.held('b'), null);
+      await cache.makeRoom();
+      assert.equal(cache.held('a'), null);
+      assert.equal(cache.figures().memoryBytes, 0);
+    });
+
+    test('counts nothing for readers that left half way', async (context) => {
+      const { cache } = await newCache(context, 2 ** 30);
+      const bytes = 1024 * 1024;
+      await text(follow(cache, 'key', NEVER, sized(bytes)));
+      const reader = follow(cache, 'key', NEVER, sized(bytes));
+      await reader.next();
+      cache.drop('key');
+      assert.equal(cache.figures().memoryBytes, bytes);
+      await reader.return(undefined);
+      assert.equal(cache.figures().memoryBytes, 0);
+    });
   });
 });

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type TestContext, describe, test } from 'vitest';
 import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
+import { createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
 import { createAnswerRoom } from '../../../../adapters/git/cache/answer-room.ts';
 import { eventually } from '../../../support/processes.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
@@ -52,7 +53,9 @@ const contentOf = (count: number, fill = 1): Buffer =>
 async function newCache(context: TestContext, bytesMax = BOUND_BYTES) {
   const directory = path.join(await tempDir(context), 'answers');
   const onFault = (error: unknown): void => assert.fail(String(error));
-  const cache = await createAnswerCache({ directory, bytesMax, onFault });
+  // Everybody reads from the disk.
+  const memory = createAnswerMemory({ bytesMax: 0, answerBytesMax: 0 });
+  const cache = await createAnswerCache({ directory, bytesMax, memory, onFault });
   const onDisk = async (): Promise<number> => {
     let bytes = 0;
     for (const name of await readdir(directory)) {

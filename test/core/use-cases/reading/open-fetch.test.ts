@@ -5,7 +5,7 @@ import { DEPTH_OF_ALL, type FetchRequest } from '../../../../core/git/wire/fetch
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { ANSWER_KEPT_BYTES_MAX, LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../../core/use-cases/accounts/repositories.ts';
-import { type OpenFetch, openFetch } from '../../../../core/use-cases/reading/open-fetch.ts';
+import { type OpenFetch, openFetch, type OpenFetchContext } from '../../../../core/use-cases/reading/open-fetch.ts';
 import { startReading } from '../../../support/reading.ts';
 
 const WANTS_NOTHING: FetchRequest = {
@@ -51,6 +51,7 @@ async function started() {
   ): Promise<Value> => {
     const fetch = await opened(request, seen);
     if ('refused' in fetch) assert.fail(`Refused with ${fetch.refused.code}`);
+    if ('held' in fetch) assert.fail('Nothing is in memory');
     const value = use(fetch);
     fetch.close();
     return value;
@@ -152,6 +153,64 @@ describe('A fetch that is answered', () => {
     assert.deepEqual(await hidden({ kind: 'depth', commits: DEPTH_OF_ALL, relative: false }), [[gone], false]);
     assert.deepEqual(await hidden({ kind: 'depth', commits: DEPTH_OF_ALL - 1, relative: false }), [[], true]);
     assert.deepEqual(await hidden(null), [[], true]);
+  });
+});
+
+describe('An answer in memory', () => {
+  const held = { bytes: Buffer.from('answer'), release: () => undefined };
+
+  async function startedWithHeld() {
+    const parts = await started();
+    const asked: [string, string][] = [];
+    const open = () => assert.fail('The objects were opened');
+    const heldAnswer = (repository: string, key: string) => {
+      asked.push([repository, key]);
+      return held;
+    };
+    const fetchOf = (request: Partial<FetchRequest>, objects: OpenFetchContext['objects']) => {
+      const { context, repository } = parts;
+      return openFetch({ ...context, objects }, repository, { ...WANTS_NOTHING, ...request }, context.clock.now());
+    };
+    return { ...parts, asked, fetchOf, heldAnswer, open };
+  }
+
+  test('is given for its key, and needs no objects', async () => {
+    const { repository, second, keyOf, asked, fetchOf, heldAnswer, open } = await startedWithHeld();
+    assert.deepEqual(await fetchOf({ wants: [second] }, { heldAnswer, open }), { held });
+    assert.deepEqual(asked, [[repository.id, await keyOf({})]]);
+  });
+
+  // The attack: a client repeats the fetch of a branch that was deleted since.
+  test('is given to nobody whose fetch is refused', async () => {
+    const { context, state, second, gone, asked, fetchOf, heldAnswer } = await startedWithHeld();
+    const objects = { heldAnswer, open: context.objects.open };
+    const code = async (request: Partial<FetchRequest>) => {
+      const answer = await fetchOf(request, objects);
+      return 'refused' in answer ? answer.refused.code : 'answered';
+    };
+    assert.equal(await code({ wants: [gone] }), 'want-not-reachable');
+    assert.equal(await code({ wants: [second, gone] }), 'want-not-reachable');
+    assert.equal(await code({ wants: [second], deepen: excluding('topic') }), 'deepen-not-unresolved');
+    state.hasRoom = false;
+    assert.equal(await code({ wants: [second] }), 'transfer-quota-reached');
+    assert.deepEqual(asked, []);
+  });
+
+  test('leaves no objects open that a want was looked up in', async () => {
+    const { objects, context, fetchOf, heldAnswer } = await startedWithHeld();
+    const tree = objects.tree({});
+    const answer = await fetchOf({ wants: [tree] }, { heldAnswer, open: context.objects.open });
+    assert.deepEqual(answer, { held });
+    await Promise.resolve();
+    assert.equal(objects.openReaders(), 0);
+  });
+
+  test('is not asked for by a request whose answers are not kept', async () => {
+    const { context, second, asked, fetchOf, heldAnswer } = await startedWithHeld();
+    const answer = await fetchOf({ wants: [second], haveCount: 1 }, { heldAnswer, open: context.objects.open });
+    assert.ok('reader' in answer);
+    answer.close();
+    assert.deepEqual(asked, []);
   });
 });
 
