@@ -81,3 +81,16 @@ export async function write(response: ServerResponse, bytes: Uint8Array): Promis
     response.on('close', closed);
   });
 }
+
+/** Resolves true as soon as the connection needs the bytes no more, and false if the client has closed it. */
+export async function written(response: ServerResponse, bytes: Uint8Array): Promise<boolean> {
+  if (response.destroyed) return false;
+  return new Promise((resolve) => {
+    const closed = (): void => resolve(false);
+    response.once('close', closed);
+    response.write(bytes, (error) => {
+      response.off('close', closed);
+      resolve(error === null || error === undefined);
+    });
+  });
+}

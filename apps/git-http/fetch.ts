@@ -17,7 +17,7 @@ import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
-import { NO_CACHE, sendBytes, sendShared, write } from './answer.ts';
+import { NO_CACHE, sendBytes, sendShared, write, written } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
 import { sendRefs } from './ref-answer.ts';
@@ -130,13 +130,16 @@ function refuseFetch(response: ServerResponse, denial: FetchDenial): void {
 async function stream(git: GitRequest, { reader, view, answerKey, clone }: OpenFetch, body: Uint8Array): Promise<void> {
   const { context, repository, principal, request, response, finished, signal } = git;
   const address = context.clientAddress(request);
-  const answer = reader.uploadPack({ view, protocol: git.version, request: once(body), answerKey, clone, signal });
+  // What a clone gets may lie in a buffer that is used again for what follows.
+  const mayOverwrite = clone !== null;
+  const send = mayOverwrite ? written : write;
+  const sent = { view, protocol: git.version, request: once(body), answerKey, clone, mayOverwrite, signal };
   try {
-    for await (const chunk of answer) {
+    for await (const chunk of reader.uploadPack(sent)) {
       // The head is sent with the first bytes: a failure before them can still get a status.
       if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
       finished.sentBytes += chunk.length;
-      if (!(await write(response, chunk))) return;
+      if (!(await send(response, chunk))) return;
     }
     if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
     response.end();

@@ -227,6 +227,8 @@ export interface UploadPackOptions {
    * from stored packs.
    */
   readonly clone?: PlainClone | null;
+  /** Set by a caller that is done with each chunk when it asks for the next: its bytes may then be written over. */
+  readonly mayOverwrite?: boolean;
   readonly signal: AbortSignal;
 }
 

@@ -8,13 +8,12 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { dataPacket, FLUSH_PACKET } from '../../../core/git/wire/pkt-line.ts';
 import { sideBandPackets } from '../../../core/git/wire/side-band.ts';
+import { filePackets } from './file-packets.ts';
 
 const HEADER_BYTES = 12;
 const CHECKSUM_BYTES = 20;
 const SIGNATURE = 'PACK';
 const VERSION = 2;
-/** Four packets of the side band: so much waits in memory for each reader, and some are slow. */
-const READ_BYTES = 4 * 65_515;
 
 /** The entries of a pack, without its header and its checksum. */
 export interface NewerObjects {
@@ -48,11 +47,17 @@ function isHeader(bytes: Buffer): boolean {
   return bytes.toString('latin1', 0, 4) === SIGNATURE && bytes.readUInt32BE(4) === VERSION;
 }
 
+export interface Sending {
+  readonly protocol: 0 | 1 | 2;
+  /** As in `UploadPackOptions`. */
+  readonly mayOverwrite?: boolean;
+}
+
 /** Streams the answer as git does to a client that sent no `have` and is done, on a side band of 64 KiB. */
 export async function* sendWholePack(
   packFile: string,
   answer: WholePackAnswer,
-  protocol: 0 | 1 | 2,
+  { protocol, mayOverwrite = false }: Sending,
 ): AsyncGenerator<Uint8Array> {
   const { start, newer } = answer;
   const hash = answer.trailer === null ? createHash('sha1').update(start) : null;
@@ -61,15 +66,8 @@ export async function* sendWholePack(
     yield dataPacket(protocol === 2 ? 'packfile\n' : 'NAK\n');
     yield sideBandPackets(1, start);
     const end = (await file.stat()).size - CHECKSUM_BYTES;
-    for (let at = HEADER_BYTES; at < end; ) {
-      const bytes = Buffer.allocUnsafe(Math.min(READ_BYTES, end - at));
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, at);
-      if (bytesRead === 0) throw new Error(`${packFile} ended at byte ${at}`);
-      const read = bytes.subarray(0, bytesRead);
-      hash?.update(read);
-      yield sideBandPackets(1, read);
-      at += bytesRead;
-    }
+    const onRead = hash === null ? null : (bytes: Uint8Array) => void hash.update(bytes);
+    yield* filePackets(file, { from: HEADER_BYTES, end, mayOverwrite, onRead });
   } finally {
     await file.close();
   }

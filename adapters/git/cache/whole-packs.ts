@@ -18,7 +18,14 @@ import { areReached } from '../packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 import { SharedWork } from './shared-work.ts';
-import { type NewerObjects, newerOf, packStart, sendWholePack, type WholePackAnswer } from './whole-pack-answer.ts';
+import {
+  type NewerObjects,
+  newerOf,
+  packStart,
+  type Sending,
+  sendWholePack,
+  type WholePackAnswer,
+} from './whole-pack-answer.ts';
 
 /** If more tips were moved since, git makes the answer. */
 const MOVED_TIPS_MAX = 1_000;
@@ -32,10 +39,9 @@ export interface ClonedObjects extends LeasedPacks {
   readonly source: ObjectSource;
 }
 
-export interface CloneOptions {
+export interface CloneOptions extends Sending {
   readonly clone: PlainClone;
   readonly view: RefsView;
-  readonly protocol: 0 | 1 | 2;
   readonly answerKey: string | null;
   readonly signal: AbortSignal;
 }
@@ -95,7 +101,7 @@ export function createWholePacks(git: Git, log: GitLog): WholePacks {
       const whole = await counts.find(from, areAllWanted ? options.clone.wants : null);
       const made = whole === null ? null : await answerOf(from, whole, options);
       if (whole === null || made === null) return null;
-      return sendWholePack(packPath(from.folder, whole.pack.name, 'pack'), made, options.protocol);
+      return sendWholePack(packPath(from.folder, whole.pack.name, 'pack'), made, options);
     },
     drop: (repository) => {
       const keyStart = `${repository} `;

@@ -12,24 +12,31 @@ export type Band = 1 | 2 | 3;
 /** `side-band` has packets of at most 1,000 bytes, `side-band-64k` of 65,520. */
 export type SideBandKind = 'side-band' | 'side-band-64k';
 
-const HEADER_BYTES = 5;
-const PACKET_BYTES_MAX = { 'side-band': 1_000, 'side-band-64k': 65_520 } as const;
+/** The four digits of a packet's length, and its band. */
+export const SIDE_BAND_HEADER_BYTES = 5;
+/** A packet of `side-band-64k`, with its header. */
+export const SIDE_BAND_PACKET_BYTES_MAX = 65_520;
+const PACKET_BYTES_MAX = { 'side-band': 1_000, 'side-band-64k': SIDE_BAND_PACKET_BYTES_MAX } as const;
 
 /** An empty packet of band 1, which git's server also sends as a keep-alive while a client waits. */
 export const KEEP_ALIVE_PACKET = encodeUtf8('0005\u0001');
 
+/** Returns what stands before a payload of so many bytes, in ASCII. */
+export function sideBandHeader(band: Band, payloadBytes: number): string {
+  return packetHeader(payloadBytes + 1) + String.fromCharCode(band);
+}
+
 /** Returns the payload in as many packets of the band as it needs; no packet if it is empty. */
 export function sideBandPackets(band: Band, payload: Uint8Array, kind: SideBandKind = 'side-band-64k'): Uint8Array {
-  const room = PACKET_BYTES_MAX[kind] - HEADER_BYTES;
+  const room = PACKET_BYTES_MAX[kind] - SIDE_BAND_HEADER_BYTES;
   const count = Math.ceil(payload.length / room);
-  const packets = new Uint8Array(payload.length + count * HEADER_BYTES);
+  const packets = new Uint8Array(payload.length + count * SIDE_BAND_HEADER_BYTES);
   let at = 0;
   for (let from = 0; from < payload.length; from += room) {
     const part = payload.subarray(from, from + room);
-    packets.set(encodeUtf8(packetHeader(part.length + 1)), at);
-    packets[at + HEADER_BYTES - 1] = band;
-    packets.set(part, at + HEADER_BYTES);
-    at += HEADER_BYTES + part.length;
+    packets.set(encodeUtf8(sideBandHeader(band, part.length)), at);
+    packets.set(part, at + SIDE_BAND_HEADER_BYTES);
+    at += SIDE_BAND_HEADER_BYTES + part.length;
   }
   return packets;
 }

@@ -1,4 +1,4 @@
-/** Fetches that are answered from memory: many connections send one buffer. */
+/** Answers whose bytes others read too, or that lie in a buffer which is used again: every reader gets all of its own. */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -6,8 +6,9 @@ import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test, type TestContext } from 'vitest';
+import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../../core/ports/object-database.ts';
 import { sendShared } from '../../../apps/git-http/answer.ts';
-import { createApiFixture } from '../../support/api-fixture.ts';
+import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startGit } from '../../support/git-fixture.ts';
 import { basicAuthorization, DELIMITER, FLUSH, packet } from '../../support/git-wire.ts';
@@ -15,13 +16,53 @@ import { eventually } from '../../support/processes.ts';
 
 const RESULT = 'application/x-git-upload-pack-result';
 const MIB = 1024 * 1024;
+const PART_BYTES = 256 * 1024;
 
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** A repository whose every answer is in memory. */
-async function started(context: TestContext, bytes: Buffer) {
+async function startedHeld(context: TestContext, bytes: Buffer) {
+  const state = { readers: 0 };
+  const heldAnswer = () => {
+    state.readers += 1;
+    return { bytes, release: () => void (state.readers -= 1) };
+  };
+  return { ...(await started(context, (database) => ({ ...database, heldAnswer }))), state };
+}
+
+/** A repository whose every answer is made in one buffer, part after part, and shows in each byte its part. */
+async function startedReusing(context: TestContext, parts: number) {
+  const state = { made: 0, ended: 0 };
+  const uploadPack: ObjectReader['uploadPack'] = async function* ({ mayOverwrite }) {
+    assert.equal(mayOverwrite, true);
+    const buffer = Buffer.alloc(PART_BYTES);
+    try {
+      for (let part = 0; part < parts; part += 1) {
+        yield buffer.fill(part);
+        state.made += 1;
+      }
+    } finally {
+      // Whoever still needs the bytes finds others.
+      buffer.fill(255);
+      state.ended += 1;
+    }
+  };
+  const open = async (objects: CommittedObjects, { database }: ApiFixture['objects']) => ({
+    ...(await database.open(objects)),
+    uploadPack,
+  });
+  return {
+    ...(await started(context, (database, memory) => ({ ...database, open: (of) => open(of, memory) }))),
+    state,
+  };
+}
+
+async function started(
+  context: TestContext,
+  objectsOf: (database: ObjectDatabase, memory: ApiFixture['objects']) => ObjectDatabase,
+) {
   const fixture = await createApiFixture();
   cleanUp(context, () => fixture.close());
   const account = await fixture.account('ada');
@@ -29,14 +70,10 @@ async function started(context: TestContext, bytes: Buffer) {
   const tip = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 1 });
   await fixture.push(repository, { 'refs/heads/main': tip });
   const token = await fixture.token(account);
-  const state = { readers: 0 };
-  const heldAnswer = () => {
-    state.readers += 1;
-    return { bytes, release: () => void (state.readers -= 1) };
-  };
-  const git = await startGit(fixture, { objects: { ...fixture.objects.database, heldAnswer } });
+  const git = await startGit(fixture, { objects: objectsOf(fixture.objects.database, fixture.objects) });
   cleanUp(context, () => git.close());
-  const body = Buffer.concat([packet('command=fetch\n'), DELIMITER, packet(`want ${tip}\n`), packet('done\n'), FLUSH]);
+  const lines = ['ofs-delta\n', `want ${tip}\n`, 'done\n'].map((line) => packet(line));
+  const body = Buffer.concat([packet('command=fetch\n'), DELIMITER, ...lines, FLUSH]);
   const headers = { 'content-type': 'application/x-git-upload-pack-request', 'git-protocol': 'version=2' };
   const target = '/r/ada/engine.git/git-upload-pack';
   const fetchAll = async (): Promise<{ readonly bytes: Buffer; readonly headers: Headers }> => {
@@ -62,7 +99,7 @@ async function started(context: TestContext, bytes: Buffer) {
     return socket;
   };
   const countedBytes = () => fixture.context.transfer.unflushedBytes(account);
-  return { git, state, fetchAll, begin, countedBytes };
+  return { git, fetchAll, begin, countedBytes };
 }
 
 async function restOf(socket: Socket, pauseMs: number): Promise<Buffer> {
@@ -79,7 +116,7 @@ describe('An answer in memory', () => {
   for (const sizeBytes of [0, 1, MIB, MIB + 1, 3 * MIB]) {
     test(`of ${sizeBytes} bytes is sent whole, with its length, and is counted and released`, async (context) => {
       const bytes = randomBytes(sizeBytes);
-      const { git, state, fetchAll, countedBytes } = await started(context, bytes);
+      const { git, state, fetchAll, countedBytes } = await startedHeld(context, bytes);
       const answer = await fetchAll();
       assert.ok(answer.bytes.equals(bytes));
       assert.equal(answer.headers.get('content-length'), String(sizeBytes));
@@ -97,7 +134,7 @@ describe('An answer in memory', () => {
     // More than the system takes of a connection.
     const bytes = randomBytes(24 * MIB);
     const sum = sha256(bytes);
-    const { state, fetchAll, begin } = await started(context, bytes);
+    const { state, fetchAll, begin } = await startedHeld(context, bytes);
     const slow = await begin();
     for (let reader = 0; reader < 3; reader += 1) assert.equal(sha256((await fetchAll()).bytes), sum);
     await eventually('only the slow one reads', () => state.readers === 1);
@@ -131,7 +168,7 @@ describe('An answer in memory', () => {
   for (const leave of ['destroy', 'resetAndDestroy'] as const) {
     test(`is released by a reader that leaves half way, and counts no more than was sent: ${leave}`, async (context) => {
       const bytes = Buffer.alloc(64 * MIB);
-      const { git, state, begin, countedBytes } = await started(context, bytes);
+      const { git, state, begin, countedBytes } = await startedHeld(context, bytes);
       const reader = await begin();
       await sleep(50);
       assert.equal(state.readers, 1);
@@ -142,4 +179,47 @@ describe('An answer in memory', () => {
       assert.equal(git.finished[0]?.sentBytes, countedBytes());
     });
   }
+});
+
+describe('An answer whose buffer is used again', () => {
+  // More than the system takes of a connection.
+  const PARTS = 96;
+  const expected = Buffer.concat(Array.from({ length: PARTS }, (_, part) => Buffer.alloc(PART_BYTES, part)));
+
+  /** The bytes of an answer that came in chunks (RFC 9112, section 7.1). */
+  const unchunked = (chunked: Buffer): Buffer => {
+    const parts: Buffer[] = [];
+    for (let at = 0; ; ) {
+      const end = chunked.indexOf('\r\n', at);
+      const length = Number.parseInt(chunked.toString('latin1', at, end), 16);
+      if (!(length > 0)) return Buffer.concat(parts);
+      parts.push(chunked.subarray(end + 2, end + 2 + length));
+      at = end + 2 + length + 2;
+    }
+  };
+
+  test('is whole for readers at a different pace', async (context) => {
+    const { git, state, fetchAll, begin, countedBytes } = await startedReusing(context, PARTS);
+    const slow = await begin();
+    for (let reader = 0; reader < 3; reader += 1) assert.ok((await fetchAll()).bytes.equals(expected));
+    assert.equal(state.ended, 3);
+    assert.ok(unchunked(await restOf(slow, 1)).equals(expected));
+    await eventually('all requests have finished', () => git.finished.length === 4);
+    assert.equal(state.ended, 4);
+    assert.equal(countedBytes(), 4 * expected.length);
+  });
+
+  test('ends with a reader that leaves half way, and counts no more than was sent', async (context) => {
+    const { git, state, begin, countedBytes } = await startedReusing(context, 2 * PARTS);
+    const reader = await begin();
+    let made = -1;
+    while (made !== state.made) {
+      ({ made } = state);
+      await sleep(100);
+    }
+    assert.ok(made < PARTS, 'no part is made before the system has the one before');
+    reader.destroy();
+    await eventually('it has ended', () => state.ended === 1 && git.finished.length === 1);
+    assert.ok(countedBytes() > 0 && countedBytes() <= (state.made + 1) * PART_BYTES, `${countedBytes()} bytes`);
+  });
 });
