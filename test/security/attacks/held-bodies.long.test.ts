@@ -68,8 +68,8 @@ describe('Somebody who holds bodies open', () => {
     await underAttack(context, stage, `held bodies: ${5 * REQUESTS} pushes of 100,000 commands`, () =>
       hold(stage, statuses, head, body, 5 * REQUESTS, 2 * SPAN_MS),
     );
-    // Those that found no room hold a connection, until they are silent or send the rest.
-    assert.ok((statuses.get('408') ?? 0) > 0, JSON.stringify([...statuses]));
+    // The lists grow side by side, so each may find no room; that is told in a report, whose status is 200.
+    assert.equal(statuses.get('open') ?? 0, 0, JSON.stringify([...statuses]));
   });
 
   test('of the API gets no more either', async (context) => {
