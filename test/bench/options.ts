@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly only: readonly string[] | null;
   readonly seconds: number;
   readonly rounds: number;
+  /** In the order to measure in; null: each line with its own number. */
+  readonly clients: readonly number[] | null;
   /** Of the scenario `growth`. */
   readonly pushes: number;
   /** Of the scenario `ref-count`. */
@@ -30,6 +32,7 @@ export class UsageError extends Error {
 
 const SECONDS_MAX = 600;
 const ROUNDS_MAX = 50;
+const CLIENTS_MAX = 256;
 const PUSHES_MAX = 1_000_000;
 const REFS_MAX = 500_000;
 const ENTRIES_MAX = 10_000_000;
@@ -41,6 +44,7 @@ export function usageText(scenarios: readonly { readonly name: string; readonly 
     '  SCENARIO...                run only these; --only NAME[,NAME...] says the same',
     '  --seconds N                length of one round of one side (default 4)',
     '  --rounds N                 rounds, in turn, of each side (default 3)',
+    '  --clients N[,N...]         numbers of clients for each line (default: what its goal names)',
     '  --pushes N                 pushes of the scenario growth (default 100,000)',
     '  --refs N                   refs of the scenario ref-count (default 200,000)',
     '  --entries N                entries of the log of the scenario audit (default 10,000, then 100,000)',
@@ -74,6 +78,7 @@ export function readOptions(
     only,
     seconds: numberOf('--seconds', values.seconds ?? '4', SECONDS_MAX),
     rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
+    clients: values.clients === undefined ? null : clientCounts(values.clients),
     pushes: Math.ceil(numberOf('--pushes', values.pushes ?? '100000', PUSHES_MAX)),
     refs: Math.ceil(numberOf('--refs', values.refs ?? '200000', REFS_MAX)),
     entries: values.entries === undefined ? null : Math.ceil(numberOf('--entries', values.entries, ENTRIES_MAX)),
@@ -94,6 +99,7 @@ function parse(args: readonly string[]) {
         only: { type: 'string' },
         seconds: { type: 'string' },
         rounds: { type: 'string' },
+        clients: { type: 'string' },
         pushes: { type: 'string' },
         refs: { type: 'string' },
         entries: { type: 'string' },
@@ -106,6 +112,12 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function clientCounts(text: string): readonly number[] {
+  const counts = text.split(',').map((each) => numberOf('--clients', each, CLIENTS_MAX));
+  if (!counts.every(Number.isInteger)) throw new UsageError('--clients takes whole numbers');
+  return [...new Set(counts)];
 }
 
 function numberOf(name: string, text: string, max: number): number {

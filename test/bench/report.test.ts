@@ -7,6 +7,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { faultOf } from './operation.ts';
 import { readOptions, UsageError } from './options.ts';
+import { SCENARIOS } from './scenarios/catalogue.ts';
+import { atClientCounts } from './scenarios/client-counts.ts';
 import { median, percentile } from './statistics.ts';
 import { formatFigure, renderTable } from './table.ts';
 import type { Answer } from './wire.ts';
@@ -48,10 +50,48 @@ describe('the command line of the bench', () => {
     assert.equal(options.bundle, 'a.bundle');
   });
 
+  test('reads numbers of clients, each once', () => {
+    assert.deepEqual(readOptions(['--clients', '1,4,16,4'], {}, names).clients, [1, 4, 16]);
+    assert.equal(readOptions([], {}, names).clients, null);
+    for (const clients of ['', '4,', '1.5', '-1', 'four', '1000']) {
+      assert.throws(() => readOptions([`--clients=${clients}`], {}, names), UsageError);
+    }
+  });
+
   test('refuses unknown options, values and scenarios', () => {
     for (const args of [['--only', 'nothing'], ['--seconds', '0'], ['--side', 'other'], ['--unknown'], ['word']]) {
       assert.throws(() => readOptions(args, {}, names), UsageError);
     }
+  });
+});
+
+describe('the numbers of clients', () => {
+  const linesOf = (names: readonly string[], counts: readonly number[] | null) =>
+    atClientCounts(
+      SCENARIOS.filter(({ name }) => names.includes(name)),
+      SCENARIOS,
+      counts,
+    ).map(({ title, clients, target }) => `${title} (${clients})${target.ratios === undefined ? '' : ', a goal'}`);
+
+  test('are those of the goals if nothing is said', () => {
+    assert.deepEqual(linesOf(['ls-remote', 'small-push'], null), [
+      'ls-remote (8), a goal',
+      'small push, alone (1), a goal',
+    ]);
+  });
+
+  test('show a goal only at the number that it names', () => {
+    assert.deepEqual(linesOf(['ls-remote'], [4, 8]), ['ls-remote (4)', 'ls-remote (8), a goal']);
+  });
+
+  test('measure the small push once at each, with the goals of both its lines', () => {
+    const lines = ['small push, alone (1), a goal', 'small push (4)', 'small push, 8 clients (8), a goal'];
+    assert.deepEqual(linesOf(['small-push', 'small-push-8'], [1, 4, 8]), lines);
+    assert.deepEqual(linesOf(['small-push'], [1, 4, 8]), lines);
+  });
+
+  test('leave a line alone that makes one operation a round', () => {
+    assert.deepEqual(linesOf(['full-clone-after-push'], [4, 16]), ['first full clone after a push (1), a goal']);
   });
 });
 

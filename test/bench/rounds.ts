@@ -47,7 +47,7 @@ export async function measureScenario(
   const participants: Participant[] = [];
   try {
     for (const side of sides) {
-      participants.push({ side, workload: await scenario.prepare(context, side), rounds: [] });
+      participants.push({ side, workload: await scenario.prepare(context, side, scenario.clients), rounds: [] });
     }
     const rounds = Math.ceil(context.rounds * (scenario.roundFactor ?? 1));
     for (let round = 0; round < rounds; round += 1) {

@@ -9,6 +9,7 @@ import type { BenchOptions } from './options.ts';
 import type { BenchResult, ClientResult, Fault, MemoryResult, ScenarioResult } from './results.ts';
 import { measureScenario } from './rounds.ts';
 import { MEMORY, REAL_CLIENT, SCENARIOS } from './scenarios/catalogue.ts';
+import { atClientCounts } from './scenarios/client-counts.ts';
 import { CLIENT_COMMANDS } from './scenarios/client-commands.ts';
 import { measureMemory, prepareLargeFolder } from './scenarios/memory.ts';
 import { measureRealClient } from './scenarios/real-client.ts';
@@ -74,13 +75,14 @@ interface Step {
 function* stepsOf({ options, context, sides, say }: RunInput, found: Found): Generator<Step> {
   const chosen = (name: string): boolean => options.only === null || options.only.includes(name);
   const probe = createDurabilityProbe(context.workFolder);
-  for (const scenario of SCENARIOS) {
-    const taking = chosen(scenario.name) ? sides.sidesFor(scenario) : [];
+  const named = SCENARIOS.filter(({ name }) => chosen(name));
+  for (const scenario of atClientCounts(named, SCENARIOS, options.clients)) {
+    const taking = sides.sidesFor(scenario);
     if (taking.length === 0) continue;
     yield {
-      name: scenario.name,
+      name: `${scenario.name} (${scenario.clients})`,
       async measure() {
-        say(`${scenario.title}: ${taking.map(({ label }) => label).join(', ')}`);
+        say(`${scenario.title} (${scenario.clients}): ${taking.map(({ label }) => label).join(', ')}`);
         found.scenarios.push(await measureScenario(scenario, context, taking, probe));
       },
     };

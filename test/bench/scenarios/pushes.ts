@@ -22,6 +22,7 @@ const SYNCED: HttpBackendVariant = {
   maintained: false,
 };
 
+const SMALL_PUSH = 'small push';
 const MANY_REFS = 3_000;
 const MANY_REFS_COMMITS = 100;
 const MANY_REFS_PER_SECOND_MAX = 30;
@@ -32,19 +33,21 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     name: 'small-push',
     title: 'small push, alone',
     clients: 1,
+    work: SMALL_PUSH,
     kind: 'push',
     target: { ratios: { 'http-backend': 6 } },
     variants: [SYNCED],
-    prepare: (context, side) => prepareSmallPushes(context, side, 1),
+    prepare: prepareSmallPushes,
   },
   {
     name: 'small-push-8',
     title: 'small push, 8 clients',
     clients: 8,
+    work: SMALL_PUSH,
     kind: 'push',
     target: { ratios: { 'http-backend': 6 } },
     variants: [SYNCED],
-    prepare: (context, side) => prepareSmallPushes(context, side, 8),
+    prepare: prepareSmallPushes,
   },
   {
     name: 'many-refs',
@@ -53,7 +56,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     kind: 'push',
     target: { ratios: { 'http-backend': 8 } },
     variants: [SYNCED],
-    async prepare(context, side) {
+    async prepare(context, side, clients) {
       const folder = await manyRefsFolder(context);
       const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*'];
       return prepareIntoEmpty(context, side, {
@@ -61,6 +64,7 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
         folder,
         command,
         perSecondMax: MANY_REFS_PER_SECOND_MAX,
+        clients,
       });
     },
   },
@@ -70,10 +74,10 @@ export const PUSH_SCENARIOS: readonly Scenario[] = [
     clients: 1,
     kind: 'push',
     target: { ratios: { 'http-backend': 1.2 } },
-    prepare(context, side) {
+    prepare(context, side, clients) {
       const command = (url: string) => ['push', '--quiet', url, 'refs/heads/*:refs/heads/*', 'refs/tags/*:refs/tags/*'];
-      const { folder } = context.project;
-      return prepareIntoEmpty(context, side, { name: 'import', folder, command, perSecondMax: IMPORTS_PER_SECOND_MAX });
+      const push = { name: 'import', command, perSecondMax: IMPORTS_PER_SECOND_MAX, clients };
+      return prepareIntoEmpty(context, side, { folder: context.project.folder, ...push });
     },
   },
 ];
@@ -121,6 +125,7 @@ interface IntoEmpty {
   readonly folder: string;
   readonly command: (url: string) => readonly string[];
   readonly perSecondMax: number;
+  readonly clients: number;
 }
 
 /** Replays the same recorded push into a series of empty repositories. */
@@ -128,7 +133,8 @@ async function prepareIntoEmpty(context: BenchContext, side: Side, push: IntoEmp
   const recordedInto = await side.createRepository(`${push.name}-recorded`, 'empty');
   const exchanges: readonly RecordedExchange[] = await record(side, recordedInto, push.folder, push.command);
   await side.removeRepository(recordedInto);
-  const countMax = Math.max(2, Math.ceil(context.secondsPerRound * push.perSecondMax));
+  // Each client makes two at least, or most of them would push into a server that is less busy than the line says.
+  const countMax = Math.max(2 * push.clients, Math.ceil(context.secondsPerRound * push.perSecondMax));
   let generation = 0;
   let ready: Repository[] = [];
   let used: Repository[] = [];

@@ -35,15 +35,17 @@ export interface Target {
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  /** The number of connections, each with one operation at a time. */
+  /** The number of connections, each with one operation at a time. The target is of this number. */
   readonly clients: number;
+  /** The title at other numbers of clients, if it differs. Scenarios with the same one do the same work. */
+  readonly work?: string;
   readonly kind: 'read' | 'push' | 'rest';
   readonly target: Target;
   /** Variants of the peer to measure besides its default. */
   readonly variants?: readonly HttpBackendVariant[];
-  /** Multiplies the number of rounds, for scenarios that make only one operation in each. */
+  /** Multiplies the number of rounds, for scenarios that make only one operation in each, by one client. */
   readonly roundFactor?: number;
   /** The load of a round begins at once after its preparation, while the server may still work for that. */
   readonly atOnce?: true;
-  prepare(context: BenchContext, side: Side): Promise<PreparedWorkload>;
+  prepare(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload>;
 }
