@@ -28,10 +28,12 @@ import {
   PAGES,
   READING,
   REF_COUNT,
+  SCALE,
   STORAGE,
   WEBHOOKS,
 } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
+import { benchScale, renderScaleBench } from './scale/scale.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
 import { startSides, type StartedSides } from './sides/start.ts';
 import { benchStorage, renderStorageBench } from './storage.ts';
@@ -147,15 +149,24 @@ const ALONE: readonly { readonly name: string; readonly run: (options: BenchOpti
   {
     name: GROWTH.name,
     run: async ({ pushes, json }) => {
-      const result = await benchGrowth({ pushes, say });
+      const result = await benchGrowth({ pushes: pushes ?? 100_000, say });
       return json ? jsonText(result) : renderGrowthBench(result);
     },
   },
   {
     name: REF_COUNT.name,
     run: async ({ refs, json }) => {
-      const result = await benchRefCount({ refs, say });
+      const result = await benchRefCount({ refs: refs ?? 200_000, say });
       return json ? jsonText(result) : renderRefCountBench(result);
+    },
+  },
+  {
+    name: SCALE.name,
+    run: async ({ pushes, refs, repositories, nodes, parts, seconds, rounds, json }) => {
+      const sizes = { pushes: pushes ?? 100_000, refs: refs ?? 100_000 };
+      const more = { repositories: repositories ?? 10_000, nodes: nodes ?? 3 };
+      const result = await benchScale({ ...sizes, ...more, parts, seconds, rounds, say });
+      return json ? jsonText(result) : renderScaleBench(result);
     },
   },
   {

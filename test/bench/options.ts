@@ -4,6 +4,7 @@
  * Must stay true: an unknown option or value ends the run with the list of valid ones; nothing is guessed.
  */
 import { parseArgs } from 'node:util';
+import { SCALE_PARTS } from './scale/parts.ts';
 
 export interface BenchOptions {
   /** Scenario names; null: all. */
@@ -12,11 +13,16 @@ export interface BenchOptions {
   readonly rounds: number;
   /** In the order to measure in; null: each line with its own number. */
   readonly clients: readonly number[] | null;
-  /** Of the scenario `growth`. */
-  readonly pushes: number;
-  /** Of the scenario `ref-count`. */
-  readonly refs: number;
-  /** Of the scenario `audit`; null: its own sizes. */
+  /** Of the scenarios `growth` and `scale`; null: their own numbers, as for the others below. */
+  readonly pushes: number | null;
+  /** Of the scenarios `ref-count` and `scale`. */
+  readonly refs: number | null;
+  /** Of the scenario `scale`. */
+  readonly repositories: number | null;
+  readonly nodes: number | null;
+  /** Of its parts; null: all. */
+  readonly parts: readonly string[] | null;
+  /** Of the scenario `audit`. */
   readonly entries: number | null;
   /** Path of a git bundle; null: a generated repository. */
   readonly bundle: string | null;
@@ -30,11 +36,14 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+const SCALE_PART_NAMES: readonly string[] = SCALE_PARTS.map(({ name }) => name);
 const SECONDS_MAX = 600;
 const ROUNDS_MAX = 50;
 const CLIENTS_MAX = 256;
 const PUSHES_MAX = 1_000_000;
 const REFS_MAX = 500_000;
+const REPOSITORIES_MAX = 100_000;
+const NODES_MAX = 16;
 const ENTRIES_MAX = 10_000_000;
 
 export function usageText(scenarios: readonly { readonly name: string; readonly title: string }[]): string {
@@ -45,8 +54,11 @@ export function usageText(scenarios: readonly { readonly name: string; readonly 
     '  --seconds N                length of one round of one side (default 4)',
     '  --rounds N                 rounds, in turn, of each side (default 3)',
     '  --clients N[,N...]         numbers of clients for each line (default: what its goal names)',
-    '  --pushes N                 pushes of the scenario growth (default 100,000)',
-    '  --refs N                   refs of the scenario ref-count (default 200,000)',
+    '  --pushes N                 pushes of the scenarios growth and scale (default 100,000)',
+    '  --refs N                   refs of the scenarios ref-count (default 200,000) and scale (default 100,000)',
+    '  --repositories N           repositories of an account in the scenario scale (default 10,000)',
+    '  --nodes N                  nodes in the scenario scale (default 3)',
+    `  --parts PART[,PART...]     parts of the scenario scale: ${SCALE_PART_NAMES.join(', ')}`,
     '  --entries N                entries of the log of the scenario audit (default 10,000, then 100,000)',
     '  --repository PATH          git bundle to measure on (default: STRATA_REAL_REPOSITORY, else generated)',
     '  --side http-backend|strata measure one side alone',
@@ -79,9 +91,12 @@ export function readOptions(
     seconds: numberOf('--seconds', values.seconds ?? '4', SECONDS_MAX),
     rounds: numberOf('--rounds', values.rounds ?? '3', ROUNDS_MAX),
     clients: values.clients === undefined ? null : clientCounts(values.clients),
-    pushes: Math.ceil(numberOf('--pushes', values.pushes ?? '100000', PUSHES_MAX)),
-    refs: Math.ceil(numberOf('--refs', values.refs ?? '200000', REFS_MAX)),
-    entries: values.entries === undefined ? null : Math.ceil(numberOf('--entries', values.entries, ENTRIES_MAX)),
+    pushes: sizeOf('--pushes', values.pushes, PUSHES_MAX),
+    refs: sizeOf('--refs', values.refs, REFS_MAX),
+    repositories: sizeOf('--repositories', values.repositories, REPOSITORIES_MAX),
+    nodes: sizeOf('--nodes', values.nodes, NODES_MAX),
+    parts: values.parts === undefined ? null : partsIn(values.parts),
+    entries: sizeOf('--entries', values.entries, ENTRIES_MAX),
     bundle: values.repository ?? (fromEnvironment === '' ? undefined : fromEnvironment) ?? null,
     json: values.json ?? false,
     sides,
@@ -102,6 +117,9 @@ function parse(args: readonly string[]) {
         clients: { type: 'string' },
         pushes: { type: 'string' },
         refs: { type: 'string' },
+        repositories: { type: 'string' },
+        nodes: { type: 'string' },
+        parts: { type: 'string' },
         entries: { type: 'string' },
         repository: { type: 'string' },
         side: { type: 'string' },
@@ -118,6 +136,17 @@ function clientCounts(text: string): readonly number[] {
   const counts = text.split(',').map((each) => numberOf('--clients', each, CLIENTS_MAX));
   if (!counts.every(Number.isInteger)) throw new UsageError('--clients takes whole numbers');
   return [...new Set(counts)];
+}
+
+function partsIn(text: string): readonly string[] {
+  const parts = text.split(',');
+  const unknown = parts.find((part) => !SCALE_PART_NAMES.includes(part));
+  if (unknown !== undefined) throw new UsageError(`The scenario scale has no part ${unknown}`);
+  return parts;
+}
+
+function sizeOf(name: string, text: string | undefined, max: number): number | null {
+  return text === undefined ? null : Math.ceil(numberOf(name, text, max));
 }
 
 function numberOf(name: string, text: string, max: number): number {

@@ -176,6 +176,8 @@ function makeFolder(folder: string): boolean {
 interface Observed {
   readonly parent: number;
   readonly cpuTicks: number;
+  /** The part of them that is of children which have ended, and that it waited for. */
+  readonly endedTicks: number;
   /** Identifies a process together with its id, since ids are reused. */
   readonly startTicks: number;
 }
@@ -220,6 +222,7 @@ function observeProcesses(): ReadonlyMap<number, Observed> {
       parent: Number(fields[1]),
       // utime, stime, cutime and cstime are fields 14 to 17.
       cpuTicks: fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0),
+      endedTicks: Number(fields[13]) + Number(fields[14]),
       startTicks: Number(fields[19]),
     });
   }
@@ -239,6 +242,19 @@ export function treeCpuSeconds(root: number): number {
     return (all.get(pid)?.cpuTicks ?? 0) + children.reduce((sum, child) => sum + ticksOf(child), 0);
   };
   return ticksOf(root) / PROCFS_TICKS_PER_SECOND;
+}
+
+/**
+ * Seconds that a PostgreSQL has spent so far: its first process, and those that it started. They have one thread each,
+ * so the scheduler's nanoseconds (/proc/<pid>/schedstat) count those that live; those that ended count in ticks.
+ */
+export function databaseCpuSeconds(root: number): number {
+  const all = observeProcesses();
+  const family = [...all].filter(([pid, { parent }]) => pid === root || parent === root);
+  return family.reduce((sum, [pid, { endedTicks }]) => {
+    const nanoseconds = Number(readText(`/proc/${pid}/schedstat`).split(' ')[0] ?? 0);
+    return sum + nanoseconds / 1e9 + endedTicks / PROCFS_TICKS_PER_SECOND;
+  }, 0);
 }
 
 /** Seconds that all processors spent on anything except idle and iowait: proc(5), /proc/stat. */

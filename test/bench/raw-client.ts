@@ -9,6 +9,8 @@ import type { Operation } from './operation.ts';
 import type { SmallCommit } from './small-commits.ts';
 
 const ZERO_ID = '0'.repeat(40);
+const UPLOAD = 'git-upload-pack';
+const VERSION = 'Git-Protocol: version=2\r\n';
 const CAPABILITIES = ' report-status side-band-64k quiet object-format=sha1 agent=git/2.39.5';
 
 export interface RawRef {
@@ -21,6 +23,8 @@ export interface RawClient {
   /** Moves or creates refs. Resolves with the milliseconds that it took. */
   push(repository: string, refs: readonly RawRef[], pack: Buffer): Promise<number>;
   lsRemote(repository: string): Promise<number>;
+  /** Clones one commit, as `git clone --depth=1` of its branch does. */
+  shallowClone(repository: string, tip: string): Promise<number>;
   close(): void;
 }
 
@@ -41,6 +45,13 @@ export function createRawClient(
     body,
   ];
   const pathOf = (repository: string): string => `/r/${account.username}/${repository}.git`;
+  const listing = (path: string, prefixes: readonly string[]): Operation => {
+    const body = command('ls-refs', ['peel\n', 'symrefs\n', ...prefixes]);
+    return [
+      { parts: [get(path, UPLOAD, VERSION)], check: 'flush' },
+      { parts: post(path, UPLOAD, body, VERSION), check: 'flush' },
+    ];
+  };
   const timed = async (operation: Operation): Promise<number> => {
     const since = performance.now();
     await perform(connection, operation);
@@ -58,18 +69,22 @@ export function createRawClient(
         { parts: post(path, 'git-receive-pack', body), check: 'report' },
       ]);
     },
-    lsRemote(repository) {
+    lsRemote: (repository) => timed(listing(pathOf(repository), [])),
+    shallowClone(repository, tip) {
       const path = pathOf(repository);
-      const version = 'Git-Protocol: version=2\r\n';
-      const words = ['command=ls-refs\n', 'object-format=sha1'].map(packet).join('');
-      const body = Buffer.from(`${words}0001${['peel\n', 'symrefs\n'].map(packet).join('')}0000`);
-      return timed([
-        { parts: [get(path, 'git-upload-pack', version)], check: 'flush' },
-        { parts: post(path, 'git-upload-pack', body, version), check: 'flush' },
-      ]);
+      const lines = [`want ${tip}\n`, 'deepen 1\n', 'done\n'];
+      const body = command('fetch', ['thin-pack\n', 'no-progress\n', 'include-tag\n', 'ofs-delta\n', ...lines]);
+      const prefixes = ['ref-prefix HEAD\n', 'ref-prefix refs/heads/main\n'];
+      return timed([...listing(path, prefixes), { parts: post(path, UPLOAD, body, VERSION), check: 'flush' }]);
     },
     close: () => connection.close(),
   };
+}
+
+/** The body of a command of protocol version 2 (gitprotocol-v2(5)). */
+function command(name: string, args: readonly string[]): Buffer {
+  const words = [`command=${name}\n`, 'object-format=sha1'].map(packet).join('');
+  return Buffer.from(`${words}0001${args.map(packet).join('')}0000`);
 }
 
 /** Pushes some commits of a chain to one branch, one after the other. Resolves with the milliseconds of each. */

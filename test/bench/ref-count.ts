@@ -8,25 +8,16 @@ import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { repositories } from '../../core/repository/evolve.ts';
-import { rawPack } from '../support/raw-pack.ts';
 import { type Account, createAccount } from '../support/strata.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { createRawClient, pushChain, type RawClient } from './raw-client.ts';
-import {
-  createRepository,
-  endServer,
-  onGround,
-  openScene,
-  type Scene,
-  startServer,
-  type WatchedServer,
-} from './scene.ts';
+import { pushRefs } from './ref-pushes.ts';
+import { endServer, onGround, openScene, type Scene, startServer, type WatchedServer } from './scene.ts';
 import { type SmallCommit, smallCommits } from './small-commits.ts';
 import { percentile } from './statistics.ts';
 import { noCompactions, openSyntheticPushes } from './synthetic-pushes.ts';
 import { formatFigure, renderTable } from './table.ts';
 
-const REFS_PER_PUSH = 10_000;
 const LISTINGS = 20;
 /** Fewer than lead to a compaction at once, whose work would be measured too. */
 const PUSHES = 30;
@@ -72,13 +63,13 @@ export async function benchRefCount({ refs, say }: Options): Promise<RefCountBen
     await startServer(scene);
     const account = await createAccount(scene, 'bench');
     const lines: RefCountLine[] = [];
-    await fill(scene, account, { name: 'other', refs: 1 }, smallCommits('other').next);
+    await pushRefs(scene, account, { name: 'other', refs: 1 }, smallCommits('other').next);
     for (const count of [1, refs]) {
       const name = `refs-${count}`;
       const { next } = smallCommits(name);
       say(`Pushing ${count} refs`);
       await startServer(scene);
-      await fill(scene, account, { name, refs: count }, next);
+      await pushRefs(scene, account, { name, refs: count }, next);
       await endServer(scene);
       const stored = await storedFigures(scene, account, name);
       say('Measuring');
@@ -87,29 +78,6 @@ export async function benchRefCount({ refs, say }: Options): Promise<RefCountBen
     const date = new Date().toISOString().slice(0, 10);
     return { date, machine: describeMachine(), versions: await describeVersions(null), load, lines };
   });
-}
-
-/** Half of the refs are branches, half tags. `main` is one of them. */
-async function fill(
-  scene: Scene,
-  account: Account,
-  { name, refs }: { readonly name: string; readonly refs: number },
-  next: () => SmallCommit,
-): Promise<void> {
-  await createRepository(scene, account, name);
-  const client = createRawClient(scene.port, account);
-  const { id, pack } = next();
-  await client.push(name, [{ name: 'refs/heads/main', before: null, after: id }], pack);
-  for (let from = 1; from < refs; from += REFS_PER_PUSH) {
-    const numbers = Array.from({ length: Math.min(REFS_PER_PUSH, refs - from) }, (_, index) => from + index);
-    const created = numbers.map((number) => {
-      const kind = number % 2 === 0 ? 'heads' : 'tags';
-      // In another order than that of the names.
-      return { name: `refs/${kind}/release-${(number * 7_919) % 1_000_003}`, before: null, after: id };
-    });
-    await client.push(name, created, rawPack([]));
-  }
-  client.close();
 }
 
 async function storedFigures(

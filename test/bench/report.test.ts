@@ -58,6 +58,18 @@ describe('the command line of the bench', () => {
     }
   });
 
+  test('reads the sizes of what grows', () => {
+    const sizes = ['--pushes', '10000', '--refs=1e5', '--repositories', '200', '--nodes', '3', '--parts', 'refs,nodes'];
+    const options = readOptions(sizes, {}, names);
+    assert.deepEqual([options.pushes, options.refs, options.repositories, options.nodes], [10_000, 100_000, 200, 3]);
+    assert.deepEqual(options.parts, ['refs', 'nodes']);
+    const unsaid = readOptions([], {}, names);
+    assert.deepEqual([unsaid.pushes, unsaid.repositories, unsaid.nodes, unsaid.parts], [null, null, null, null]);
+    for (const wrong of ['--repositories=0', '--repositories=1e9', '--nodes=100', '--parts=', '--parts=refs,others']) {
+      assert.throws(() => readOptions([wrong], {}, names), UsageError);
+    }
+  });
+
   test('refuses unknown options, values and scenarios', () => {
     for (const args of [['--only', 'nothing'], ['--seconds', '0'], ['--side', 'other'], ['--unknown'], ['word']]) {
       assert.throws(() => readOptions(args, {}, names), UsageError);

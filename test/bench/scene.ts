@@ -13,7 +13,7 @@ import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { keepLog } from '../support/log.ts';
 import { type Account, api } from '../support/strata.ts';
-import { createProcessGroup, type ProcessGroup } from './processes.ts';
+import { createProcessGroup, databaseCpuSeconds, type ProcessGroup } from './processes.ts';
 import { findFreePort, waitUntilAnswering } from './sides/ports.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -34,6 +34,8 @@ export interface Scene {
   readonly port: number;
   readonly url: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Seconds of all processors that its PostgreSQL has spent. */
+  databaseCpuSeconds(): number;
   server: WatchedServer | null;
 }
 
@@ -73,10 +75,12 @@ export async function openScene(
   ground: Ground,
   name: string,
   settings: Readonly<Record<string, string>> = {},
+  databaseSettings: Readonly<Record<string, string>> = {},
 ): Promise<Scene> {
   const [databaseDir, dataDir] = [path.join(ground.folder, `${name}-database`), path.join(ground.folder, name)];
   for (const directory of [databaseDir, dataDir]) await mkdir(directory, { mode: 0o711 });
-  const database = await startEmbeddedPostgres({ processFacts, dataDir: databaseDir, log: keepLog() });
+  const place = { dataDir: databaseDir, settings: databaseSettings };
+  const database = await startEmbeddedPostgres({ processFacts, log: keepLog(), ...place });
   ground.steps.push(() => database.stop());
   const port = await findFreePort();
   const own = Object.entries(process.env).filter(
@@ -89,7 +93,17 @@ export async function openScene(
     STRATA_DATABASE_OWNER_URL: database.ownerConnectionString,
     ...settings,
   };
-  return { name, ground, dataDir, port, url: `http://localhost:${port}`, env, server: null };
+  const spent = (): number => databaseCpuSeconds(database.pid() ?? 0);
+  return { name, ground, dataDir, port, url: `http://localhost:${port}`, env, databaseCpuSeconds: spent, server: null };
+}
+
+/** Another node of a service whose settings name a master key and a folder of layers. Its server is not started yet. */
+export async function openNode(scene: Scene, name: string): Promise<Scene> {
+  const dataDir = path.join(scene.ground.folder, name);
+  await mkdir(dataDir, { mode: 0o711 });
+  const port = await findFreePort();
+  const env = { ...scene.env, STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir };
+  return { ...scene, name, dataDir, port, url: `http://localhost:${port}`, env, server: null };
 }
 
 /** Starts a server, after the end of the one before it, that keeps nothing from that one but what is stored. */

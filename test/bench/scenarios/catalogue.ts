@@ -23,6 +23,7 @@ export const STORAGE = { name: 'storage', title: 'pushes and cold clones by the 
 export const GROWTH = { name: 'growth', title: 'what a repository costs after 100,000 pushes, alone' };
 export const AUDIT = { name: 'audit', title: 'exporting and verifying the log of an account, alone' };
 export const REF_COUNT = { name: 'ref-count', title: 'what a repository of 200,000 refs costs, alone' };
+export const SCALE = { name: 'scale', title: 'what growing repositories, accounts and services cost, alone' };
 
 export const ALL_NAMES: readonly { readonly name: string; readonly title: string }[] = [
   ...SCENARIOS.map(({ name, title }) => ({ name, title })),
@@ -36,5 +37,6 @@ export const ALL_NAMES: readonly { readonly name: string; readonly title: string
   STORAGE,
   GROWTH,
   REF_COUNT,
+  SCALE,
   AUDIT,
 ];
