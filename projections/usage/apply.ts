@@ -18,7 +18,7 @@ import { usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 6,
+  version: 7,
   categories: ['account', 'repository', 'transfer', 'usage'],
   tables: usageTables,
   onPoison: 'park',
@@ -47,6 +47,7 @@ class Changes {
   readonly #listed = new Map<string, CountedRepository>();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
+  readonly #stored = new Map<string, number>();
   readonly #unsummed = new UnsummedChanges();
   readonly #traffic = new Map<
     string,
@@ -101,9 +102,12 @@ class Changes {
     const change = layersChangeOf(event);
     if (change === null) return;
     const id = entityIdOf(recorded.stream);
-    const stored = this.#storage.get(id) ?? { repository_id: id, account_id: ownerOf(recorded), size_bytes: 0 };
-    stored.size_bytes += grownBytes(change);
+    const account = ownerOf(recorded);
+    const grown = grownBytes(change);
+    const stored = this.#storage.get(id) ?? { repository_id: id, account_id: account, size_bytes: 0 };
+    stored.size_bytes += grown;
     this.#storage.set(id, stored);
+    this.#stored.set(account, (this.#stored.get(account) ?? 0) + grown);
   }
 
   #trafficOf(account: string, day: string): { ingress_bytes: number; transfer_bytes: number } {
@@ -137,6 +141,12 @@ class Changes {
         text: `INSERT INTO ${storage} AS s
             SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, account_id uuid, size_bytes bigint)
             ON CONFLICT (repository_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
+      },
+      {
+        items: [...this.#stored].map(([account_id, size_bytes]) => ({ account_id, size_bytes })),
+        text: `INSERT INTO ${table('usage_stored')} AS s
+            SELECT * FROM json_to_recordset($1) AS r(account_id uuid, size_bytes bigint)
+            ON CONFLICT (account_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
       },
       ...this.#unsummed.toLists(table('usage_minutes'), table('usage_recorded')),
       {

@@ -6,10 +6,10 @@ import type { LiveReader, ReadQuery } from '../live-reader.ts';
 /** Days are `YYYY-MM-DD`, and the parameter is `YYYY-MM`. */
 const IN_MONTH = `day >= $2::text || '-01' AND day <= $2::text || '-31'`;
 
-const usageQuery: ReadQuery = {
+/** Every push of an account with quotas reads it twice: only repositories in buckets are added up here. */
+export const usageQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
-    'storageBytes', (SELECT coalesce(sum(size_bytes), 0) FROM ${table('usage_storage')}
-        WHERE account_id = $1 AND size_bytes <> 0)
+    'storageBytes', coalesce((SELECT size_bytes FROM ${table('usage_stored')} WHERE account_id = $1), 0)
       - (SELECT coalesce(sum(s.size_bytes), 0)
         FROM ${table('usage_repositories')} AS r JOIN ${table('usage_storage')} AS s USING (repository_id)
         WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL AND s.size_bytes <> 0),

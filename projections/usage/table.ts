@@ -33,6 +33,14 @@ const storage: ProjectionTable = {
   ],
 };
 
+/** The sum of an account's rows of `usage_storage`, so that a push need not add up repositories. */
+const stored: ProjectionTable = {
+  name: 'usage_stored',
+  key: ['account_id'],
+  compare: 'exact',
+  create: (table) => [`CREATE TABLE ${table} (account_id uuid PRIMARY KEY, size_bytes bigint NOT NULL)`],
+};
+
 /**
  * Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. Transfer is that
  * of the daily sums.
@@ -54,6 +62,7 @@ const traffic: ProjectionTable = {
 export const usageTables: readonly ProjectionTable[] = [
   repositories,
   storage,
+  stored,
   traffic,
   minutesTable('usage_minutes'),
   recordedTable('usage_recorded'),
