@@ -18,6 +18,7 @@ import { findFreePort, waitUntilAnswering } from './sides/ports.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const GRACE_MS = 30_000;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /** What the services of a bench share. */
 export interface Ground {
@@ -56,9 +57,8 @@ export async function onGround<Result>(run: (ground: Ground) => Promise<Result>)
     })();
     return cleaned;
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void cleanUp().finally(() => process.exit(1)));
-  }
+  const end = (): void => void cleanUp().finally(() => process.exit(1));
+  for (const signal of SIGNALS) process.once(signal, end);
   try {
     const folder = await mkdtemp(path.join(os.tmpdir(), 'strata-bench-'));
     steps.push(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
@@ -67,6 +67,8 @@ export async function onGround<Result>(run: (ground: Ground) => Promise<Result>)
     return await run({ folder, steps });
   } finally {
     await cleanUp();
+    // One that stayed would end the process before a later ground is cleaned up.
+    for (const signal of SIGNALS) process.off(signal, end);
   }
 }
 

@@ -3,16 +3,18 @@
  * nodes. Each prepares its lines, smallest first, on a service of its own.
  *
  * Must stay true: a line differs from the others of its part in nothing but the size. Pushes of long histories are
- * written as real ones leave them; everything else comes over HTTP.
+ * written as real ones leave them, and an account's other repositories as events; everything else comes over HTTP.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { type AccountId, uuid } from '../../../core/kernel/ids.ts';
 import { type Account, createAccount } from '../../support/strata.ts';
 import { createRawClient } from '../raw-client.ts';
 import { pushRefs } from '../ref-pushes.ts';
 import { createRepository, endServer, type Ground, openNode, openScene, type Scene, startServer } from '../scene.ts';
 import { type SmallCommits, smallCommits } from '../small-commits.ts';
 import { noCompactions, openSyntheticPushes } from '../synthetic-pushes.ts';
+import { writeRepositories } from './written-repositories.ts';
 import type { ScaleLine } from './measure.ts';
 
 export interface ScaleSizes {
@@ -30,7 +32,6 @@ export interface ScalePart {
 
 /** The read models of a long history take their time. */
 const CAUGHT_UP_SPAN = { waitMs: 15 * 60_000, windowMs: 2_000 };
-const MAKERS = 8;
 const QUOTA_BYTES = 2 ** 50;
 
 export const SCALE_PARTS: readonly ScalePart[] = [
@@ -105,20 +106,15 @@ async function prepareRepositories(
   const bytes = { storage_bytes: QUOTA_BYTES, transfer_bytes: QUOTA_BYTES, ingress_bytes: QUOTA_BYTES };
   await writeFile(plans, JSON.stringify({ PRO: { repos: null, ...bytes, byo_storage: true } }));
   const scene = await openScene(ground, 'repositories', { STRATA_PLANS: plans });
-  await startServer(scene);
   const lines: ScaleLine[] = [];
   for (const count of levels(repositories, [1])) {
-    const account = await createAccount(scene, `owner-of-${count}`, 'PRO');
     say(`Making ${count} repositories`);
+    await startServer(scene);
+    const account = await createAccount(scene, `owner-of-${count}`, 'PRO');
     const commits = watched(smallCommits(`account-${count}`));
     await pushTo(scene, account, 'repository-0', commits);
-    const left = Array.from({ length: count - 1 }, (_, index) => `repository-${index + 1}`).toReversed();
-    const makers = Array.from({ length: MAKERS }, async () => {
-      for (let name = left.pop(); name !== undefined; name = left.pop()) {
-        await pushTo(scene, account, name, smallCommits(name));
-      }
-    });
-    await Promise.all(makers);
+    await endServer(scene);
+    await writeRepositories(scene, uuid<AccountId>(account.id), count - 1);
     lines.push(lineOf(scene, account, count, 'repository-0', commits));
   }
   say('Waiting for the read models');
