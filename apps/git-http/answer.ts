@@ -1,4 +1,9 @@
-/** Answers outside the Git protocol: plain text, which git shows after `remote:`. */
+/**
+ * How answers begin and end: their heads, and those outside the Git protocol, which are plain text that git shows after
+ * `remote:`.
+ *
+ * Must stay true: every answer to an admitted or refused request names the request's id and may be cached by nobody.
+ */
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
 
@@ -20,25 +25,34 @@ export const NO_CACHE = {
   Expires: 'Fri, 01 Jan 1980 00:00:00 GMT',
   Pragma: 'no-cache',
 } as const;
+const NO_CACHE_LIST = Object.entries(NO_CACHE).flat();
 
 const SHARED_PART_BYTES = 1024 * 1024;
 /** A connection that encrypts copies what is written to it. */
 const ENCRYPTED_PART_BYTES = 256 * 1024;
 
-export function sendError(response: ServerResponse, error: GitHttpError): void {
-  const body = Buffer.from(`${error.message}\n`, 'utf8');
-  response.writeHead(error.status, {
-    ...NO_CACHE,
-    ...error.headers,
-    'Content-Type': 'text/plain; charset=utf-8',
-    'Content-Length': body.length,
-  });
-  response.end(body);
+/** A response, and the id of the request that it answers. */
+export interface Answering {
+  readonly response: ServerResponse;
+  readonly requestId: string;
 }
 
-export function sendBytes(response: ServerResponse, contentType: string, bytes: Uint8Array): void {
-  response.writeHead(200, { ...NO_CACHE, 'Content-Type': contentType, 'Content-Length': bytes.length });
-  response.end(bytes);
+/** `headers` are names and values in turn: Node writes one list about a microsecond faster than headers set by name. */
+export function writeHead({ response, requestId }: Answering, status: number, headers: readonly string[]): void {
+  response.writeHead(status, ['X-Request-Id', requestId, ...NO_CACHE_LIST, ...headers]);
+}
+
+export function sendError(answering: Answering, error: GitHttpError): void {
+  const body = Buffer.from(`${error.message}\n`, 'utf8');
+  const type = ['Content-Type', 'text/plain; charset=utf-8'];
+  const length = ['Content-Length', String(body.length)];
+  writeHead(answering, error.status, [...Object.entries(error.headers).flat(), ...type, ...length]);
+  answering.response.end(body);
+}
+
+export function sendBytes(answering: Answering, contentType: string, bytes: Uint8Array): void {
+  writeHead(answering, 200, ['Content-Type', contentType, 'Content-Length', String(bytes.length)]);
+  answering.response.end(bytes);
 }
 
 /**
@@ -46,14 +60,15 @@ export function sendBytes(response: ServerResponse, contentType: string, bytes: 
  * breaks counts little that was not sent, and one that encrypts holds no copy of all of them.
  */
 export async function sendShared(
-  response: ServerResponse,
+  answering: Answering,
   contentType: string,
   bytes: Uint8Array,
   onSent: (bytes: number) => void,
 ): Promise<void> {
+  const { response } = answering;
   if (response.destroyed) return;
   const closed = new Promise<void>((resolve) => response.once('close', resolve));
-  response.writeHead(200, { ...NO_CACHE, 'Content-Type': contentType, 'Content-Length': bytes.length });
+  writeHead(answering, 200, ['Content-Type', contentType, 'Content-Length', String(bytes.length)]);
   const partBytes = response.socket instanceof TLSSocket ? ENCRYPTED_PART_BYTES : SHARED_PART_BYTES;
   let at = 0;
   for (; at + partBytes < bytes.length; at += partBytes) {

@@ -4,7 +4,6 @@
  * Must stay true: upload-pack gets a request only after core/use-cases/reading/open-fetch.ts opened it. An answer that
  * fails half way breaks the connection, so that no client takes a part for the whole.
  */
-import type { ServerResponse } from 'node:http';
 import { withoutEdges } from '../../core/git/history/hidden-edges.ts';
 import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
@@ -17,12 +16,13 @@ import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
-import { NO_CACHE, sendBytes, sendShared, write, written } from './answer.ts';
+import { sendBytes, sendShared, write, writeHead, written } from './answer.ts';
 import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
 import { sendRefs } from './ref-answer.ts';
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
+const RESULT_HEAD = ['Content-Type', RESULT_TYPE];
 
 export async function serveUploadPack(git: GitRequest): Promise<void> {
   const held = git.context.bodyBudget.open({ account: git.principal.account });
@@ -44,15 +44,15 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
 }
 
 async function answer(git: GitRequest, bytes: Uint8Array): Promise<void> {
-  const { answers, context, principal, repository, response, version, finished } = git;
+  const { answers, context, principal, repository, version, finished } = git;
   const parsed = await parseUploadPackRequest(bytes, version, context.clock.nextTurn);
   if ('refused' in parsed) {
-    sendBytes(response, RESULT_TYPE, errorPacket(parsed.detail));
+    sendBytes(git, RESULT_TYPE, errorPacket(parsed.detail));
     return;
   }
   switch (parsed.kind) {
     case 'probe':
-      sendBytes(response, RESULT_TYPE, new Uint8Array());
+      sendBytes(git, RESULT_TYPE, new Uint8Array());
       return;
     case 'ls-refs': {
       finished.operation = 'ls-refs';
@@ -64,7 +64,7 @@ async function answer(git: GitRequest, bytes: Uint8Array): Promise<void> {
       const refusal = context.callers.charge(principal, REQUEST_POINTS.fetch);
       // Git would show nothing but the status of a refused POST.
       if (refusal !== null) {
-        sendBytes(response, RESULT_TYPE, errorPacket(rateRefusalText(refusal)));
+        sendBytes(git, RESULT_TYPE, errorPacket(rateRefusalText(refusal)));
         return;
       }
       await reportingBuckets(git, () => serveFetch(git, parsed.request, bytes));
@@ -81,15 +81,15 @@ async function reportingBuckets(git: GitRequest, serve: () => Promise<void>): Pr
     const line = response.headersSent ? null : bucketOutageLine(repository, error);
     if (line === null) throw error;
     logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
-    sendBytes(response, RESULT_TYPE, errorPacket(line));
+    sendBytes(git, RESULT_TYPE, errorPacket(line));
   }
 }
 
 async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Array): Promise<void> {
-  const { context, repository, response } = git;
+  const { context, repository } = git;
   const opened = await openFetch(context, repository, request, context.clock.now());
   if ('refused' in opened) {
-    refuseFetch(response, opened.refused);
+    refuseFetch(git, opened.refused);
     return;
   }
   if ('held' in opened) {
@@ -108,16 +108,12 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
 }
 
 /** Refuses as git's upload-pack does, where git knows the refusal. */
-function refuseFetch(response: ServerResponse, denial: FetchDenial): void {
-  const refuse = (reason: string): void => sendBytes(response, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
+function refuseFetch(git: GitRequest, denial: FetchDenial): void {
+  const refuse = (reason: string): void => sendBytes(git, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
   switch (denial.code) {
     case 'transfer-quota-reached':
       // Of a status, git shows nothing but its number to a client that has sent its wants.
-      sendBytes(
-        response,
-        RESULT_TYPE,
-        errorPacket('the transfer quota of this month is used up: it is reset next month'),
-      );
+      sendBytes(git, RESULT_TYPE, errorPacket('the transfer quota of this month is used up: it is reset next month'));
       return;
     case 'want-not-reachable':
       refuse(`not our ref ${denial.id}`);
@@ -137,11 +133,11 @@ async function stream(git: GitRequest, { reader, view, answerKey, clone }: OpenF
   try {
     for await (const chunk of reader.uploadPack(sent)) {
       // The head is sent with the first bytes: a failure before them can still get a status.
-      if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+      if (!response.headersSent) writeHead(git, 200, RESULT_HEAD);
       finished.sentBytes += chunk.length;
       if (!(await send(response, chunk))) return;
     }
-    if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+    if (!response.headersSent) writeHead(git, 200, RESULT_HEAD);
     response.end();
   } finally {
     countSent(context, repository, { principal, address, sentBytes: finished.sentBytes });
@@ -149,10 +145,10 @@ async function stream(git: GitRequest, { reader, view, answerKey, clone }: OpenF
 }
 
 async function sendHeld(git: GitRequest, bytes: Uint8Array): Promise<void> {
-  const { context, repository, principal, request, response, finished } = git;
+  const { context, repository, principal, request, finished } = git;
   const address = context.clientAddress(request);
   try {
-    await sendShared(response, RESULT_TYPE, bytes, (sentBytes) => {
+    await sendShared(git, RESULT_TYPE, bytes, (sentBytes) => {
       finished.sentBytes += sentBytes;
     });
   } finally {

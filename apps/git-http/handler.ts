@@ -49,7 +49,6 @@ async function handle(
   const requestId = context.ids.next<Uuid>();
   const finished: GitRequest['finished'] = { operation: 'none', sentBytes: 0, receivedBytes: 0 };
   let actor: Actor | null = null;
-  response.setHeader('X-Request-Id', requestId);
   // Before the first await: a client that leaves during authentication would not be noticed afterwards.
   const signal = closedSignal(response);
   try {
@@ -156,5 +155,5 @@ function fail(
   }
   // The rest of the body is not read, so the connection cannot be used again.
   if (!request.complete) response.setHeader('Connection', 'close');
-  sendError(response, answer);
+  sendError({ response, requestId }, answer);
 }

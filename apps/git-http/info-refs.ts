@@ -7,14 +7,14 @@ const UPLOAD_PACK_TYPE = 'application/x-git-upload-pack-advertisement';
 const RECEIVE_PACK_TYPE = 'application/x-git-receive-pack-advertisement';
 
 export async function advertiseUploadPack(git: GitRequest): Promise<void> {
-  const { answers, repository, version, response, finished } = git;
+  const { answers, repository, version, finished } = git;
   finished.operation = 'info-refs';
   if (version !== 2) {
     await sendRefs(git, UPLOAD_PACK_TYPE, answers.uploadPack(repository, version));
     return;
   }
   finished.sentBytes = answers.capabilities.length;
-  sendBytes(response, UPLOAD_PACK_TYPE, answers.capabilities);
+  sendBytes(git, UPLOAD_PACK_TYPE, answers.capabilities);
 }
 
 /** Protocol v2 has no pushes: clients that request it get v0 (gitprotocol-v2(5)). */

@@ -19,7 +19,7 @@ import { rateRefusalText, refChangesOf } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { type Held, releaseWith } from '../front-door/held-bytes.ts';
 import { outageOf } from '../front-door/outages.ts';
-import { GitHttpError, NO_CACHE, sendBytes } from './answer.ts';
+import { GitHttpError, sendBytes, writeHead } from './answer.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
 import {
@@ -52,7 +52,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       held.release();
       await discard(git, body);
       if (begun.refused instanceof GitHttpError) throw begun.refused;
-      sendBytes(response, RESULT_TYPE, begun.refused);
+      sendBytes(git, RESULT_TYPE, begun.refused);
       return;
     }
     await answer(git, begun.list, begun.rest, body);
@@ -133,10 +133,10 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   await context.failpoint('push-answered');
 }
 
-function send({ response, finished }: GitRequest, bytes: Uint8Array): void {
-  finished.sentBytes = bytes.length;
-  if (response.headersSent) response.end(bytes);
-  else sendBytes(response, RESULT_TYPE, bytes);
+function send(git: GitRequest, bytes: Uint8Array): void {
+  git.finished.sentBytes = bytes.length;
+  if (git.response.headersSent) git.response.end(bytes);
+  else sendBytes(git, RESULT_TYPE, bytes);
 }
 
 interface ReportedFailure {
@@ -245,10 +245,11 @@ function warnings(list: CommandList, { results }: Exclude<PushOutcome, { refused
 }
 
 /** Checking a received pack may take minutes: empty packets keep the client and its proxies from timing out. */
-function startKeepAlive({ response }: GitRequest, sideBand: boolean): { start(): void; stop(): void } {
+function startKeepAlive(git: GitRequest, sideBand: boolean): { start(): void; stop(): void } {
+  const { response } = git;
   let timer: NodeJS.Timeout | null = null;
   const beat = (): void => {
-    if (!response.headersSent) response.writeHead(200, { ...NO_CACHE, 'Content-Type': RESULT_TYPE });
+    if (!response.headersSent) writeHead(git, 200, ['Content-Type', RESULT_TYPE]);
     response.write(KEEP_ALIVE_PACKET);
   };
   return {

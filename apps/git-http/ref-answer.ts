@@ -6,18 +6,18 @@
  */
 import { holdUnsent } from '../front-door/unsent-budget.ts';
 import type { RefAnswer } from './advertise.ts';
-import { NO_CACHE, sendBytes, write } from './answer.ts';
+import { sendBytes, write, writeHead } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
 
 export async function sendRefs(git: GitRequest, contentType: string, { whole, pieces }: RefAnswer): Promise<void> {
   const { context, request, response, principal, finished } = git;
   if (whole !== null && holdUnsent(context.unsentBudget, response, { account: principal.account }, whole) === null) {
     finished.sentBytes = whole.length;
-    sendBytes(response, contentType, whole);
+    sendBytes(git, contentType, whole);
     return;
   }
   // Its length is not known before all of it was made.
-  response.writeHead(200, { ...NO_CACHE, 'Content-Type': contentType });
+  writeHead(git, 200, ['Content-Type', contentType]);
   if (request.method !== 'HEAD') {
     for (const piece of pieces()) {
       finished.sentBytes += piece.length;

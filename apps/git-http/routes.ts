@@ -6,7 +6,7 @@
  */
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
-import { NO_CACHE } from './answer.ts';
+import { writeHead } from './answer.ts';
 import { refusePush } from './as-of.ts';
 import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveUploadPack } from './fetch.ts';
@@ -61,11 +61,13 @@ export const LFS_ROUTES: readonly GitRoute[] = (['GET', 'POST'] as const).map((m
   handle: refuseLfs,
 }));
 
-async function refuseLfs({ request, response }: GitRequest): Promise<void> {
+async function refuseLfs(git: GitRequest): Promise<void> {
+  const { request, response } = git;
   const body = JSON.stringify({ message: 'Git LFS is not offered here yet: push the files themselves' });
   // The rest of the body is not read, so the connection cannot be used again.
   if (!request.complete) response.setHeader('Connection', 'close');
-  response.writeHead(501, { ...NO_CACHE, 'Content-Type': 'application/vnd.git-lfs+json' }).end(body);
+  writeHead(git, 501, ['Content-Type', 'application/vnd.git-lfs+json']);
+  response.end(body);
 }
 
 export const GIT_ROUTES: readonly GitRoute[] = [

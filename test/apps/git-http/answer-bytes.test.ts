@@ -127,6 +127,7 @@ describe('An answer in memory', () => {
       await eventually('the request has finished', () => git.finished.length === 1);
       const [finished] = git.finished;
       assert.deepEqual([finished?.operation, finished?.sentBytes], ['fetch', sizeBytes]);
+      assert.equal(answer.headers.get('x-request-id'), finished?.requestId);
     });
   }
 
@@ -148,7 +149,8 @@ describe('An answer in memory', () => {
     const server = createServer((_request, response) => {
       // More than the system takes.
       response.socket?.write(Buffer.alloc(32 * MIB));
-      void sendShared(response, RESULT, Buffer.from('short'), () => undefined).then(() => (state.isSent = true));
+      const answering = { response, requestId: 'one' };
+      void sendShared(answering, RESULT, Buffer.from('short'), () => undefined).then(() => (state.isSent = true));
     });
     cleanUp(context, () => void server.close());
     server.listen(0, '127.0.0.1');

@@ -96,12 +96,13 @@ describe('Clients that do not read', () => {
   }
 
   test('who read it get it whole', async () => {
-    const { status, text } = await git.request(
+    const { status, headers, text } = await git.request(
       'GET',
       '/r/mallory/engine.git/info/refs?service=git-receive-pack',
       token,
     );
     assert.equal(status, 200);
+    assert.ok(git.finished.some(({ requestId }) => requestId === headers.get('x-request-id')));
     assert.equal(text.match(/refs\/heads\//g)?.length, REFS);
     assert.ok(text.endsWith('0000'));
   });

@@ -119,7 +119,7 @@ describe('A client that reads slowly', () => {
       answered = promise;
       let sending = Promise.resolve();
       const server = listening((_request, response) => {
-        sending = sendShared(response, 'text/plain', shared, () => undefined);
+        sending = sendShared({ response, requestId: 'one' }, 'text/plain', shared, () => undefined);
         resolve([response]);
       });
       await isCut(context, server, open);
