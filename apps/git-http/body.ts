@@ -2,15 +2,11 @@
  * Reads a Git client's request body as plain bytes.
  *
  * Must stay true: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
- * server itself is slow, the client may be silent, and its pace does not count. `readWhole` bounds a body after
- * inflation, in bytes and in time.
+ * server itself is slow, the client may be silent, and its pace does not count.
  */
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { BODY_CHUNK_HELD_BYTES } from '../../core/kernel/limits.ts';
-import { LATE_BODY_TEXT } from '../front-door/body-span.ts';
-import type { Held } from '../front-door/held-bytes.ts';
 import { GitHttpError } from './answer.ts';
 
 export type BodyErrorCode =
@@ -62,9 +58,18 @@ export interface BodyOptions {
   readonly pace?: BodyPace;
 }
 
+/** The coding of a body's bytes, in lower case. */
+export function encodingOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  return (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+}
+
+export function isGzip(encoding: string): boolean {
+  return encoding === 'gzip' || encoding === 'x-gzip';
+}
+
 /** Opens the body, inflating gzip (git compresses requests over 1 KiB). */
 export function openBody(request: IncomingMessage, { idleMs, pace = NO_PACE }: BodyOptions): Body {
-  const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  const encoding = encodingOf(request);
   const counter = { bytes: 0 };
   const read = () => counted(request, { idleMs, pace }, counter);
   const wire = read();
@@ -114,11 +119,15 @@ async function* counted(
   socket.setTimeout(0);
 }
 
-async function* inflate(
-  wire: AsyncGenerator<Buffer, void, undefined>,
+export function brokenGzip(cause: unknown): BodyError {
+  return new BodyError('body-broken', 'The body is not valid gzip, or ended early', { cause });
+}
+
+export async function* inflate(
+  wire: AsyncIterable<Buffer>,
   encoding: string,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  if (encoding !== 'gzip' && encoding !== 'x-gzip') {
+  if (!isGzip(encoding)) {
     throw new BodyError('body-encoding-unknown', 'The body may be compressed by gzip or not at all');
   }
   const inflated = createGunzip();
@@ -129,56 +138,8 @@ async function* inflate(
     yield* inflated;
   } catch (cause) {
     if (cause instanceof GitHttpError) throw cause;
-    throw new BodyError('body-broken', 'The body is not valid gzip, or ended early', { cause });
+    throw brokenGzip(cause);
   } finally {
     inflated.destroy();
   }
-}
-
-export interface WholeBodyOptions {
-  readonly bytesMax: number;
-  readonly spanMs: number;
-  /** Counts what is read; its owner releases it. */
-  readonly held: Pick<Held, 'grow'>;
-  /** Returns false when nothing more need be read, since what was read is wrong already. */
-  readonly isWanted: (chunk: Uint8Array) => boolean;
-}
-
-/**
- * Resolves to the whole body, or to what came until it was not wanted any more. Throws `BodyError`: `body-too-large`
- * beyond `bytesMax`, `body-too-slow` after `spanMs`, and `body-of-…-held` when there is no memory for it.
- */
-export async function readWhole(bytes: AsyncIterable<Uint8Array>, options: WholeBodyOptions): Promise<Buffer> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  // A body that arrives in time leaves it pending.
-  late.catch(() => undefined);
-  const timer = setTimeout(() => reject(new BodyError('body-too-slow', LATE_BODY_TEXT)), options.spanMs);
-  const chunks = bytes[Symbol.asyncIterator]();
-  try {
-    return await collect({ next: () => Promise.race([chunks.next(), late]) }, options);
-  } finally {
-    clearTimeout(timer);
-    // It may wait for bytes until the connection ends.
-    chunks.return?.()?.catch(() => undefined);
-  }
-}
-
-async function collect(
-  { next }: Pick<AsyncIterator<Uint8Array>, 'next'>,
-  { bytesMax, held, isWanted }: WholeBodyOptions,
-): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let total = 0;
-  for (let read = await next(); read.done !== true; read = await next()) {
-    const chunk = read.value;
-    total += chunk.length;
-    if (total > bytesMax) throw new BodyError('body-too-large', `The body takes more than ${bytesMax} bytes`);
-    const refusal = held.grow(chunk.length + BODY_CHUNK_HELD_BYTES);
-    if (refusal !== null) {
-      throw new BodyError(refusal.status === 429 ? 'body-of-caller-held' : 'body-of-all-held', refusal.text);
-    }
-    chunks.push(chunk);
-    if (!isWanted(chunk)) break;
-  }
-  return chunks.length === 1 && chunks[0] !== undefined ? Buffer.from(chunks[0]) : Buffer.concat(chunks, total);
 }

@@ -17,9 +17,9 @@ import { rateRefusalText } from '../front-door/callers.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
 import { sendBytes, sendShared, write, writeHead, written } from './answer.ts';
-import { openBody, readWhole } from './body.ts';
 import type { GitRequest } from './git-request.ts';
 import { sendRefs } from './ref-answer.ts';
+import { readBody } from './whole-body.ts';
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 const RESULT_HEAD = ['Content-Type', RESULT_TYPE];
@@ -27,14 +27,14 @@ const RESULT_HEAD = ['Content-Type', RESULT_TYPE];
 export async function serveUploadPack(git: GitRequest): Promise<void> {
   const held = git.context.bodyBudget.open({ account: git.principal.account });
   try {
-    const body = openBody(git.request, { idleMs: BODY_IDLE_MS });
-    const bytes = await readWhole(body.bytes, {
+    const { bytes, receivedBytes } = await readBody(git.request, {
       bytesMax: FETCH_REQUEST_BYTES_MAX,
       spanMs: FETCH_BODY_SPAN_MS,
+      idleMs: BODY_IDLE_MS,
       held,
       isWanted: createPacketFraming(),
     });
-    git.finished.receivedBytes = body.receivedBytes();
+    git.finished.receivedBytes = receivedBytes;
     // What follows a malformed packet is not read.
     if (!git.request.complete) git.response.setHeader('Connection', 'close');
     await answer(git, bytes);

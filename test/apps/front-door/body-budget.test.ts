@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { createBodyBudget } from '../../../apps/front-door/body-budget.ts';
-import { BodyError, readWhole } from '../../../apps/git-http/body.ts';
+import { BodyError } from '../../../apps/git-http/body.ts';
+import { readWhole } from '../../../apps/git-http/whole-body.ts';
 import { createPacketFraming } from '../../../core/git/wire/packet-framing.ts';
 import { dataPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from '../../../core/git/wire/pkt-line.ts';
 import {
