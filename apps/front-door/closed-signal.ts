@@ -9,12 +9,14 @@ class ClientLeft extends Error {
   }
 }
 
-/** Aborted when the connection closes before the answer was written. */
+/** Aborted when the connection closes before the answer was written, or has closed already. */
 export function closedSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
-  response.once('close', () => {
+  const leave = (): void => {
     if (!response.writableFinished) controller.abort(new ClientLeft());
-  });
+  };
+  if (response.closed) leave();
+  else response.once('close', leave);
   return controller.signal;
 }
 
