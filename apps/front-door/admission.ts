@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
+import { type Soon, whenThere } from '../../core/kernel/soon.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
 import { authenticate, guardedBy, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
@@ -67,10 +68,12 @@ export async function identify(
   const read = readSecret(door, secret);
   if (read === null) return CREDENTIAL_NOT_VALID;
   const address = door.clientAddress(request);
-  const position = await upToDate(door);
+  const reaching = upToDate(door);
+  const position = reaching instanceof Promise ? await reaching : reaching;
   const judging = door.failedTokens.judge(read, address, position);
   const judgement = judging instanceof Promise ? await judging : judging;
-  const principal = judgement.worth ? await authenticate(door, read) : null;
+  const authenticating = judgement.worth ? authenticate(door, read) : null;
+  const principal = authenticating instanceof Promise ? await authenticating : authenticating;
   if (principal === null) {
     door.failedTokens.failed(address);
     if (judgement.worth || judgement.waitSeconds === null) return CREDENTIAL_NOT_VALID;
@@ -105,16 +108,14 @@ export function enter(
 }
 
 /**
- * Resolves when this node has applied the log up to the head it had at the call. Throws `NodeBehind` when that takes
- * longer than READ_WAIT_MS.
+ * Returns the position when this node has applied the log up to the head it had at the call, at once under a read lease.
+ * Throws `NodeBehind` when that takes longer than READ_WAIT_MS.
  */
-export async function upToDate({
-  entities,
-}: {
-  readonly entities: Pick<Entities, 'barrier' | 'known'>;
-}): Promise<LogPosition> {
-  const known = entities.known();
-  if (known !== null) return known;
+export function upToDate({ entities }: { readonly entities: Pick<Entities, 'barrier' | 'known'> }): Soon<LogPosition> {
+  return entities.known() ?? reachHead(entities);
+}
+
+async function reachHead(entities: Pick<Entities, 'barrier'>): Promise<LogPosition> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new NodeBehind('This node did not reach the log head in time')), READ_WAIT_MS);
@@ -146,19 +147,18 @@ export interface RepositoryNames {
 export type DenialPrecedence = 'permission' | 'sight';
 
 /** Returns the repository of these names if the principal sees it and meets the requirement, else the denial. */
-export async function admitToRepository(
+export function admitToRepository(
   context: Context,
   principal: Principal,
   requirement: Requirement,
   names: RepositoryNames,
   precedence: DenialPrecedence,
-): Promise<FoundRepository | Denial> {
+): Soon<FoundRepository | Denial> {
   const denial = notPermitted(principal, requirement, '');
   if (denial !== null && precedence === 'permission') return denial;
   const { account: accountId } = principal;
-  const found = await findOwnRepository(context, accountId, names, (id) => sees(principal, { id, accountId }));
-  if (found === null) return REPOSITORY_NOT_FOUND;
-  return denial ?? found;
+  const finding = findOwnRepository(context, accountId, names, (id) => sees(principal, { id, accountId }));
+  return whenThere(finding, (found) => (found === null ? REPOSITORY_NOT_FOUND : (denial ?? found)));
 }
 
 /** What admitted a request. The server checks it again whenever an append of the request loses a race. */

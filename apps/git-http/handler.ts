@@ -99,7 +99,8 @@ async function repositoryOf(
   target: GitTarget,
   signal: AbortSignal,
 ): Promise<FoundRepository> {
-  const found = await admitToRepository(context, principal, requirement, target, 'sight');
+  const admitting = admitToRepository(context, principal, requirement, target, 'sight');
+  const found = admitting instanceof Promise ? await admitting : admitting;
   const { username, name, moment } = target;
   const asOf = { seen: position, signal };
   if (!('denied' in found)) return moment === null ? found : repositoryAsOf(context, found, moment, asOf);

@@ -20,6 +20,7 @@ import {
   streamName,
 } from '../kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
+import type { Soon } from '../kernel/soon.ts';
 import { wholeAppends } from '../kernel/whole-appends.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
@@ -57,8 +58,11 @@ export interface Entities {
   barrier(): Promise<LogPosition>;
   /** What `barrier` would resolve to, if this node knows it without waiting; else null. */
   known(): LogPosition | null;
-  /** Returns the entity as this node knows it. Call `barrier` first if the read must be linearizable. */
-  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
+  /**
+   * Returns the entity as this node knows it, at once if it is in memory. Call `barrier` first if the read must be
+   * linearizable.
+   */
+  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Soon<Entity<State>>;
   /** Reads the entity from the log, not from memory alone. For use after a conflict. */
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
   /** Folds events that this node appended, without waiting for the subscription. */
@@ -171,7 +175,7 @@ class EntityCache implements Entities {
     };
   }
 
-  async get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {
+  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Soon<Entity<State>> {
     const stream = streamName(decider.category, id);
     const resident = this.#resident(stream);
     if (resident !== undefined) {
@@ -181,7 +185,7 @@ class EntityCache implements Entities {
     // A reading's result holds every event delivered while it ran, so this call can share one that began earlier.
     const [running] = this.#readings.get(stream) ?? [];
     const answer = running?.answer ?? this.#read(decider, stream, null);
-    return parseCached(decider, await answer);
+    return answer.then((entity) => parseCached(decider, entity));
   }
 
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>> {

@@ -14,6 +14,7 @@ import { accounts } from '../../account/evolve.ts';
 import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
+import { type Soon, whenThere } from '../../kernel/soon.ts';
 import type { Ids } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
@@ -55,48 +56,53 @@ export function readSecret(
 }
 
 /** Returns null for an unknown, expired or revoked token, and for a token of an account that is not open. */
-export async function authenticate(
+export function authenticate(
   context: Context & { readonly digest: Digest },
   { hash, derived, named }: ReadSecret,
-): Promise<TokenPrincipal | null> {
+): Soon<TokenPrincipal | null> {
+  if (named === null) return principalOfToken(context, derived, hash);
   // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
-  if (named !== null && (await context.entities.get(accessTokens, named)).state.status !== 'absent') {
-    return principalOfExchanged(context, named, hash);
-  }
-  return principalOfToken(context, derived, hash);
+  return whenThere(
+    context.entities.get(accessTokens, named),
+    ({ state }): Soon<TokenPrincipal | null> =>
+      state.status === 'absent' ? principalOfToken(context, derived, hash) : principalOfExchanged(context, named, hash),
+  );
 }
 
-async function principalOfToken(
+function principalOfToken(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
-): Promise<AccessTokenPrincipal | null> {
-  const entity = await context.entities.get(accessTokens, tokenId);
-  const token = entity.state;
-  if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
-  // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
-  const owner = await context.entities.get(accounts, token.account);
-  if (owner.state.status !== 'open') return null;
-  const guards = [{ stream: entity.stream, revision: entity.revision }];
-  return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guards });
+): Soon<AccessTokenPrincipal | null> {
+  return whenThere(context.entities.get(accessTokens, tokenId), ({ state: token, stream, revision }) => {
+    if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
+    return whenThere(context.entities.get(accounts, token.account), (owner) => {
+      // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
+      if (owner.state.status !== 'open') return null;
+      const guards = [{ stream, revision }];
+      return unlessExpired(context, { kind: 'access-token', account: token.account, tokenId, token, guards });
+    });
+  });
 }
 
-async function principalOfExchanged(
+function principalOfExchanged(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
-): Promise<ExchangedTokenPrincipal | null> {
-  const entity = await context.entities.get(accessTokens, tokenId);
-  const token = entity.state;
-  if (token.status !== 'exchanged' || !context.digest.equal(token.secretHash, secretHash)) return null;
-  const { account, trustRule } = token;
-  const owner = await context.entities.get(accounts, account);
-  // Every change of the rule ends the tokens that it gave out, and so does its deletion.
-  const isCurrent =
-    owner.state.status === 'open' && owner.state.trustRules.get(trustRule.id)?.epoch === trustRule.epoch;
-  if (!isCurrent) return null;
-  const guards = [entity, owner].map(({ stream, revision }) => ({ stream, revision }));
-  return unlessExpired(context, { kind: 'exchanged-token', account, tokenId, token, guards });
+): Soon<ExchangedTokenPrincipal | null> {
+  return whenThere(context.entities.get(accessTokens, tokenId), (entity) => {
+    const token = entity.state;
+    if (token.status !== 'exchanged' || !context.digest.equal(token.secretHash, secretHash)) return null;
+    const { account, trustRule } = token;
+    return whenThere(context.entities.get(accounts, account), (owner) => {
+      // Every change of the rule ends the tokens that it gave out, and so does its deletion.
+      const isCurrent =
+        owner.state.status === 'open' && owner.state.trustRules.get(trustRule.id)?.epoch === trustRule.epoch;
+      if (!isCurrent) return null;
+      const guards = [entity, owner].map(({ stream, revision }) => ({ stream, revision }));
+      return unlessExpired(context, { kind: 'exchanged-token', account, tokenId, token, guards });
+    });
+  });
 }
 
 function unlessExpired<Caller extends TokenPrincipal>(
@@ -171,11 +177,7 @@ function guardedByToken<Caller extends TokenPrincipal>(
   context: Context & { readonly digest: Digest },
   principal: Caller,
   stillAllowed: (principal: Principal) => boolean,
-  readAgain: (
-    context: Context & { readonly digest: Digest },
-    id: AccessTokenId,
-    hash: string,
-  ) => Promise<Caller | null>,
+  readAgain: (context: Context & { readonly digest: Digest }, id: AccessTokenId, hash: string) => Soon<Caller | null>,
 ): Guarding {
   const { account, tokenId, token } = principal;
   let first = true;

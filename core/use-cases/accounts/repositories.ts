@@ -18,6 +18,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { type Soon, whenThere } from '../../kernel/soon.ts';
 import { asciiLowerCase } from '../../kernel/text.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerPlace } from '../../ports/layer-stores.ts';
@@ -68,18 +69,20 @@ export async function findRepository(
  * Nothing of another account, and no repository that is out of sight, is loaded: what that takes would tell whether it
  * exists.
  */
-export async function findOwnRepository(
+export function findOwnRepository(
   context: Context,
   accountId: AccountId,
   { username, name }: { readonly username: string; readonly name: string },
   sees: (id: RepositoryId) => boolean,
-): Promise<FoundRepository | null> {
-  if (!(await isUsernameOf(context, accountId, username))) return null;
-  const listed = await listedRepository(context, accountId, (account) => {
+): Soon<FoundRepository | null> {
+  const idOf = (account: OpenAccount): RepositoryId | undefined => {
+    if (account.username !== asciiLowerCase(username)) return undefined;
     const id = account.repositoryNames.get(repositoryNameKey(name));
     return id !== undefined && sees(id) ? id : undefined;
-  });
-  return listed === null ? null : openRepository(context, listed);
+  };
+  return whenThere(listedRepository(context, accountId, idOf), (listed) =>
+    listed === null ? null : openRepository(context, listed),
+  );
 }
 
 /** Whether a name in a URL is that of this account, which must be open, without regard to case. */
@@ -109,25 +112,27 @@ async function findListedRepository(
   return listedRepository(context, accountId, (account) => account.repositoryNames.get(repositoryNameKey(name)));
 }
 
-async function listedRepository(
+function listedRepository(
   context: Context,
   accountId: AccountId,
   idOf: (account: OpenAccount) => RepositoryId | undefined,
-): Promise<ListedRepository | null> {
-  const { state: account } = await context.entities.get(accounts, accountId);
-  if (account.status !== 'open') return null;
-  const id = idOf(account);
-  const owned = id === undefined ? undefined : account.repositories.get(id);
-  return owned === undefined ? null : { id: owned.id, accountId, account, owned };
+): Soon<ListedRepository | null> {
+  return whenThere(context.entities.get(accounts, accountId), ({ state: account }) => {
+    if (account.status !== 'open') return null;
+    const id = idOf(account);
+    const owned = id === undefined ? undefined : account.repositories.get(id);
+    return owned === undefined ? null : { id: owned.id, accountId, account, owned };
+  });
 }
 
-async function openRepository(context: Context, listed: ListedRepository): Promise<FoundRepository | null> {
-  const entity = await context.entities.get(repositories, listed.id);
-  // The repository is closed but still listed: its deletion was interrupted. Only a repeated deletion may find it.
-  if (entity.state.status === 'closed') return null;
-  const { state } = entity;
-  const defaultBranch = state.defaultBranch ?? listed.owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
-  return { ...listed, entity: { ...entity, state }, defaultBranch };
+function openRepository(context: Context, listed: ListedRepository): Soon<FoundRepository | null> {
+  return whenThere(context.entities.get(repositories, listed.id), (entity) => {
+    const { state } = entity;
+    // The repository is closed but still listed: its deletion was interrupted. Only a repeated deletion may find it.
+    if (state.status === 'closed') return null;
+    const defaultBranch = state.defaultBranch ?? listed.owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
+    return { ...listed, entity: { ...entity, state }, defaultBranch };
+  });
 }
 
 /** Returns where the repository's layers are stored. */

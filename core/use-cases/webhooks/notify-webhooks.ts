@@ -263,7 +263,7 @@ async function notRequested(
 ): Promise<readonly Webhook[]> {
   const listening = webhooks.filter(({ events }) => events.includes(kind));
   const known = await Promise.all(
-    listening.map(({ id }) => entities.get(webhookDeliveries, deliveryIdOf(ids, eventId, id, kind))),
+    listening.map(async ({ id }) => entities.get(webhookDeliveries, deliveryIdOf(ids, eventId, id, kind))),
   );
   return listening.filter((_, at) => known[at]?.state.status === 'absent');
 }

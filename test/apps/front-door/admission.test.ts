@@ -5,13 +5,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { admitToRepository, type DenialPrecedence } from '../../../apps/front-door/admission.ts';
-import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
+import { type AccountId, plusMs, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { Requirement } from '../../../core/use-cases/accounts/permission.ts';
 import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
-import { authenticate, newAccount, newRepository, newToken } from '../../support/accounts.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
+import { authenticate as authenticateRead, readSecret } from '../../../core/use-cases/accounts/authenticate.ts';
+import { changeRepository, deleteRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { accepted, authenticate, newAccount, newRepository, newToken } from '../../support/accounts.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
-import { startNode, type TestNode } from '../../support/node.ts';
+import { CAUSE, startNode, type TestNode } from '../../support/node.ts';
 
 const READ: Requirement = { grant: 'API_COMMITS_READ', scope: null, onItself: false };
 const BY: readonly DenialPrecedence[] = ['permission', 'sight'];
@@ -95,5 +98,53 @@ describe('Admission to a repository, on a node that has just started', () => {
     }
     const lacking = { grants: ['GIT_HTTP_READ'] } as const;
     assert.deepEqual(await deny(lacking, 'hidden', 'permission'), { answer: 'not-permitted', read: [] });
+  });
+});
+
+/** What is in memory is judged in one step, so nothing that was decided before may take the place of judging it. */
+describe('Admission on a node that has everything in memory', () => {
+  async function known() {
+    const { ada, engine, first } = await started();
+    const origin = { account: ada, cause: CAUSE };
+    accepted(await changeRepository(first, origin, engine, { defaultBranch: 'trunk' }));
+    const admit = async (secret: string) => {
+      const read = readSecret(first, secret);
+      assert.ok(read !== null);
+      // The first may read the token from the log.
+      const principal = await authenticateRead(first, read);
+      const again = authenticateRead(first, read);
+      assert.deepEqual(again, principal);
+      if (again === null || again instanceof Promise) return again === null ? 'not valid' : 'waits';
+      const found = admitToRepository(first, again, READ, { username: 'ada', name: 'engine' }, 'permission');
+      if (found instanceof Promise) return 'waits';
+      return 'denied' in found ? found.denied : found.id;
+    };
+    /** One secret in 512 could be that of an exchanged token too, which is looked for in the log each time. */
+    const token = async (settings: Partial<AccessTokenSettings> = {}): ReturnType<typeof newToken> => {
+      const made = await newToken(first, ada, settings);
+      return readSecret(first, made.secret)?.named === null ? made : token(settings);
+    };
+    return { origin, engine, node: first, token, admit };
+  }
+
+  test('waits for nothing', async () => {
+    const { engine, token, admit } = await known();
+    assert.equal(await admit((await token()).secret), engine);
+  });
+
+  test('takes at once no token any more that is revoked, expired or short of a grant, and finds nothing that is deleted', async () => {
+    const { node, engine, origin, token, admit } = await known();
+    const [revoked, changed, kept] = [await token(), await token(), await token()];
+    const expiring = await token({ expiresAt: plusMs(node.clock.now(), 60_000) });
+    for (const { secret } of [revoked, changed, kept, expiring]) assert.equal(await admit(secret), engine);
+    accepted(await revokeAccessToken(node, origin, revoked.id));
+    assert.equal(await admit(revoked.secret), 'not valid');
+    accepted(await updateAccessToken(node, origin, changed.id, { grants: ['GIT_HTTP_READ'] }));
+    assert.equal(await admit(changed.secret), 'not-permitted');
+    node.clock.advance(60_000);
+    assert.equal(await admit(expiring.secret), 'not valid');
+    assert.equal(await admit(kept.secret), engine);
+    accepted(await deleteRepository(node, origin, engine));
+    assert.equal(await admit(kept.secret), 'repository-not-found');
   });
 });

@@ -43,6 +43,16 @@ describe('An entity', () => {
     assert.deepEqual(entities.residents(), { count: 0, sizeBytes: 0 });
   });
 
+  test('that is in memory is there at once, and one that is not when it was read', async () => {
+    const { log, entities } = await started();
+    await addInLog(log, 'a', 1);
+    const reading = entities.get(tallies, 'a');
+    assert.ok(reading instanceof Promise);
+    assert.equal(entities.get(tallies, 'a') instanceof Promise, true);
+    const read = await reading;
+    assert.equal(entities.get(tallies, 'a'), read);
+  });
+
   test('is read from the log once, even by many concurrent callers', async () => {
     const { log, sum } = await started();
     await addInLog(log, 'a', 1);
