@@ -9,7 +9,6 @@ import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { createPacketFraming } from '../../core/git/wire/packet-framing.ts';
 import { excerpt } from '../../core/git/wire/side-band.ts';
-import { parseUploadPackRequest } from '../../core/git/wire/upload-pack-request.ts';
 import { BODY_IDLE_MS, FETCH_BODY_SPAN_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
@@ -43,9 +42,10 @@ export async function serveUploadPack(git: GitRequest): Promise<void> {
   }
 }
 
-async function answer(git: GitRequest, bytes: Uint8Array): Promise<void> {
-  const { answers, context, principal, repository, version, finished } = git;
-  const parsed = await parseUploadPackRequest(bytes, version, context.clock.nextTurn);
+async function answer(git: GitRequest, bytes: Buffer): Promise<void> {
+  const { answers, context, principal, repository, requests, version, finished } = git;
+  const parsing = requests.parse(bytes, version, context.clock.nextTurn);
+  const parsed = parsing instanceof Promise ? await parsing : parsing;
   if ('refused' in parsed) {
     sendBytes(git, RESULT_TYPE, errorPacket(parsed.detail));
     return;

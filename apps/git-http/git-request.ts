@@ -6,10 +6,12 @@ import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
+import type { PolledRequests } from './polled-requests.ts';
 
 export interface GitRequest {
   readonly context: GitHttpContext;
   readonly answers: RefAnswers;
+  readonly requests: PolledRequests;
   readonly request: IncomingMessage;
   readonly requestId: Uuid;
   readonly response: ServerResponse;

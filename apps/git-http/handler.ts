@@ -18,21 +18,22 @@ import { admitToRepository, type Identified, identify } from '../front-door/admi
 import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';
-import { createRefAnswers, type RefAnswers } from './advertise.ts';
+import { createRefAnswers } from './advertise.ts';
 import { GitHttpError, sendError } from './answer.ts';
 import { absenceError, repositoryAsOf } from './as-of.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import { denialError, faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
+import { createPolledRequests } from './polled-requests.ts';
 import { type GitRoute, routesOf } from './routes.ts';
 import { type GitTarget, parseGitTarget } from './target.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export function createGitHandler(context: GitHttpContext): GitHandler {
-  const answers = createRefAnswers(context.agent);
+  const kept = { answers: createRefAnswers(context.agent), requests: createPolledRequests() };
   return (request, response) => {
-    handle(context, answers, request, response).catch((error: unknown) => {
+    handle(context, kept, request, response).catch((error: unknown) => {
       context.log.error({ err: error }, 'A git request failed without an answer');
       response.destroy();
     });
@@ -41,7 +42,7 @@ export function createGitHandler(context: GitHttpContext): GitHandler {
 
 async function handle(
   context: GitHttpContext,
-  answers: RefAnswers,
+  kept: Pick<GitRequest, 'answers' | 'requests'>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -73,7 +74,7 @@ async function handle(
     const { requirement } = route;
     await route.handle({
       context,
-      answers,
+      ...kept,
       request,
       requestId,
       response,

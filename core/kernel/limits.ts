@@ -610,6 +610,9 @@ export const CLOCK_AHEAD_MS_MAX = 60_000;
 export const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
 /** A longer answer about refs is never whole in memory, but made while its client reads it. */
 export const WHOLE_REF_ANSWER_BYTES_MAX = MIB;
+/** The memory for parsed requests of ls-refs, and the longest that is kept: git sends some 200 bytes. */
+export const POLLED_REQUESTS_BYTES_MAX = 2 * MIB;
+export const POLLED_REQUEST_BYTES_MAX = 4 * 1_024;
 /** The memory for cached JSON answers of the API, by repository and revision. */
 export const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 /** The server closes a connection on which the body of a request or an answer makes no progress for this long. */

@@ -1,0 +1,49 @@
+/**
+ * Requests for refs that were parsed before: whoever polls sends the same bytes each time, and finding these costs a tenth
+ * of parsing them.
+ *
+ * Must stay true: what is found is what the parser makes of the same bytes. Only a valid ls-refs is kept, which says
+ * nothing of who asks. Memory is bounded.
+ */
+import { LRUCache } from 'lru-cache';
+import {
+  parseUploadPackRequest,
+  type UploadPackRefusal,
+  type UploadPackRequest,
+} from '../../core/git/wire/upload-pack-request.ts';
+import { POLLED_REQUEST_BYTES_MAX, POLLED_REQUESTS_BYTES_MAX } from '../../core/kernel/limits.ts';
+import type { Soon } from '../../core/kernel/soon.ts';
+import type { NextTurn } from '../../core/kernel/turns.ts';
+
+type LsRefs = Extract<UploadPackRequest, { readonly kind: 'ls-refs' }>;
+
+export interface PolledRequests {
+  /** As `parseUploadPackRequest`. */
+  parse(body: Buffer, version: 0 | 1 | 2, nextTurn: NextTurn): Soon<UploadPackRequest | UploadPackRefusal>;
+}
+
+/** A request takes some times its bytes: each prefix is a text of its own. */
+const MEMORY_FACTOR = 8;
+const ENTRY_BYTES = 500;
+
+export function createPolledRequests(): PolledRequests {
+  const known = new LRUCache<string, LsRefs>({
+    maxSize: POLLED_REQUESTS_BYTES_MAX,
+    sizeCalculation: (_request, body) => ENTRY_BYTES + MEMORY_FACTOR * body.length,
+  });
+  const parseAnew = async (body: Buffer, key: string, nextTurn: NextTurn) => {
+    const parsed = await parseUploadPackRequest(body, 2, nextTurn);
+    if ('kind' in parsed && parsed.kind === 'ls-refs') known.set(key, parsed);
+    return parsed;
+  };
+  return {
+    parse(body, version, nextTurn) {
+      // Only version 2 has ls-refs.
+      if (version !== 2 || body.length > POLLED_REQUEST_BYTES_MAX) {
+        return parseUploadPackRequest(body, version, nextTurn);
+      }
+      const key = body.toString('latin1');
+      return known.get(key) ?? parseAnew(body, key, nextTurn);
+    },
+  };
+}
