@@ -554,6 +554,8 @@ export const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
 export const WEBHOOK_BUDGET_HOURS_MAX = 24;
 /** Deliveries that wait for an hour fall due in groups of so many, spread over it evenly. */
 export const WEBHOOK_BUDGET_GROUP = 100;
+/** A first attempt counts once more for each so many bytes of its payload. */
+export const WEBHOOK_BUDGET_PAYLOAD_BYTES = 8 * KIB;
 /** How often an account whose pushes wait for room is looked at: at first, and at last while there is none. */
 export const WEBHOOK_ROOM_LOOK_FIRST_MS = 5_000;
 export const WEBHOOK_ROOM_LOOK_LAST_MS = 60_000;

@@ -5,6 +5,7 @@
  * objects alone, and every id is derived from the event's id. So the policy is idempotent. Deliveries are requested in
  * the order of the push's refs, and of the events of each ref.
  */
+import { utf8Length } from '../../git/utf8.ts';
 import { isSelected } from '../../access-token/repository-selection.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
@@ -240,7 +241,8 @@ async function requestDeliveries(
     if (listening.length === 0) continue;
     const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
     if (!(await room.hasRoom(origin.account, listening.length))) return body.ref;
-    const times = await takeBudget(context, origin.account, listening.length);
+    const attempts = { count: listening.length, payloadBytes: utf8Length(body.body) };
+    const times = await takeBudget(context, origin.account, attempts);
     if (times === null) return body.ref;
     const requested = listening.map(async ({ id }, at) => {
       const made = await requestDelivery(context, origin, { ...wanted, webhookId: id, notBefore: times[at] ?? null });

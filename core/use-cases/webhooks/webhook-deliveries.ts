@@ -29,6 +29,8 @@ export interface DeliveryContext extends Context {
 
 type Refused = { readonly refused: Refusal };
 
+/** A ping, or a delivery whose payload is stored already. */
+const ONE_SHORT = { count: 1, payloadBytes: 0 };
 const NO_ROOM: Refused = { refused: { code: 'webhook-deliveries-wait' } };
 
 export interface NotificationBody {
@@ -95,7 +97,7 @@ export async function pingWebhook(
     webhook: { id, url: found.url, events, active },
     owner: { id: account, username: state.username },
   });
-  const times = await takeBudget(context, account, 1);
+  const times = await takeBudget(context, account, ONE_SHORT);
   if (times === null) return NO_ROOM;
   const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body }]);
   const [notBefore = null] = times;
@@ -122,7 +124,7 @@ export async function redeliver(
   const { eventId } = state;
   if (!(await context.deliveries.payloads([eventId])).has(eventId)) return notFound;
   // One that is under way already is not begun again, and takes nothing.
-  const times = state.status === 'pending' ? [] : await takeBudget(context, origin.account, 1);
+  const times = state.status === 'pending' ? [] : await takeBudget(context, origin.account, ONE_SHORT);
   if (times === null) return NO_ROOM;
   const [notBefore = null] = times;
   const again = await execute(context, webhookDeliveries, deliveryId, origin, (delivery) =>

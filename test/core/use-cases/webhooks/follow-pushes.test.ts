@@ -27,6 +27,7 @@ import {
   WEBHOOK_PAYLOAD_COMMITS_MAX,
   WEBHOOK_PUSH_REFS_MAX,
   WEBHOOK_ROOM_LOOK_FIRST_MS,
+  WEBHOOK_BUDGET_PAYLOAD_BYTES,
 } from '../../../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../../../core/kernel/recent-counts.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
@@ -284,6 +285,23 @@ describe('Webhooks are notified of a push', () => {
     await on.push(engine, { 'refs/heads/c': tip });
     await on.follow(14);
     assert.deepEqual((await times()).slice(10), [after, after, '2026-11-21T13:00:00.000Z', '2026-11-21T13:00:00.000Z']);
+  });
+
+  test('fewer of them in an hour where their payloads are long, since these are stored for the retention', async () => {
+    // The attack: pushes of 20 KB that force a thousand refs between long histories, with 128 MiB of payloads each.
+    const on = await following();
+    Object.assign(on.context, { plans: plansWith(4) });
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    await on.webhook(ada, ['push']);
+    const message = `Long\n\n${'x'.repeat(2 * WEBHOOK_BUDGET_PAYLOAD_BYTES)}`;
+    const long = on.objects.commit({ tree: on.objects.tree({}), seconds: 1, message });
+    await on.push(engine, { 'refs/heads/long': long });
+    await on.push(engine, { 'refs/heads/short': on.commit() });
+    await on.push(engine, { 'refs/heads/last': on.commit() });
+    await on.follow(3);
+    const times = (await on.requested()).map(({ data }) => data['not_before']);
+    assert.deepEqual(times, [null, null, '2026-11-21T11:00:00.000Z']);
   });
 
   test('later, when the account has room for more deliveries, in order, also after a restart; others meanwhile', async () => {
