@@ -22,7 +22,7 @@ import { type TestDatabase, testDatabase } from '../../../support/object-databas
 import { ODD_PACKS } from '../../../support/odd-packs.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
 
-/** A million takes half an hour (CONTRIBUTING.md). */
+/** More of them in runs of 20,000 from different seeds: a file has eight minutes. */
 const MUTATED_PACKS = Number(process.env['STRATA_MUTATED_PACKS'] ?? 3_000);
 /** Every so many of them hold many objects, of which as many as are allowed. */
 const CROWDED_EACH = 20;
