@@ -17,7 +17,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   404: 'Not found, or out of the sight of this token',
   408: 'The body took too long to arrive',
   409: 'The name is taken',
-  413: 'The body is larger than 1 MiB',
+  413: 'The body is larger than 1 MiB, or than 64 KiB where no token is needed',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
   429: 'Too often, too many at once, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
