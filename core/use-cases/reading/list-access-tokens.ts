@@ -61,8 +61,10 @@ export async function refuseBeyondTokens(
   }: { readonly readModels: Pick<AccessTokenLists, 'accessTokenSums'>; readonly clock: Pick<Clock, 'now'> },
   { account, repositories, changed }: WantedToken,
 ): Promise<{ readonly refused: Refusal } | null> {
+  // A change that lists no repositories adds nothing, so that a token can always be narrowed.
+  if (changed !== null && repositories === 0) return null;
   const others = await readModels.accessTokenSums(account, clock.now(), changed);
-  if (others.tokens >= ACCESS_TOKENS_MAX) return refuse({ code: 'token-limit-reached' });
+  if (changed === null && others.tokens >= ACCESS_TOKENS_MAX) return refuse({ code: 'token-limit-reached' });
   const exceeds = repositories > 0 && others.repositories + repositories > TOKENS_REPOSITORIES_MAX;
   return exceeds ? refuse({ code: 'token-repositories-reached' }) : null;
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
-import { TOKENS_REPOSITORIES_MAX } from '../../../../core/kernel/limits.ts';
+import { ACCESS_TOKENS_MAX, TOKENS_REPOSITORIES_MAX } from '../../../../core/kernel/limits.ts';
 import type { LastUse } from '../../../../core/ports/last-use.ts';
 import { revokeAccessToken } from '../../../../core/use-cases/accounts/access-tokens.ts';
 import {
@@ -73,6 +73,12 @@ describe('Access tokens', () => {
     // Tokens for all repositories stay possible.
     sums.repositories = TOKENS_REPOSITORIES_MAX + 1;
     assert.equal(await refuseBeyondTokens(context, { ...wanted, repositories: 0 }), null);
+    // So does any change that lists none, however many tokens there are.
+    sums.tokens = ACCESS_TOKENS_MAX;
+    const { id } = await newToken(node, account);
+    assert.equal(await refuseBeyondTokens(context, { account, changed: id, repositories: 0 }), null);
+    const full = await refuseBeyondTokens(context, { ...wanted, repositories: 0 });
+    assert.deepEqual(full, { refused: { code: 'token-limit-reached' } });
   });
 
   test('are listed after the model includes the log that the caller has seen', async () => {
