@@ -95,6 +95,8 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   readonly memoryGroupBytesMax: number;
   /** What answers of git take on disk and in memory, and what was made. */
   answerFigures(): AnswerFigures;
+  /** Bytes of memory that each cache takes, by its name. */
+  keptBytes: Readonly<Record<'git_pages' | 'git_objects' | 'git_reachable' | 'git_answers', () => number>>;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
   /** Kills every process and waits for the background work under way. */
@@ -185,6 +187,12 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
+      keptBytes: {
+        git_pages: () => memory.pages.memoryBytes(),
+        git_objects: () => memory.cache.calculatedSize,
+        git_reachable: () => reachable.memoryBytes(),
+        git_answers: () => answers.figures().memoryBytes,
+      },
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
       heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),

@@ -34,6 +34,8 @@ export interface BodyCache {
    * returns.
    */
   getOrMake(key: string, make: () => Promise<MadeBody | Refused>): EncodedBody | Promise<EncodedBody | Refused>;
+  /** What the bodies take. */
+  memoryBytes(): number;
 }
 
 /** Roughly the memory of an entry beyond its bytes and its key. */
@@ -64,6 +66,7 @@ export function createBodyCache(): BodyCache {
       inProgress.set(key, body);
       return body;
     },
+    memoryBytes: () => entries.calculatedSize,
   };
 }
 

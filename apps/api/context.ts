@@ -29,8 +29,10 @@ import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import type { RepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { KnownAnswers } from '../front-door/known-answers.ts';
+import type { BodyCache } from './body-cache.ts';
 
 export interface ApiContext extends FrontDoor, KnownAnswers {
+  readonly bodies: BodyCache;
   readonly plans: Plans;
   readonly vault: Vault;
   readonly identity: IdentityIssuer;

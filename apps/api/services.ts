@@ -1,15 +1,14 @@
-/** The API's context with the caches and rate limits that the API keeps in memory. */
+/** The API's context with the rate limits that the API keeps in memory. */
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../core/kernel/limits.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { createRate, type Rate } from '../front-door/rates.ts';
-import { type BodyCache, createBodyCache, type EncodedBody } from './body-cache.ts';
+import type { EncodedBody } from './body-cache.ts';
 import type { ApiContext } from './context.ts';
 
 /** Each may take 200 MiB of memory. */
 const LARGE_LISTINGS_AT_ONCE = 2;
 
 export interface ApiServices extends ApiContext {
-  readonly bodies: BodyCache;
   /** Limits polls by session. */
   readonly devicePollRate: Rate;
   /** For making listings of thousands of items, by account. */
@@ -25,7 +24,6 @@ export function createApiServices(context: ApiContext, openApi: () => EncodedBod
   const { clock } = context;
   return {
     ...context,
-    bodies: createBodyCache(),
     devicePollRate: createRate({ timesMax: 1, spanMs: DEVICE_POLL_INTERVAL_SECONDS * 1_000 - POLL_SLACK_MS, clock }),
     largeListings: createFairSlots({ slots: LARGE_LISTINGS_AT_ONCE, slotsPerKey: 1 }),
     openApi,

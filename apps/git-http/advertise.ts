@@ -38,8 +38,11 @@ export interface RefAnswers {
   uploadPack(repository: FoundRepository, version: 0 | 1): RefAnswer;
   receivePack(repository: FoundRepository, version: 0 | 1): RefAnswer;
   lsRefs(repository: FoundRepository, request: LsRefsRequest): RefAnswer;
+  /** What the answers take that are kept. */
+  memoryBytes(): number;
 }
 
+/** `agent` is the agent capability sent to clients: `strata/<version>`. */
 export function createRefAnswers(agent: string): RefAnswers {
   const answers = new LRUCache<string, Uint8Array>({
     maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
@@ -70,6 +73,7 @@ export function createRefAnswers(agent: string): RefAnswers {
     receivePack: (repository, version) =>
       answer(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
     lsRefs: (repository, request) => answer(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
+    memoryBytes: () => answers.calculatedSize,
   };
 }
 

@@ -5,12 +5,12 @@ import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { PastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
+import type { RefAnswers } from './advertise.ts';
 
 export interface GitHttpContext extends PushContext, FrontDoor {
   readonly plans: Plans;
   readonly pastRepositories: PastRepositories;
-  /** `strata/<version>`: the agent capability sent to clients. */
-  readonly agent: string;
+  readonly refAnswers: RefAnswers;
   /** Called for every finished request, for the metrics and the log. */
   readonly onFinished: (finished: FinishedRequest, request: IncomingMessage) => void;
 }

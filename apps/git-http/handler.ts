@@ -18,7 +18,6 @@ import { admitToRepository, type Identified, identify } from '../front-door/admi
 import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';
-import { createRefAnswers } from './advertise.ts';
 import { GitHttpError, sendError } from './answer.ts';
 import { absenceError, repositoryAsOf } from './as-of.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
@@ -31,7 +30,7 @@ import { type GitTarget, parseGitTarget } from './target.ts';
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
 export function createGitHandler(context: GitHttpContext): GitHandler {
-  const kept = { answers: createRefAnswers(context.agent), requests: createPolledRequests() };
+  const kept = { answers: context.refAnswers, requests: createPolledRequests() };
   return (request, response) => {
     handle(context, kept, request, response).catch((error: unknown) => {
       context.log.error({ err: error }, 'A git request failed without an answer');

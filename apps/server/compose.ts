@@ -39,6 +39,7 @@ import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createApi } from '../api/app.ts';
+import { type BodyCache, createBodyCache } from '../api/body-cache.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { createArchiveLane } from '../front-door/archive-lane.ts';
 import { createBodyBudget } from '../front-door/body-budget.ts';
@@ -47,13 +48,14 @@ import { createKnownAnswers } from '../front-door/known-answers.ts';
 import { createRequestTurns } from '../front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
 import { createUnsentBudget } from '../front-door/unsent-budget.ts';
+import { createRefAnswers, type RefAnswers } from '../git-http/advertise.ts';
 import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { composeCallers } from './callers.ts';
 import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
-import { createRenderer } from '../website/rendering/renderer.ts';
+import { createRenderer, type Renderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { closer } from './closer.ts';
 import { composeFoundation, type Foundation } from './foundation.ts';
@@ -119,10 +121,14 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
     if (work !== null) parts.add(work.stop);
     const shared = await requestContext(composing, opened);
-    const git = composeGit(composing, shared);
-    const api = composeApi(composing, opened, shared);
+    const refAnswers = createRefAnswers(`strata/${packageJson.version}`);
+    const bodies = createBodyCache();
+    const renderer = createRenderer();
+    parts.add(() => renderer.close());
+    const git = composeGit(composing, shared, refAnswers);
+    const api = composeApi(composing, opened, shared, bodies);
     await api.ready();
-    const website = await composeWebsite(composing, opened, shared);
+    const website = await composeWebsite(composing, opened, shared, renderer);
     await website.ready();
     const { readModels, timers } = projections;
     const healths = { ...(foundation.clock === null ? {} : { clock: foundation.clock }), ...work?.healths };
@@ -135,6 +141,12 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       deliveries: readModels,
       timers: [timers, context.deviceRequests, context.compactions, context.manifests],
       leases: foundation.leases,
+      keptBytes: {
+        ...opened.objects.keptBytes,
+        ref_answers: refAnswers.memoryBytes,
+        rest_bodies: bodies.memoryBytes,
+        rendered_pages: renderer.memoryBytes,
+      },
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({
@@ -339,10 +351,10 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
   };
 }
 
-function composeGit({ log, metrics }: Composing, shared: RequestContext): GitHandler {
+function composeGit({ log, metrics }: Composing, shared: RequestContext, refAnswers: RefAnswers): GitHandler {
   return createGitHandler({
     ...shared,
-    agent: `strata/${packageJson.version}`,
+    refAnswers,
     onFinished: (finished, request) => {
       metrics.gitFinished(finished);
       log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'git');
@@ -371,10 +383,11 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   };
 }
 
-function composeApi(composing: Composing, opened: Opened, shared: RequestContext) {
+function composeApi(composing: Composing, opened: Opened, shared: RequestContext, bodies: BodyCache) {
   const { log, metrics } = composing;
   return createApi({
     ...handlerContext(composing, opened, shared),
+    bodies,
     onFinished: (finished, request) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
       log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'api');
@@ -382,11 +395,9 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
   });
 }
 
-async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext) {
-  const { settings, log, metrics, parts } = composing;
+async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext, renderer: Renderer) {
+  const { settings, log, metrics } = composing;
   const { context } = opened.foundation;
-  const renderer = createRenderer();
-  parts.add(() => renderer.close());
   return createWebsite({
     ...handlerContext(composing, opened, shared),
     renderer,

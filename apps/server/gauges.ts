@@ -13,7 +13,7 @@ import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugesOptions {
-  readonly metrics: Pick<Metrics, 'gauge' | 'total'>;
+  readonly metrics: Pick<Metrics, 'gauge' | 'gauges' | 'total'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly entities: Pick<Entities, 'residents'>;
   readonly objects: Pick<GitObjectDatabase, 'answerFigures' | 'memoryGroupBytesMax'>;
@@ -21,12 +21,14 @@ export interface GaugesOptions {
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
   readonly leases: Pick<ReadLeases, 'figures'>;
+  /** Bytes of memory that each cache takes, by its name. */
+  readonly keptBytes: Readonly<Record<string, () => number>>;
   /** Resolves to the number of parked streams. */
   readonly parkedStreams: () => Promise<number>;
 }
 
 export function registerGauges(options: GaugesOptions): void {
-  const { metrics, clock, entities, objects, deliveries, timers, leases, parkedStreams } = options;
+  const { metrics, clock, entities, objects, deliveries, timers, leases, keptBytes, parkedStreams } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
   const overdue = atOnce(() => Promise.all(timers.map((some) => some.overdue(clock.now()))));
@@ -47,6 +49,8 @@ export function registerGauges(options: GaugesOptions): void {
     'What all git processes may take together by a control group, 0 without one',
     () => objects.memoryGroupBytesMax,
   );
+  const help = 'Memory of what is kept in case it is asked for again, by cache';
+  metrics.gauges('strata_kept_bytes', help, 'cache', keptBytes);
   const answers = objects.answerFigures;
   metrics.gauge('strata_git_answers_kept_bytes', 'Disk of kept answers of git', () => answers().keptBytes);
   metrics.gauge(
@@ -54,7 +58,6 @@ export function registerGauges(options: GaugesOptions): void {
     'Disk reserved for other answers of git',
     () => answers().growingBytes,
   );
-  metrics.gauge('strata_git_answers_memory_bytes', 'Memory of kept answers of git', () => answers().memoryBytes);
   metrics.total('strata_git_answers_made_bytes_total', 'Bytes that git made for answers', () => answers().madeBytes);
   metrics.total('strata_git_answers_evicted_bytes_total', 'Kept answers that made room', () => answers().evictedBytes);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);

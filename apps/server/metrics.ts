@@ -36,7 +36,9 @@ export interface Metrics {
   readonly workflowStep: (workflow: string, outcome: 'done' | 'failed') => void;
   /** Registers a gauge that `read` supplies at each scrape. A value that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** The same of a sum that only grows. */
+  /** The same of several figures, which a label tells apart. */
+  gauges(name: string, help: string, label: string, reads: Readonly<Record<string, () => number>>): void;
+  /** A sum that only grows. */
   total(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
   readonly contentType: string;
@@ -58,6 +60,12 @@ export function createMetrics(): Metrics {
     gauge(name, help, read) {
       const collect = async (): Promise<void> => gauge.set(await figure(read));
       const gauge: Gauge = new Gauge({ name, help, registers, collect });
+    },
+    gauges(name, help, label, reads) {
+      const collect = (): void => {
+        for (const [of, read] of Object.entries(reads)) gauge.set({ [label]: of }, read());
+      };
+      const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers, collect });
     },
     total(name, help, read) {
       const collect = (): void => {

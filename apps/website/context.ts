@@ -13,7 +13,7 @@ import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { ApiContext } from '../api/context.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
-export interface SiteContext extends Omit<ApiContext, 'onFinished'> {
+export interface SiteContext extends Omit<ApiContext, 'onFinished' | 'bodies'> {
   readonly sessions: SessionStore;
   readonly passwords: PasswordHasher;
   readonly background: Background;

@@ -20,6 +20,7 @@ import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
+import { createBodyCache } from '../../apps/api/body-cache.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createArchiveLane } from '../../apps/front-door/archive-lane.ts';
@@ -254,6 +255,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),
+    bodies: createBodyCache(),
     bodyBudget: createBodyBudget(),
     unsentBudget: createUnsentBudget(),
     requestTurns: createRequestTurns(),

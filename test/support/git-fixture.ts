@@ -1,6 +1,7 @@
 /** The Git endpoints over the ports of an API fixture, on a port of the loopback interface. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createRefAnswers } from '../../apps/git-http/advertise.ts';
 import type { FinishedRequest, GitHttpContext } from '../../apps/git-http/context.ts';
 import { createGitHandler } from '../../apps/git-http/handler.ts';
 import type { ApiFixture, TestToken } from './api-fixture.ts';
@@ -36,7 +37,7 @@ export async function startGit(fixture: ApiFixture, parts: Partial<GitHttpContex
     pastRepositories: testPastRepositories({ ...fixture.context, ...parts }),
     layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
-    agent: 'strata/test',
+    refAnswers: createRefAnswers('strata/test'),
     onFinished: (request) => finished.push(request),
     ...parts,
   });

@@ -13,6 +13,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { createRefAnswers } from '../../apps/git-http/advertise.ts';
 import { createApi } from '../../apps/api/app.ts';
 import { createGitHandler } from '../../apps/git-http/handler.ts';
 import { createHttpServer } from '../../apps/server/http.ts';
@@ -109,7 +110,12 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
   cleanUp(ending, () => api.close());
   const http = createHttpServer({
     tls: null,
-    git: createGitHandler({ ...context, pastRepositories, agent: 'strata/test', log: pino({ level: 'silent' }) }),
+    git: createGitHandler({
+      ...context,
+      pastRepositories,
+      refAnswers: createRefAnswers('strata/test'),
+      log: pino({ level: 'silent' }),
+    }),
     probes: {
       roles: [],
       metrics: async () => ({ contentType: '', bytes: Buffer.alloc(0) }),

@@ -32,6 +32,8 @@ export interface FilePages {
   peek(file: PagedFile, start: number, length: number): Buffer | null;
   /** Resolves with `length` bytes from `start`; fewer only where the file ends. */
   read(file: PagedFile, start: number, length: number): Promise<Buffer>;
+  /** What the pages take. */
+  memoryBytes(): number;
 }
 
 export function createFilePages(options: { readonly memoryBytesMax: number }): FilePages {
@@ -99,6 +101,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
       const end = Math.min(start + length, file.sizeBytes);
       return peek(file, start, length) ?? load(file, start, end);
     },
+    memoryBytes: () => pages.calculatedSize,
   };
 }
 

@@ -17,6 +17,8 @@ export interface ReachableSets {
   isKnown(key: string, id: ObjectId): boolean;
   noteReached(key: string, ids: readonly ObjectId[]): void;
   get(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
+  /** What the sets take that are kept. */
+  memoryBytes(): number;
 }
 
 export interface ReachableSet {
@@ -49,6 +51,7 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
         making.delete(key);
       }
     },
+    memoryBytes: () => sets.calculatedSize,
   };
 }
 

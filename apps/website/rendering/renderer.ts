@@ -25,6 +25,8 @@ export interface Renderer {
   markdown(person: string, source: RenderedText & { readonly place: MarkdownPlace }): Promise<string | null>;
   /** Returns some lines, without colours if the text is too long for them; null if that took too long. */
   code(person: string, source: Pick<RenderedText, 'id'> & CodeJob): Promise<CodeLines | null>;
+  /** What the texts take that are kept. */
+  memoryBytes(): number;
   close(): Promise<void>;
 }
 
@@ -75,6 +77,7 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
       const rendered = await render(person, key, { kind: 'code', text, language: colours, from, bytesMax });
       return typeof rendered === 'object' ? rendered : null;
     },
+    memoryBytes: () => kept.calculatedSize,
     close: () => pool.close(),
   };
 }
