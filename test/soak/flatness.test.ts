@@ -37,6 +37,13 @@ describe('A figure of a soak', () => {
     assert.equal(verdictOf(Array.from({ length: 60 }, (_, n) => 100 + n)), 'GROWS');
   });
 
+  test('that has a bound may grow up to it, and in no sample beyond', () => {
+    const bounded: Figure = { ...FIGURE, slack: { most: 100 } };
+    assert.equal(verdictOf([0, 20, 40, 60, 80, 100], bounded), 'within its bound');
+    assert.equal(verdictOf([0, 0, 101, 0, 0, 0], bounded), 'GROWS');
+    assert.match(renderFigures([judge(bounded, samplesOf([1, 1, 1, 1, 1, 1]))]), /\| at most 100 +\| within its bound/);
+  });
+
   test('that grows by design is shown for each operation and never judged', () => {
     const judged = judge({ ...FIGURE, slack: null }, samplesOf([10, 20, 30, 40, 50, 260]));
     assert.equal(judged.verdict, 'grows by design');

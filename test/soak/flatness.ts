@@ -2,9 +2,14 @@
  * Decides whether a figure of a soak is flat, and shows all figures as a table.
  *
  * Must stay true: nothing here measures or waits. The first third of the samples is warm-up and decides nothing. A figure
- * is flat if the mean of the last third is at most the mean of the middle third and its slack; one that grows by design
- * is shown for each operation, and never judged.
+ * is flat if the mean of the last third is at most the mean of the middle third and its slack; one that has a bound may
+ * grow up to it; one that grows by design is shown for each operation, and never judged.
  */
+
+/** What a figure may reach, however long it takes to. */
+export interface Bound {
+  readonly most: number;
+}
 
 /** How much the mean of the last third may be above that of the middle third: the share of it, and at least `least`. */
 export interface Slack {
@@ -16,7 +21,7 @@ export interface Figure {
   readonly name: string;
   readonly unit: 'bytes' | 'count';
   /** Null: it grows by design, with the operations. */
-  readonly slack: Slack | null;
+  readonly slack: Slack | Bound | null;
 }
 
 /** The values of one sample, by the names of the figures; a figure without a value was 0. */
@@ -33,7 +38,7 @@ export interface Judged extends Figure {
   readonly end: number;
   /** Between the first sample and the last. */
   readonly perOperation: number;
-  readonly verdict: 'flat' | 'grows by design' | 'GROWS';
+  readonly verdict: 'flat' | 'within its bound' | 'grows by design' | 'GROWS';
 }
 
 /** With fewer samples no third has two. */
@@ -48,9 +53,17 @@ export function judge(figure: Figure, samples: readonly Sample[]): Judged {
   const end = mean(values.slice(-third));
   const operations = Math.max(1, (samples.at(-1)?.operations ?? 0) - (samples[0]?.operations ?? 0));
   const perOperation = ((values.at(-1) ?? 0) - (values[0] ?? 0)) / operations;
-  const isFlat = slack === null || end <= warm + Math.max(slack.least, warm * slack.share);
-  const verdict = slack === null ? 'grows by design' : isFlat ? 'flat' : 'GROWS';
+  const verdict = verdictOf(slack, { warm, end, most: Math.max(...values) });
   return { ...figure, start: values[0] ?? 0, warm, end, perOperation, verdict };
+}
+
+function verdictOf(
+  slack: Figure['slack'],
+  { warm, end, most }: { readonly warm: number; readonly end: number; readonly most: number },
+): Judged['verdict'] {
+  if (slack === null) return 'grows by design';
+  if ('most' in slack) return most <= slack.most ? 'within its bound' : 'GROWS';
+  return end <= warm + Math.max(slack.least, warm * slack.share) ? 'flat' : 'GROWS';
 }
 
 function mean(values: readonly number[]): number {
@@ -103,6 +116,8 @@ function trimmed(amount: number, digits: number): string {
   return String(Number(amount.toFixed(digits)));
 }
 
-function slackText({ share, least }: Slack, unit: Figure['unit']): string {
+function slackText(slack: Slack | Bound, unit: Figure['unit']): string {
+  if ('most' in slack) return `at most ${amountText(slack.most, unit)}`;
+  const { share, least } = slack;
   return `${Math.round(share * 100)} %, at least ${amountText(least, unit)}`;
 }
