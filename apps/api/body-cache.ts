@@ -2,7 +2,8 @@
  * A cache of encoded answers to reads, bounded in bytes.
  *
  * Must stay true: a key holds the repository, its revision and every part of the request that the bytes depend on. So
- * an entry is never stale, and is evicted only for room. Concurrent equal requests make the bytes once.
+ * an entry is never stale, and is evicted only for room. An entry keeps no more memory than its size says. Concurrent
+ * equal requests make the bytes once.
  */
 import { LRUCache } from 'lru-cache';
 import { API_BODIES_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
@@ -10,6 +11,7 @@ import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
 import { VARYING } from './http/compression.ts';
 import { noneMatchNames } from './http/conditional.ts';
+import { inOwnMemory } from './http/own-memory.ts';
 
 /** An encoded answer: its entity tag, its bytes, and the headers of both 200 and 304. */
 export interface EncodedBody {
@@ -28,7 +30,8 @@ type Refused = { readonly refused: Refusal };
 
 export interface BodyCache {
   get(key: string): EncodedBody | undefined;
-  set(key: string, body: EncodedBody): void;
+  /** Returns the body to send, whose compressed form is kept with it. */
+  keep(key: string, body: EncodedBody): EncodedBody;
   /**
    * Returns the body of that key. If the cache does not hold it, makes it and caches it under the key that `make`
    * returns.
@@ -45,20 +48,22 @@ export function createBodyCache(): BodyCache {
   const entries = new LRUCache<string, EncodedBody>({
     maxSize: API_BODIES_CACHE_BYTES_MAX,
     maxEntrySize: API_BODIES_CACHE_BYTES_MAX / 4,
-    sizeCalculation: (body, key) => body.bytes.length + key.length + ENTRY_OVERHEAD_BYTES,
+    sizeCalculation: (body, key) => memoryBytes(body) + key.length + ENTRY_OVERHEAD_BYTES,
   });
+  const keep = (key: string, body: EncodedBody): EncodedBody => {
+    const kept = { ...body, bytes: inOwnMemory(body.bytes) };
+    entries.set(key, kept);
+    return kept;
+  };
   const inProgress = new Map<string, Promise<EncodedBody | Refused>>();
   const makeAndCache = async (make: () => Promise<MadeBody | Refused>): Promise<EncodedBody | Refused> => {
     const made = await make();
     if ('refused' in made) return made;
-    entries.set(made.key, made.body);
-    return made.body;
+    return keep(made.key, made.body);
   };
   return {
     get: (key) => entries.get(key),
-    set: (key, body) => {
-      entries.set(key, body);
-    },
+    keep,
     getOrMake(key, make) {
       const known = entries.get(key) ?? inProgress.get(key);
       if (known !== undefined) return known;
@@ -68,6 +73,11 @@ export function createBodyCache(): BodyCache {
     },
     memoryBytes: () => entries.calculatedSize,
   };
+}
+
+/** With the compressed form of JSON, which is hardly ever longer. */
+function memoryBytes({ headers, bytes }: EncodedBody): number {
+  return headers['content-type'] === JSON_TYPE ? 2 * bytes.length : bytes.length;
 }
 
 /** Encodes JSON with a strong entity tag. Private caches may store it, and must revalidate it at every use. */

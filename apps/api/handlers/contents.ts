@@ -33,9 +33,9 @@ export async function getContents(call: RepositoryCall, { query }: { readonly qu
   const path = parseContentsPath(call.target);
   const key = path === null ? null : keyOf(call, query, isRaw, path);
   const known = key === null ? undefined : context.bodies.get(key);
-  const body = known ?? (await represent(call, query, isRaw, path));
-  if ('refused' in body) return body;
-  if (known === undefined && key !== null && 'bytes' in body) context.bodies.set(key, body);
+  const made = known ?? (await represent(call, query, isRaw, path));
+  if ('refused' in made) return made;
+  const body = known === undefined && key !== null && 'bytes' in made ? context.bodies.keep(key, made) : made;
   const address = context.clientAddress(request);
   return answerWith(request, body, {
     withRanges: isRaw,

@@ -10,6 +10,7 @@ import { gzip } from 'node:zlib';
 import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../core/kernel/limits.ts';
 import { weightIn } from './accept.ts';
 import { type Answer, type Headers, JSON_TYPE } from './answer.ts';
+import { inOwnMemory } from './own-memory.ts';
 
 const compress = promisify(gzip);
 const compressed = new WeakMap<Buffer, Promise<Buffer>>();
@@ -57,12 +58,8 @@ function compressOnce(bytes: Buffer): Promise<Buffer> {
   return made;
 }
 
-/** zlib cuts its result from a buffer of 64 KiB, all of which would be kept with it. */
 async function compressToKeep(plain: Buffer): Promise<Buffer> {
-  const bytes = await compress(plain, { level: LEVEL });
-  const own = Buffer.allocUnsafeSlow(bytes.length);
-  own.set(bytes);
-  return own;
+  return inOwnMemory(await compress(plain, { level: LEVEL }));
 }
 
 /**
