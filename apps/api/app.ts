@@ -103,13 +103,14 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
       done(null, payload);
       return;
     }
-    limitBodySpan(request.raw, timeouts.body, () => {
+    const exchange = { request: request.raw, response: reply.raw };
+    limitBodySpan(exchange, timeouts.body, () => {
       reply.hijack();
       const body = JSON.stringify({ detail: LATE_BODY_TEXT });
       answerLate(request.raw, reply.raw, { contentType: JSON_TYPE, body });
     });
     const account = request.admitted?.principal.account ?? null;
-    done(null, heldBody(context, { request: request.raw, response: reply.raw }, account));
+    done(null, heldBody(context, exchange, account));
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));

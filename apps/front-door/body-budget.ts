@@ -86,7 +86,10 @@ export function heldBody(
   if (coding === undefined && Number(length ?? 0) === 0) return request;
   const held = door.bodyBudget.open(account === null ? { address: door.clientAddress(request) } : { account });
   releaseWith(response, held);
-  return Readable.from(counted(request, held), { objectMode: false });
+  const body = Readable.from(counted(request, held), { objectMode: false });
+  // Its reader listens only while it reads, and after a refusal the body may still fail: that is nobody's failure then.
+  body.on('error', () => undefined);
+  return body;
 }
 
 async function* counted(request: IncomingMessage, held: Held): AsyncGenerator<Buffer, void, undefined> {

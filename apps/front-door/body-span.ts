@@ -1,15 +1,21 @@
 /** Ends a request whose body takes too long to arrive. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Exchange } from './admission.ts';
 
 export const LATE_BODY_TEXT = 'The body took too long to arrive: send it at once';
 
-/** Calls `late` if the body is not there in time; the caller answers with 408 and ends the connection. */
-export function limitBodySpan(request: IncomingMessage, spanMs: number, late: () => void): void {
+/**
+ * Calls `late` if the body is not there in time, and nothing was answered until then; the caller answers with 408 and ends
+ * the connection.
+ */
+export function limitBodySpan({ request, response }: Exchange, spanMs: number, late: () => void): void {
   if (request.complete) return;
   const timer = setTimeout(late, spanMs).unref();
   const settle = (): void => clearTimeout(timer);
   request.once('close', settle);
   request.once('end', settle);
+  // A request that is refused before its end has no end, and Node does not close it.
+  response.once('close', settle);
 }
 
 /** Answers a request whose body is not read to its end, and ends its connection. */

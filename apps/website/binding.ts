@@ -169,7 +169,7 @@ function refuseCrossSite({ context }: Serving, { headers }: FastifyRequest): voi
 /** Bounds the time that the form takes to arrive, and holds the memory for it. */
 function boundForm({ context, bodySpanMs }: Serving, request: FastifyRequest, reply: FastifyReply): Readable {
   const exchange = { request: request.raw, response: reply.raw };
-  limitBodySpan(request.raw, bodySpanMs, () => {
+  limitBodySpan(exchange, bodySpanMs, () => {
     reply.hijack();
     answerLate(request.raw, reply.raw, { contentType: 'text/plain; charset=utf-8', body: `${LATE_BODY_TEXT}\n` });
   });

@@ -25,7 +25,9 @@ import {
   PUBLIC_BODY_BYTES_MAX,
 } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { startGit } from '../../support/git-fixture.ts';
+import { eventually } from '../../support/processes.ts';
 
 const ADA = { account: 'ada' };
 
@@ -295,5 +297,31 @@ describe('A caller of the API', () => {
     } finally {
       await fixture.close();
     }
+  });
+
+  test('whose body was refused as too large before its end is no failure of the server when its time is over', async (context) => {
+    const fixture = await createApiFixture({ timeouts: { body: 100, idle: 5_000 } });
+    const uncaught: unknown[] = [];
+    const note = (cause: unknown): void => void uncaught.push(cause);
+    process.on('uncaughtException', note);
+    cleanUp(context, () => void process.off('uncaughtException', note));
+    cleanUp(context, () => fixture.close());
+    const { secret } = await fixture.token(await fixture.account('ada'));
+    const socket = connect(await fixture.listen(), '127.0.0.1');
+    const head = `POST /v1/repositories HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${secret}\r\n`;
+    socket.write(`${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`);
+    const size = JSON_BODY_BYTES_MAX + 1;
+    // The end of the body never comes.
+    socket.write(`${size.toString(16)}\r\n${' '.repeat(size)}`);
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('error', () => undefined);
+    await once(socket, 'close');
+    assert.match(answer, /^HTTP\/1\.1 413 /);
+    await sleep(300);
+    assert.deepEqual(uncaught, []);
+    await eventually('nothing is held', () => fixture.context.bodyBudget.heldBytes() === 0);
   });
 });
