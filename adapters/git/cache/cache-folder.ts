@@ -100,7 +100,7 @@ export function isThere(folder: CacheFolder): boolean {
 export interface PackFiles {
   readonly packPath: string;
   readonly idxPath: string;
-  /** Reverse index; git works without it. */
+  /** Reverse index, where there is one; git works without it. */
   readonly revPath?: string;
   readonly packBytes: number;
   readonly idxBytes: number;
@@ -115,12 +115,20 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
   const { packBytes, idxBytes, revPath } = files;
   await Promise.all([
     rename(files.packPath, packPath(folder, pack, 'pack')),
-    revPath === undefined ? null : rename(revPath, packPath(folder, pack, 'rev')),
+    revPath === undefined ? null : renameIfThere(revPath, packPath(folder, pack, 'rev')),
   ]);
   await rename(files.idxPath, packPath(folder, pack, 'idx'));
   const present = { id, sha256, pack, packBytes, idxBytes };
   folder.present.set(id, present);
   return present;
+}
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await rename(from, to);
+  } catch (cause) {
+    if (!isMissing(cause)) throw cause;
+  }
 }
 
 /** Adds layers to the manifest. A layer that the manifest does not name is fetched again after a restart. */

@@ -56,7 +56,7 @@ export interface ReceivedPack {
 
 export interface StoredPack {
   readonly pack: OpenPack;
-  /** Holds `pack/pack-<hex>.{pack,idx,rev}`. */
+  /** Holds `pack/pack-<hex>.{pack,idx}`, and `.rev` where git made it. */
   readonly folder: string;
 }
 

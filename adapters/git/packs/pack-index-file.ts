@@ -1,9 +1,8 @@
-/** Makes the tables that belong to a pack: its index of version 2, and its reverse index (gitformat-pack(5)). */
+/** Makes the index of a pack, in version 2 (gitformat-pack(5)). */
 import { createHash } from 'node:crypto';
 
 /** The first 31 bits of an offset; larger ones need another table. */
 const OFFSET_MAX = 0x7fffffff;
-const HASH_SHA1 = 1;
 
 export interface PackRow {
   /** The object's id, 20 bytes. */
@@ -13,14 +12,10 @@ export interface PackRow {
   readonly crc32: number;
 }
 
-/** Contents of the .idx and the .rev of a pack with these objects and this checksum, 20 bytes. */
-export function packTables(rows: readonly PackRow[], checksum: Buffer): { readonly idx: Buffer; readonly rev: Buffer } {
+/** Contents of the .idx of a pack with these objects and this checksum, 20 bytes. */
+export function packIndexFile(rows: readonly PackRow[], checksum: Buffer): Buffer {
   if (rows.some(({ offset }) => offset > OFFSET_MAX)) throw new RangeError('The pack is too large for this table');
   const sorted = rows.toSorted((a, b) => a.id.compare(b.id));
-  return { idx: indexOf(sorted, checksum), rev: reverseOf(sorted, checksum) };
-}
-
-function indexOf(sorted: readonly PackRow[], checksum: Buffer): Buffer {
   const fanout = Buffer.alloc(256 * 4);
   let counted = 0;
   for (let byte = 0; byte < 256; byte += 1) {
@@ -35,12 +30,6 @@ function indexOf(sorted: readonly PackRow[], checksum: Buffer): Buffer {
     numbers(sorted.map(({ offset }) => offset)),
     checksum,
   ]);
-}
-
-/** The rows of the index in the order of the pack. */
-function reverseOf(sorted: readonly PackRow[], checksum: Buffer): Buffer {
-  const inOrder = sorted.map(({ offset }, row) => ({ offset, row })).toSorted((a, b) => a.offset - b.offset);
-  return withChecksum([Buffer.from('RIDX'), numbers([1, HASH_SHA1, ...inOrder.map(({ row }) => row)]), checksum]);
 }
 
 function numbers(values: readonly number[]): Buffer {
