@@ -32,6 +32,8 @@ const NODE_OPTIONS = [
   // V8 sizes its young generation by the machine's memory: up to 128 MiB for a server that holds 60 MiB, without being
   // faster.
   '--max-semi-space-size=16',
+  // Where there is much memory, V8 lets the heap grow to four times what is alive before it collects; to twice is as fast.
+  '--heap-growing-percent=100',
 ];
 /** That of adapters/git/process/git-environment.ts. */
 const GIT_MIN = [2, 39, 4];

@@ -6,6 +6,10 @@
  */
 import path from 'node:path';
 
-export const LAUNCHER_OPTIONS = ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=16'] as const;
+export const LAUNCHER_OPTIONS = [
+  '--disable-warning=ExperimentalWarning',
+  '--max-semi-space-size=16',
+  '--heap-growing-percent=100',
+] as const;
 
 export const SERVER_COMMAND = [...LAUNCHER_OPTIONS, path.resolve(import.meta.dirname, '../../apps/server/main.ts')];
