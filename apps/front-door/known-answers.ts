@@ -10,8 +10,8 @@ import {
   KNOWN_APART_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
-  KNOWN_FOLDERS_ENTRIES_MAX,
-  KNOWN_PATH_COMMITS_MAX,
+  KNOWN_FOLDERS_BYTES_MAX,
+  KNOWN_PATHS_BYTES_MAX,
   KNOWN_PUSHES_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Apart } from '../../core/ports/object-history.ts';
@@ -41,12 +41,12 @@ const COMMIT_TOTALS_MAX = 10_000;
 export function createKnownAnswers(): KnownAnswers {
   const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
   const folders = new LRUCache<string, KnownFolder>({
-    maxSize: KNOWN_FOLDERS_ENTRIES_MAX,
-    sizeCalculation: ({ entries }) => entries.size + 1,
+    maxSize: KNOWN_FOLDERS_BYTES_MAX,
+    sizeCalculation: folderBytes,
   });
   const histories = new LRUCache<string, KnownPathHistory>({
-    maxSize: KNOWN_PATH_COMMITS_MAX,
-    sizeCalculation: ({ ids }) => ids.length + 1,
+    maxSize: KNOWN_PATHS_BYTES_MAX,
+    sizeCalculation: ({ ids }, key) => textBytes(key) + ids.length * ID_BYTES,
   });
   const pushes = new LRUCache<RepositoryId, PushedCommits>({
     maxSize: KNOWN_PUSHES_BYTES_MAX,
@@ -75,6 +75,21 @@ export function createKnownAnswers(): KnownAnswers {
     knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => void diffs.set(key, diff) },
     knownApart: { get: (key) => apart.get(key), set: (key, counts) => void apart.set(key, counts) },
   };
+}
+
+/** What an id takes, in a list or as a commit of an entry, and what an entry takes beside its name and its commit. */
+const ID_BYTES = 64;
+const ENTRY_BYTES = 160;
+
+/** Names and paths are of any length: Git bounds neither. */
+function folderBytes({ entries }: KnownFolder, key: string): number {
+  let bytes = textBytes(key);
+  for (const name of entries.keys()) bytes += textBytes(name) + ENTRY_BYTES + ID_BYTES;
+  return bytes;
+}
+
+function textBytes(text: string): number {
+  return 2 * text.length + ID_BYTES;
 }
 
 /** What objects and texts take in memory, about. */

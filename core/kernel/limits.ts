@@ -753,9 +753,9 @@ export const REF_ADDRESS_COMPONENTS_MAX = 64;
 /** Entries of a folder, and commits, on one page of the website. */
 export const PAGE_ENTRIES_MAX = 100;
 export const PAGE_COMMITS_MAX = 50;
-/** What the website keeps of what it read: entries of folders and commits of paths, about 150 bytes each, and counts. */
-export const KNOWN_FOLDERS_ENTRIES_MAX = 100_000;
-export const KNOWN_PATH_COMMITS_MAX = 100_000;
+/** What the website keeps of what it read: the memory for entries of folders and for commits of paths, and counts. */
+export const KNOWN_FOLDERS_BYTES_MAX = 16 * MIB;
+export const KNOWN_PATHS_BYTES_MAX = 16 * MIB;
 export const KNOWN_APART_MAX = 20_000;
 export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
 /** The memory for diffs: a large one is of some megabytes. */

@@ -9,8 +9,8 @@ import {
   KNOWN_APART_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
-  KNOWN_FOLDERS_ENTRIES_MAX,
-  KNOWN_PATH_COMMITS_MAX,
+  KNOWN_FOLDERS_BYTES_MAX,
+  KNOWN_PATHS_BYTES_MAX,
   KNOWN_PUSHES_BYTES_MAX,
 } from '../../../core/kernel/limits.ts';
 
@@ -35,29 +35,46 @@ function diffOf(lines: number, textLength: number): Diff {
 }
 
 describe('What is known of commits', () => {
-  test('is bounded in entries of folders: one more, and the oldest folder is forgotten', () => {
+  test('is bounded in memory for entries of folders, whatever their names are: the oldest folder is forgotten', () => {
+    const entriesOf = (count: number, nameLength: number) =>
+      new Map(
+        Array.from({ length: count }, (_, n) => [String(n).padEnd(nameLength), { left: '', commit: null }] as const),
+      );
+    for (const [count, nameLength] of [
+      [1_000, 20],
+      [100, 20_000],
+      [20_000, 20],
+    ] as const) {
+      const { knownFolders } = createKnownAnswers();
+      const entries = entriesOf(count, nameLength);
+      const keys = Array.from({ length: 1_000 }, (_, n) => String(n));
+      for (const key of keys) knownFolders.set(key, { tip: TIP, entries });
+      const kept = keys.filter((key) => knownFolders.get(key) !== undefined);
+      const bytes = kept.length * count * (2 * nameLength + 100);
+      const said = `${kept.length} folders of ${count} names of ${nameLength}`;
+      assert.ok(kept.length > 0 && kept.length < 1_000 && bytes <= KNOWN_FOLDERS_BYTES_MAX, said);
+      assert.equal(kept.at(-1), '999');
+    }
     const { knownFolders } = createKnownAnswers();
-    const folder = (count: number) => ({
-      tip: TIP,
-      entries: new Map(Array.from({ length: count }, (_, n) => [String(n), { left: '', commit: null }])),
-    });
-    // Each folder counts as one more than its entries.
-    knownFolders.set('first', folder(0));
-    knownFolders.set('rest', folder(KNOWN_FOLDERS_ENTRIES_MAX - 2));
-    assert.ok(knownFolders.get('first'));
-    assert.ok(knownFolders.get('rest'));
-    knownFolders.set('one more', folder(0));
-    assert.equal(knownFolders.get('first'), undefined);
+    knownFolders.set('huge', { tip: TIP, entries: entriesOf(1, KNOWN_FOLDERS_BYTES_MAX / 2) });
+    assert.equal(knownFolders.get('huge'), undefined);
+    knownFolders.set('/'.repeat(KNOWN_FOLDERS_BYTES_MAX / 2), { tip: TIP, entries: entriesOf(1, 1) });
+    assert.equal(knownFolders.get('/'.repeat(KNOWN_FOLDERS_BYTES_MAX / 2)), undefined);
   });
 
-  test('is bounded in commits of paths', () => {
-    const { knownPathHistories } = createKnownAnswers();
+  test('is bounded in memory for commits of paths, and for the paths', () => {
     const history = (count: number) => ({ ids: Array.from({ length: count }, () => TIP), after: 'end' as const });
-    knownPathHistories.set('first', history(0));
-    knownPathHistories.set('rest', history(KNOWN_PATH_COMMITS_MAX - 2));
-    assert.ok(knownPathHistories.get('first'));
-    knownPathHistories.set('one more', history(0));
-    assert.equal(knownPathHistories.get('rest'), undefined);
+    for (const [count, pathLength] of [
+      [1_000, 10],
+      [0, 10_000],
+    ] as const) {
+      const { knownPathHistories } = createKnownAnswers();
+      const keys = Array.from({ length: 2_000 }, (_, n) => String(n).padEnd(pathLength));
+      for (const key of keys) knownPathHistories.set(key, history(count));
+      const kept = keys.filter((key) => knownPathHistories.get(key) !== undefined).length;
+      const said = `${kept} paths of ${pathLength} with ${count} commits`;
+      assert.ok(kept > 0 && kept < 2_000 && kept * (count * 50 + 2 * pathLength) <= KNOWN_PATHS_BYTES_MAX, said);
+    }
   });
 
   test('is bounded in commits between two others', () => {
