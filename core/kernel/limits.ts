@@ -251,6 +251,11 @@ export const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may walk for the last commits of a folder's entries, and how much of what it lists is read at first. */
 export const LAST_COMMITS_SPAN_MS = 5_000;
 export const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
+/**
+ * The longest name of an entry that the website links and looks for the last commit of: Linux's PATH_MAX, beyond which no
+ * checkout can create the file. Git bounds no name.
+ */
+export const LINKED_NAME_BYTES_MAX = 4_096;
 /** Commits of one path that are listed, and how long git may walk for them. */
 export const PATH_HISTORY_COMMITS_MAX = 10_000;
 export const PATH_HISTORY_SPAN_MS = 5_000;

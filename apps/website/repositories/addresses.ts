@@ -53,12 +53,9 @@ export function commitAddress(repository: FoundRepository, id: string): string {
 
 /** Percent-encodes every byte that is not unreserved: RFC 3986, section 2.3. */
 export function encodeName(name: Uint8Array): string {
-  return [...name]
-    .map((byte) => {
-      const character = String.fromCharCode(byte);
-      return /[A-Za-z0-9._~-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-    })
-    .join('');
+  return Buffer.from(name.buffer, name.byteOffset, name.length)
+    .toString('latin1')
+    .replaceAll(/[^A-Za-z0-9._~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 }
 
 /** Before the ref and path of an address: `/`, the owner, the repository and the kind of page. */

@@ -1,4 +1,5 @@
 /** The table of a folder's entries, each with the commit that last touched it. */
+import { LINKED_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -36,16 +37,21 @@ export function folderTable(asked: Asked, { place, entries }: TreeListing, wante
 
 function row(asked: Asked, { ref, names }: TreeListing['place'], entry: ListedEntry): Html {
   const isFolder = entry.type === 'dir';
-  const address = placeAddress(asked.repository, isFolder ? 'tree' : 'blob', ref, [...names, entry.name]);
-  const name =
-    entry.type === 'submodule'
-      ? html`<span>${shownName(entry.name)} <span class="soft">@ ${shortId(entry.id)}</span></span>`
-      : html`<a href="${address}">${shownName(entry.name)}</a>`;
+  const name = linkedName(entry, () =>
+    placeAddress(asked.repository, isFolder ? 'tree' : 'blob', ref, [...names, entry.name]),
+  );
   const { lastCommit } = entry;
   return html`<tr><td${isFolder && html` class="folder"`}>${icon(isFolder ? 'folder' : 'file')}<bdi>${name}</bdi></td><td class="wide" dir="auto">${
     lastCommit !== null &&
     html`<a href="${commitAddress(asked.repository, lastCommit.id)}">${subjectOf(lastCommit.message)}</a>`
   }</td><td>${lastCommit !== null && timeAgo(commitTime(lastCommit.committedAt), asked.visit.now)}</td></tr>`;
+}
+
+/** No client could ask for the address of a very long name. */
+function linkedName({ type, id, name }: ListedEntry, address: () => string): Html {
+  if (type === 'submodule') return html`<span>${shownName(name)} <span class="soft">@ ${shortId(id)}</span></span>`;
+  if (name.length > LINKED_NAME_BYTES_MAX) return html`<span>${shownName(name)}</span>`;
+  return html`<a href="${address()}">${shownName(name)}</a>`;
 }
 
 function icon(kind: 'folder' | 'file'): Html {

@@ -42,10 +42,17 @@ export function rowsWithin<Item>(
   rowOf: (item: Item) => Html,
   bytesMax = PAGE_ROWS_BYTES_MAX,
 ): Fitting<Item> {
-  const rows = items.map((item) => ({ item, row: rowOf(item) }));
+  const rows: { readonly item: Item; readonly row: Html }[] = [];
+  // Of the rows up to each. Those behind the first that is too much are on no page of this size.
+  const sums: number[] = [];
+  for (const item of items) {
+    const row = rowOf(item);
+    rows.push({ item, row });
+    sums.push((sums.at(-1) ?? 0) + bytesOf(row));
+    if ((sums.at(-1) ?? 0) > bytesMax) break;
+  }
   let { limit } = page;
-  const bytes = (): number => bytesOf(...rows.slice(0, limit).map(({ row }) => row));
-  while (limit > 1 && bytes() > bytesMax) limit = smaller(limit);
+  while (limit > 1 && (sums[Math.min(limit, sums.length) - 1] ?? 0) > bytesMax) limit = smaller(limit);
   return { rows: rows.slice(0, limit), page: { ...page, limit } };
 }
 

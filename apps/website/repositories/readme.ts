@@ -15,6 +15,7 @@ import { shownName } from './shown-text.ts';
 
 /** The names of READMEs, the one to show first. */
 const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
+const NAME_BYTES_MAX = 'readme.markdown'.length;
 /** The box around it. */
 const BOX_BYTES = 300;
 /** Below this, only its name is shown. */
@@ -39,7 +40,7 @@ export async function readmeOf(asked: Asked, folder: TreeListing, room: number):
 }
 
 function readmeEntry(entries: readonly FolderEntry[]): FolderEntry | undefined {
-  const files = entries.filter(({ type }) => type === 'file');
+  const files = entries.filter(({ type, name }) => type === 'file' && name.length <= NAME_BYTES_MAX);
   return NAMES.map((form) => files.find(({ name }) => form.test(decodeUtf8Lossy(name)))).find(
     (found) => found !== undefined,
   );

@@ -12,7 +12,8 @@ const NAME_LENGTH_MAX = 200;
 const SUBJECT_LENGTH_MAX = 120;
 
 export function shownName(name: Uint8Array | string): string {
-  const text = typeof name === 'string' ? name : decodeUtf8Lossy(name);
+  // A character has at most four bytes.
+  const text = typeof name === 'string' ? name : decodeUtf8Lossy(name.subarray(0, 4 * (NAME_LENGTH_MAX + 1)));
   return cutText(markInvisible(text).replaceAll(/[\n\t]/g, '␤'), NAME_LENGTH_MAX);
 }
 

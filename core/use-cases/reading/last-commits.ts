@@ -3,11 +3,11 @@
  *
  * Must stay true: an answer is kept for its commit and path, which never change, and starts the next search: after a
  * push only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
- * However many ask for a folder at once, one walks.
+ * However many ask for a folder at once, one walks. Names are kept and given to git, so long ones are not looked for.
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { LAST_COMMITS_FIRST_BYTES_MAX, LAST_COMMITS_SPAN_MS } from '../../kernel/limits.ts';
+import { LAST_COMMITS_FIRST_BYTES_MAX, LINKED_NAME_BYTES_MAX, LAST_COMMITS_SPAN_MS } from '../../kernel/limits.ts';
 import { isBeyondBounds, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
 
 /** The entries of one folder at one commit whose last commit is known, or is known not to be found in time. */
@@ -34,7 +34,7 @@ export interface FolderAt {
 /** The searches under way, for each cache by the folder and its commit. */
 const UNDER_WAY = new WeakMap<KnownFolders, Map<string, Promise<unknown>>>();
 
-/** Returns the commits in the order of the entries; null where the commit is not known. */
+/** Returns the commits in the order of the entries; null where the commit is not known, or the name is too long. */
 export async function findLastCommits(
   known: KnownFolders,
   reader: ObjectReader,
@@ -70,7 +70,8 @@ async function findAll(
   const kept = known.get(`${name} ${tip}`);
   const before = known.get(name);
   const found = new Map(kept?.entries);
-  const isNew = (entry: TreeEntry): boolean => found.get(nameKey(entry.name)) === undefined;
+  const isNew = ({ name: own }: TreeEntry): boolean =>
+    own.length <= LINKED_NAME_BYTES_MAX && found.get(nameKey(own)) === undefined;
   let wanted = entries.filter(isNew);
   if (wanted.length > 0) {
     const start =
@@ -97,7 +98,9 @@ async function findAll(
     known.set(`${name} ${tip}`, folder);
     known.set(name, folder);
   }
-  return entries.map((entry) => found.get(nameKey(entry.name))?.commit ?? null);
+  return entries.map(({ name: own }) =>
+    own.length > LINKED_NAME_BYTES_MAX ? null : (found.get(nameKey(own))?.commit ?? null),
+  );
 }
 
 interface Search {

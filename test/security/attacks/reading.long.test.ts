@@ -12,18 +12,23 @@ import { wirePush } from '../../support/git-wire.ts';
 import { packOfLargeCommits } from '../../support/hostile-packs.ts';
 import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
 import { skippedFor } from '../../support/skipped.ts';
+import { signIn } from '../../support/site-browser.ts';
 import { api, createRepository } from '../../support/strata.ts';
 
 const MIB = 1024 * 1024;
 const FILES = 450_000;
 const REQUESTS = 100;
 const AT_ONCE = 20;
+const LONG_NAMES = 100;
+const LONG_COMMITS = 24;
 
 describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () => {
   const ending = suiteEnding();
   let stage: Stage;
   /** Of the two commits whose folders have no file in common. */
   let tips: readonly string[];
+  /** Of commits whose folders have a hundred long names each. */
+  let longTips: readonly string[];
 
   const get = (path: string) => api(stage.strata, stage.attacker.token, 'GET', `/v1/repos/mallory/${path}`);
 
@@ -38,30 +43,15 @@ describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () 
     stage = await setStage(ending);
     const large = packOfLargeCommits({ commits: 100, parents: 900, messageBytes: 900_000 });
     await push('commits', large.tip, large.bytes);
-    const blob = Buffer.alloc(0);
-    const id = Buffer.from(rawId('blob', blob), 'hex');
-    const trees = ['a', 'b'].map((letter) =>
-      Buffer.concat(
-        Array.from({ length: FILES }, (_, n) =>
-          Buffer.concat([Buffer.from(`100644 ${letter}${String(n).padStart(6, '0')}\0`), id]),
-        ),
-      ),
+    const folders = historyOf(
+      ['a', 'b'].map((letter) => Array.from({ length: FILES }, (_, n) => `${letter}${String(n).padStart(6, '0')}`)),
     );
-    const commits: Buffer[] = [];
-    for (const tree of trees) {
-      const parent = commits.map((before) => `parent ${rawId('commit', before)}\n`).at(-1) ?? '';
-      const person = 'A U Thor <author@example.org> 1700000000 +0000';
-      commits.push(
-        Buffer.from(`tree ${rawId('tree', tree)}\n${parent}author ${person}\ncommitter ${person}\n\nfiles\n`),
-      );
-    }
-    tips = commits.map((bytes) => rawId('commit', bytes));
-    const entries = [
-      rawEntry({ type: 'blob', bytes: blob }),
-      ...trees.map((bytes) => rawEntry({ type: 'tree', bytes })),
-      ...commits.map((bytes) => rawEntry({ type: 'commit', bytes })),
-    ];
-    await push('folders', tips.at(-1) ?? '', rawPack(entries));
+    tips = folders.tips;
+    await push('folders', tips.at(-1) ?? '', folders.pack);
+    const names = Array.from({ length: LONG_NAMES }, (_, n) => `${String(n).padStart(3, '0')}${'x'.repeat(150_000)}`);
+    const long = historyOf(Array.from({ length: LONG_COMMITS }, (_, n) => names.map((name) => `${n + 10}${name}`)));
+    longTips = long.tips;
+    await push('long', longTips.at(-1) ?? '', long.pack);
   });
 
   /** Sends the requests, some at once, and checks each answer. */
@@ -93,4 +83,39 @@ describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () 
     const paths = Array.from({ length: REQUESTS }, (_, index) => `folders/commits/${tips[index % 2]}`);
     await underAttack(context, stage, 'commits between them', () => ask(paths, [200, 429, 503], 4 * MIB), bounds);
   });
+
+  test('have names of any length, and what the website keeps of them is bounded', async (context) => {
+    // Each look at another commit kept 30 MB of names, of which a pack of 400 KB holds as many as one likes.
+    const browser = await signIn(stage.strata, stage.attacker);
+    const look = async (): Promise<void> => {
+      for (const tip of longTips) {
+        const page = await browser.get(`/mallory/long/tree/${tip}`);
+        assert.equal(page.status, 200);
+        assert.ok(page.bytes.length < MIB, `${page.bytes.length} bytes`);
+        assert.equal((await get(`long/contents?limit=100&ref=${tip}`)).status, 200);
+      }
+    };
+    await underAttack(context, stage, `${LONG_COMMITS} folders of names of 150 KB`, look, bounds);
+  });
 });
+
+/** Commits one after another, whose folders have these names of an empty file. */
+function historyOf(folders: readonly (readonly string[])[]): { readonly tips: string[]; readonly pack: Buffer } {
+  const blob = Buffer.alloc(0);
+  const id = Buffer.from(rawId('blob', blob), 'hex');
+  const trees = folders.map((names) =>
+    Buffer.concat(names.map((name) => Buffer.concat([Buffer.from(`100644 ${name}\0`), id]))),
+  );
+  const commits: Buffer[] = [];
+  for (const tree of trees) {
+    const parent = commits.map((before) => `parent ${rawId('commit', before)}\n`).at(-1) ?? '';
+    const person = 'A U Thor <author@example.org> 1700000000 +0000';
+    commits.push(Buffer.from(`tree ${rawId('tree', tree)}\n${parent}author ${person}\ncommitter ${person}\n\nfiles\n`));
+  }
+  const entries = [
+    rawEntry({ type: 'blob', bytes: blob }),
+    ...trees.map((bytes) => rawEntry({ type: 'tree', bytes })),
+    ...commits.map((bytes) => rawEntry({ type: 'commit', bytes })),
+  ];
+  return { tips: commits.map((bytes) => rawId('commit', bytes)), pack: rawPack(entries) };
+}

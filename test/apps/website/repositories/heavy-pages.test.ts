@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import {
+  LINKED_NAME_BYTES_MAX,
   PAGE_BYTES_MAX,
   REF_COMPONENT_BYTES_MAX,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
@@ -97,6 +98,24 @@ describe('The pages of a repository of the longest names', () => {
       const nearest = address.startsWith('tree') ? 'd998' : 'd999';
       assert.match(html, new RegExp(`/…/<a href="[^"]*/${nearest}">${nearest}</a>/<strong>`));
     }
+  });
+
+  test('show the start of a name that no address could hold, without a link and without its last commit', async () => {
+    const made = await api(strata, owner.token, 'POST', '/v1/repositories', { name: 'beyond' });
+    assert.equal(made.status, 201, made.text);
+    const work = await newWorkTree(ending);
+    const names = ['x'.repeat(LINKED_NAME_BYTES_MAX), 'y'.repeat(LINKED_NAME_BYTES_MAX + 1)];
+    const changes = names.map((name) => `M 100644 inline ${name}\ndata 0\n`).join('');
+    const commit = 'commit refs/heads/main\ncommitter A <a@example.org> 1700000000 +0000\ndata 5\nfiles\n';
+    await git(work, ['fast-import', '--quiet', '--force'], `${commit}${changes}\n`);
+    await git(work, ['push', '--quiet', gitUrl(strata, owner, 'beyond'), 'refs/heads/main']);
+    const { status, html } = await browser.get(`/${owner.username}/beyond`);
+    assert.equal(status, 200);
+    const rowOf = (letter: string): string =>
+      html.split('<tr>').find((row) => row.includes(`${letter.repeat(50)}`)) ?? assert.fail(`no row of ${letter}`);
+    assert.match(rowOf('x'), /<a href="[^"]*x{4096}">x+…<\/a>.*\/commit\//s);
+    assert.match(rowOf('y'), /<bdi><span>y+…<\/span><\/bdi>/);
+    assert.doesNotMatch(rowOf('y'), /href="[^"]*\/(blob|commit)\//);
   });
 
   test('list every row, though fewer are on a page', async () => {

@@ -93,6 +93,16 @@ describe('The rows of a page', () => {
     assert.equal(rowsWithin([PAGE_ROWS_BYTES_MAX + 1], usual(''), row).rows.length, 1, 'at least one');
   });
 
+  test('are not made beyond the first that is too much', () => {
+    let made = 0;
+    const lengths = [1, ...Array<number>(99).fill(PAGE_ROWS_BYTES_MAX)];
+    const { rows } = rowsWithin(lengths, usual(''), (length) => {
+      made += 1;
+      return row(length);
+    });
+    assert.deepEqual([rows.length, made], [1, 2]);
+  });
+
   test('are of a size that divides the usual one, whatever is asked for', () => {
     const sizes = ['', '?size=100', '?size=99', '?size=25', '?size=6', '?size=1', '?size=0', '?size=1000', '?size=x'];
     assert.deepEqual(
