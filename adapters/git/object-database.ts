@@ -35,7 +35,7 @@ import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cac
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, repositoryOfAnswer, type ReaderContext } from './object-reader.ts';
-import { createObjectCache } from './packs/pack-file.ts';
+import { createObjectCache, type PackMemory } from './packs/pack-file.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
 import { makeMemoryGroup, type MemoryGroup } from './process/memory-group.ts';
 import { makePrivateFolder } from './cache/private-folder.ts';
@@ -45,7 +45,7 @@ import type { QuarantineContext } from './receiving/quarantine.ts';
 import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
 import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
-import { createReachableSets } from './packs/reachable-sets.ts';
+import { createReachableSets, type ReachableSets } from './packs/reachable-sets.ts';
 import { createReadTurns } from './packs/read-turns.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
@@ -96,7 +96,7 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   /** What answers of git take on disk and in memory, and what was made. */
   answerFigures(): AnswerFigures;
   /** Bytes of memory that each cache takes, by its name. */
-  keptBytes: Readonly<Record<'git_pages' | 'git_objects' | 'git_reachable' | 'git_answers', () => number>>;
+  readonly keptBytes: Readonly<Record<'git_pages' | 'git_objects' | 'git_reachable' | 'git_answers', () => number>>;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
   /** Kills every process and waits for the background work under way. */
@@ -129,6 +129,19 @@ const INCOMING: IncomingBounds = {
   accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   kept: { bytes: PUSHES_ARRIVING_KEPT_BYTES, accountBytesMax: PUSHES_ARRIVING_FEW_BYTES },
 };
+
+function keptBytesOf(
+  { pages, cache }: Pick<PackMemory, 'pages' | 'cache'>,
+  reachable: Pick<ReachableSets, 'memoryBytes'>,
+  answers: Pick<AnswerCache, 'figures'>,
+): GitObjectDatabase['keptBytes'] {
+  return {
+    git_pages: pages.memoryBytes,
+    git_objects: () => cache.calculatedSize,
+    git_reachable: reachable.memoryBytes,
+    git_answers: () => answers.figures().memoryBytes,
+  };
+}
 
 /** Starts the process helper. Rejects when git is missing or older than 2.39.4. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
@@ -187,12 +200,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
-      keptBytes: {
-        git_pages: () => memory.pages.memoryBytes(),
-        git_objects: () => memory.cache.calculatedSize,
-        git_reachable: () => reachable.memoryBytes(),
-        git_answers: () => answers.figures().memoryBytes,
-      },
+      keptBytes: keptBytesOf(memory, reachable, answers),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
       heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),

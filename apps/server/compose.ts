@@ -79,7 +79,7 @@ import { createTlsRenewal } from './tls-renewal.ts';
 import { readNotifiedTo } from './webhooks.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
-import { registerGauges } from './gauges.ts';
+import { type GaugesOptions, registerGauges } from './gauges.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -121,14 +121,11 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     const work = runs('worker') ? await startWork({ ...composing, ...opened }) : null;
     if (work !== null) parts.add(work.stop);
     const shared = await requestContext(composing, opened);
-    const refAnswers = createRefAnswers(`strata/${packageJson.version}`);
-    const bodies = createBodyCache();
-    const renderer = createRenderer();
-    parts.add(() => renderer.close());
-    const git = composeGit(composing, shared, refAnswers);
-    const api = composeApi(composing, opened, shared, bodies);
+    const caches = composeCaches(composing);
+    const git = composeGit(composing, shared, caches);
+    const api = composeApi(composing, opened, shared, caches);
     await api.ready();
-    const website = await composeWebsite(composing, opened, shared, renderer);
+    const website = await composeWebsite(composing, opened, shared, caches);
     await website.ready();
     const { readModels, timers } = projections;
     const healths = { ...(foundation.clock === null ? {} : { clock: foundation.clock }), ...work?.healths };
@@ -141,12 +138,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       deliveries: readModels,
       timers: [timers, context.deviceRequests, context.compactions, context.manifests],
       leases: foundation.leases,
-      keptBytes: {
-        ...opened.objects.keptBytes,
-        ref_answers: refAnswers.memoryBytes,
-        rest_bodies: bodies.memoryBytes,
-        rendered_pages: renderer.memoryBytes,
-      },
+      keptBytes: keptBytesOf(opened, caches),
       parkedStreams: () => projections.runner.waiting(),
     });
     const http = createHttpServer({
@@ -173,6 +165,28 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
     await parts.close();
     throw error;
   }
+}
+
+/** What is kept in memory in case it is asked for again. */
+interface Caches {
+  readonly refAnswers: RefAnswers;
+  readonly bodies: BodyCache;
+  readonly renderer: Renderer;
+}
+
+function composeCaches({ parts }: Composing): Caches {
+  const renderer = createRenderer();
+  parts.add(() => renderer.close());
+  return { refAnswers: createRefAnswers(`strata/${packageJson.version}`), bodies: createBodyCache(), renderer };
+}
+
+function keptBytesOf({ objects }: Opened, { refAnswers, bodies, renderer }: Caches): GaugesOptions['keptBytes'] {
+  return {
+    ...objects.keptBytes,
+    ref_answers: refAnswers.memoryBytes,
+    rest_bodies: bodies.memoryBytes,
+    rendered_pages: renderer.memoryBytes,
+  };
 }
 
 /** Scrapes and checks share one answer, so that their number costs nothing. */
@@ -351,7 +365,7 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
   };
 }
 
-function composeGit({ log, metrics }: Composing, shared: RequestContext, refAnswers: RefAnswers): GitHandler {
+function composeGit({ log, metrics }: Composing, shared: RequestContext, { refAnswers }: Caches): GitHandler {
   return createGitHandler({
     ...shared,
     refAnswers,
@@ -383,7 +397,7 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
   };
 }
 
-function composeApi(composing: Composing, opened: Opened, shared: RequestContext, bodies: BodyCache) {
+function composeApi(composing: Composing, opened: Opened, shared: RequestContext, { bodies }: Caches) {
   const { log, metrics } = composing;
   return createApi({
     ...handlerContext(composing, opened, shared),
@@ -395,7 +409,7 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
   });
 }
 
-async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext, renderer: Renderer) {
+async function composeWebsite(composing: Composing, opened: Opened, shared: RequestContext, { renderer }: Caches) {
   const { settings, log, metrics } = composing;
   const { context } = opened.foundation;
   return createWebsite({
