@@ -200,6 +200,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },
+  'folder-names-too-long': {
+    status: 422,
+    message: () =>
+      'The names and paths of these entries take more than 2 MiB: ask for fewer with limit; a clone has the folder whole',
+  },
   'too-many-archives': {
     status: 429,
     message: () => `An account has at most ${ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX} archives at once: wait until one is read`,

@@ -219,6 +219,8 @@ export const HISTORY_SPAN_MS = 30 * 60_000;
 export const LARGE_TREES_AT_ONCE_MAX = 2;
 export const LARGE_TREES_PER_REPOSITORY_MAX = 1;
 export const CONTENTS_FILE_BYTES_MAX = 64 * MIB;
+/** Names and paths of the entries on one page of a folder over REST. Each byte may take six in JSON. */
+export const CONTENTS_NAMES_BYTES_MAX = 2 * MIB;
 /** Files up to this size are read whole and may be cached in memory; larger ones are streamed. */
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
 /** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */

@@ -113,6 +113,8 @@ export type Refusal =
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
+  /** Of the entries of one page. */
+  | { readonly code: 'folder-names-too-long' }
   /** Of the account. */
   | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
   /** Of others: this node has no turn for one more. */

@@ -7,7 +7,11 @@
 import { isUtf8Text } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { CONTENTS_BUFFERED_BYTES_MAX, SYMLINK_TARGET_BYTES_MAX } from '../../kernel/limits.ts';
+import {
+  CONTENTS_BUFFERED_BYTES_MAX,
+  CONTENTS_NAMES_BYTES_MAX,
+  SYMLINK_TARGET_BYTES_MAX,
+} from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
@@ -102,7 +106,7 @@ type Refused = { readonly refused: Refusal };
 
 /**
  * Reads what is at a path. For a folder it returns a page of the entries. Refused with `repository-without-commits`,
- * `ref-not-found`, `path-not-found` or `file-too-large`.
+ * `ref-not-found`, `path-not-found`, `file-too-large` or `folder-names-too-long`.
  */
 export function readContents(
   context: ObjectsContext,
@@ -168,11 +172,11 @@ async function readAt<Result extends Contents | RawFile | Refused>(
 async function contentsOf(
   found: Found,
   { entries: page, judgeStreamed }: { readonly entries: Page; readonly judgeStreamed: boolean },
-): Promise<Contents> {
+): Promise<Contents | Refused> {
   const { reader, located, place } = found;
   switch (located.type) {
     case 'dir':
-      return { type: 'dir', place, id: located.id, entries: await entriesOf(reader, located.id, page) };
+      return folderOf(found, located.id, page);
     case 'submodule':
       return { type: 'submodule', place, id: located.id, mode: located.mode };
     case 'symlink': {
@@ -187,6 +191,15 @@ async function contentsOf(
       return { type: 'file', mode: located.mode, isText, ...raw };
     }
   }
+}
+
+async function folderOf({ reader, place }: Found, id: ObjectId, page: Page): Promise<FolderContents | Refused> {
+  const entries = await entriesOf(reader, id, page);
+  // Each entry has its name and its path.
+  const above = place.names.reduce((sum, name) => sum + name.length + 1, 0);
+  const namesBytes = entries.items.reduce((sum, { name }) => sum + above + 2 * name.length, 0);
+  if (namesBytes > CONTENTS_NAMES_BYTES_MAX) return refuse({ code: 'folder-names-too-long' });
+  return { type: 'dir', place, id, entries };
 }
 
 /** A file that is streamed is read to its end, because only then it is known whether it is text. */

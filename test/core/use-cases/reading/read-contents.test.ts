@@ -5,6 +5,7 @@ import { encodeUtf8 } from '../../../../core/git/utf8.ts';
 import {
   CONTENTS_BUFFERED_BYTES_MAX,
   CONTENTS_FILE_BYTES_MAX,
+  CONTENTS_NAMES_BYTES_MAX,
   SYMLINK_TARGET_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
 import type { ContentsPath } from '../../../../core/use-cases/reading/locate.ts';
@@ -170,6 +171,31 @@ describe('Contents', () => {
       assert.equal(codeOf(await read('beyond')), 'file-too-large');
     }
     assert.equal(reading.objects.openReaders(), 0);
+  });
+});
+
+describe('A folder', () => {
+  test('whose names and paths take too much on one page is refused, and shown on smaller ones', async () => {
+    const { reading, objects } = await started();
+    const { node } = reading;
+    // Two names fill the bound with their paths to the byte: `in/`, and each name twice.
+    const nameBytes = (CONTENTS_NAMES_BYTES_MAX / 2 - 'in/'.length - 1) / 2;
+    const file = ['100644', objects.blob('')] as const;
+    const folderOf = (bytes: number) =>
+      ['040000', objects.tree({ ['a'.repeat(bytes)]: file, ['b'.repeat(bytes)]: file })] as const;
+    const tree = objects.tree({ in: folderOf(Math.floor(nameBytes)), by: folderOf(Math.ceil(nameBytes) + 1) });
+    const commit = objects.commit({ tree, seconds: 1 });
+    const repository = await reading.push(await reading.repository('long'), { 'refs/heads/master': commit });
+    const read = (path: string, limit: number) =>
+      readContents(node, repository, {
+        ref: null,
+        path: pathOf(path),
+        entries: { offset: 0, limit },
+        judgeStreamed: true,
+      });
+    assert.ok('entries' in accepted(await read('in', 2)));
+    assert.equal(codeOf(await read('by', 2)), 'folder-names-too-long');
+    assert.ok('entries' in accepted(await read('by', 1)));
   });
 });
 
