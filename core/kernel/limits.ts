@@ -235,6 +235,8 @@ export const DIFF_KEPT_BYTES_MAX = MIB;
 /** Bytes of git's output that are read for a diff, and of one path in it. */
 export const DIFF_READ_BYTES_MAX = 32 * MIB;
 export const DIFF_PATH_BYTES_MAX = 64 * KIB;
+/** Of all files that a diff lists. Each byte may take six in JSON. */
+export const DIFF_PATHS_BYTES_MAX = 2 * MIB;
 /**
  * What git may take for a diff: time, memory, and processor time. Beyond the memory, as two folders of half a million
  * files need, the diff says that it was cut.

@@ -52,7 +52,7 @@ export const CHANGED_COMMIT = z
           .meta({ id: 'ChangedFile' }),
       )
       .meta({
-        description: `What differs from the first parent, or from nothing; at most ${DIFF_FILES_MAX} files, in byte order of paths.`,
+        description: `What differs from the first parent, or from nothing; at most ${DIFF_FILES_MAX} files, or as many as have 2 MiB of paths, in byte order of paths.`,
       }),
     files_truncated: z.boolean().meta({ description: 'Whether files are missing.' }),
   })

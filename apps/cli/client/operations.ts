@@ -596,7 +596,7 @@ export interface CommitWithFiles {
   readonly authored_at: string;
   readonly committed_at: string;
   readonly parents: readonly string[];
-  /** What differs from the first parent, or from nothing; at most 3000 files, in byte order of paths. */
+  /** What differs from the first parent, or from nothing; at most 3000 files, or as many as have 2 MiB of paths, in byte order of paths. */
   readonly files: readonly ChangedFile[];
   /** Whether files are missing. */
   readonly files_truncated: boolean;

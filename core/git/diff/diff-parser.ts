@@ -12,6 +12,7 @@ import {
   DIFF_KEPT_BYTES_MAX,
   DIFF_LINE_BYTES_MAX,
   DIFF_PATH_BYTES_MAX,
+  DIFF_PATHS_BYTES_MAX,
   DIFF_READ_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
@@ -86,6 +87,7 @@ class Parser implements DiffParser {
   readonly #truncated = new Set<DiffBound>();
   readonly #files: FileBeingRead[] = [];
   #total = 0;
+  #pathsBytes = 0;
   #stage: 'records' | 'patches' = 'records';
   readonly #records = new ByteLines(NUL, DIFF_PATH_BYTES_MAX);
   readonly #lines = new ByteLines(LINE_FEED, DIFF_LINE_BYTES_MAX + 1);
@@ -163,7 +165,8 @@ class Parser implements DiffParser {
     if (path === undefined) return;
     this.#record = null;
     this.#total += 1;
-    if (this.#files.length >= this.#bounds.files) {
+    this.#pathsBytes += paths.reduce((sum, { length }) => sum + length, 0);
+    if (this.#files.length >= this.#bounds.files || this.#pathsBytes > DIFF_PATHS_BYTES_MAX) {
       this.#truncated.add('files');
       return;
     }

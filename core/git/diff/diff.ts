@@ -58,7 +58,10 @@ export interface DiffLine {
   readonly ended: boolean;
 }
 
-/** Which bound left something out: the number of files, the lines of a file, the bytes of all, or the time. */
+/**
+ * Which bound left something out: the number of files or the bytes of their paths, the lines of a file, the bytes of all,
+ * or the time.
+ */
 export type DiffBound = 'files' | 'lines' | 'bytes' | 'time';
 
 export interface Diff {

@@ -9,6 +9,7 @@ import {
   DIFF_KEPT_BYTES_MAX,
   DIFF_LINE_BYTES_MAX,
   DIFF_PATH_BYTES_MAX,
+  DIFF_PATHS_BYTES_MAX,
   DIFF_READ_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
 
@@ -59,6 +60,17 @@ describe('The parser of diffs', () => {
       [more.files.length, more.filesTotal, more.truncated],
       [DIFF_FILES_MAX, DIFF_FILES_MAX + 1, ['files']],
     );
+    assert.ok(more.files.every(({ additions }) => additions === 1));
+  });
+
+  test('lists files up to the limit of the bytes of their paths, counts the others, and lists none of them', () => {
+    const long = (letter: string) => [letter.repeat(DIFF_PATH_BYTES_MAX), ['x']] as const;
+    const count = DIFF_PATHS_BYTES_MAX / DIFF_PATH_BYTES_MAX;
+    const most = Array.from({ length: count }, (_, index) => long(String.fromCharCode(65 + index)));
+    const listed = parse(output(most));
+    assert.deepEqual([listed.files.length, listed.filesTotal, listed.truncated], [count, count, []]);
+    const more = parse(output([...most, ['z', ['x']], ['zz', ['x']]]));
+    assert.deepEqual([more.files.length, more.filesTotal, more.truncated], [count, count + 2, ['files']]);
     assert.ok(more.files.every(({ additions }) => additions === 1));
   });
 
