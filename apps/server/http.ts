@@ -22,6 +22,8 @@ import type { TlsPair } from './tls-renewal.ts';
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const HEADER_BYTES_MAX = 32 * 1024;
+/** What limits, counts and holds for a request listens to the end of its response, and so does Fastify: a dozen listeners. */
+const RESPONSE_LISTENERS_MAX = 24;
 
 export interface HttpServerOptions {
   readonly tls: Pick<TlsPair, 'cert' | 'key'> | null;
@@ -64,7 +66,10 @@ export function createHttpServer(served: HttpServerOptions): Server {
       else leadTo(repository, request, response);
     }
   };
-  const serve: RequestListener = (request, response) => withinRequest(response, () => dispatch(request, response));
+  const serve: RequestListener = (request, response) => {
+    response.setMaxListeners(RESPONSE_LISTENERS_MAX);
+    withinRequest(response, () => dispatch(request, response));
+  };
   const connections = createConnections({ serve, isExempt: served.isExempt, newRequestId: served.newRequestId });
   const server =
     tls === null

@@ -1,17 +1,14 @@
-/** Which requests reach none of the parts that answer. */
+/** Which requests reach none of the parts that answer, and what is set for all. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'vitest';
+import { test, type TestContext } from 'vitest';
 import { createHttpServer } from '../../../apps/server/http.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { exchange, parseAnswer } from '../../support/raw-http.ts';
 
-// The attack: `PRI /v1/account/usage` alone on its line, a request of HTTP/0.9, which was answered and recorded as an
-// internal error.
-test('A request line without a version, or with another one, gets 400 on every path', async (context) => {
-  const listener: RequestListener = (_, response) => response.end('answered');
+async function startServer(context: TestContext, listener: RequestListener): Promise<number> {
   const server = createHttpServer({
     ...{ tls: null, git: listener, rest: listener, website: listener },
     probes: {
@@ -27,7 +24,13 @@ test('A request line without a version, or with another one, gets 400 on every p
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   cleanUp(context, () => server.close());
-  const { port } = server.address() as AddressInfo;
+  return (server.address() as AddressInfo).port;
+}
+
+// The attack: `PRI /v1/account/usage` alone on its line, a request of HTTP/0.9, which was answered and recorded as an
+// internal error.
+test('A request line without a version, or with another one, gets 400 on every path', async (context) => {
+  const port = await startServer(context, (_, response) => response.end('answered'));
   for (const target of ['/v1/account/usage', '/r/ada/engine/info/refs', '/sign-in', '/metrics', '*']) {
     for (const line of [`PRI ${target}`, `GET ${target}`, `GET ${target} HTTP/2.0`]) {
       const { status, body } = parseAnswer(await exchange(port, `${line}\r\nHost: localhost\r\n\r\n`));
@@ -41,4 +44,20 @@ test('A request line without a version, or with another one, gets 400 on every p
       assert.equal(parseAnswer(await exchange(port, head)).status, 200, target);
     }
   }
+});
+
+// Node takes many listeners on one emitter for a leak, and wrote so into the log of a server where none was.
+test('A dozen parts that listen to the end of a response make no warning', async (context) => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on('warning', note);
+  cleanUp(context, () => void process.off('warning', note));
+  const port = await startServer(context, (_, response) => {
+    for (let part = 0; part < 12; part += 1) response.once('close', () => undefined);
+    response.end('answered');
+  });
+  const head = 'GET /sign-in HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
+  assert.equal(parseAnswer(await exchange(port, head)).status, 200);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(warnings, []);
 });
