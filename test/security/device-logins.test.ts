@@ -132,12 +132,21 @@ describe('Strangers who begin device logins', () => {
       await single.query('SELECT pg_stat_force_next_flush()');
       return (await single.query<{ rows: number }>(LOOKED_AT)).rows[0]?.rows ?? 0;
     };
-    const before = await looked();
     const additions = Array.from({ length: 50 }, (_, n) => newRequest({ network: `late ${n}`, after: 60_000 + n }));
-    const begunAt = performance.now();
-    for (const request of additions) await store.add(request, BOUNDS);
-    const eachMs = (performance.now() - begunAt) / additions.length;
-    const rows = ((await looked()) - before) / additions.length;
+    const each: number[] = [];
+    let spentMs = 0;
+    let before = await looked();
+    for (const request of additions) {
+      const begunAt = performance.now();
+      await store.add(request, BOUNDS);
+      spentMs += performance.now() - begunAt;
+      const after = await looked();
+      each.push(after - before);
+      before = after;
+    }
+    // Of most: PostgreSQL reads the whole table now and then for itself, such as for new statistics.
+    const rows = each.toSorted((a, b) => a - b)[Math.floor(each.length / 2)] ?? 0;
+    const eachMs = spentMs / additions.length;
     await context.annotate(`${eachMs.toFixed(1)} ms and ${rows} rows for each`);
     assert.ok(rows > 0 && rows < 100, `${rows} rows for each`);
   });
