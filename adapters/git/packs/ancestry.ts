@@ -83,7 +83,7 @@ export async function compareMoves(
 
 /** No commit reaches anything else by its parents. The id may be any that the client made up. */
 async function isCommit(source: ObjectSource, id: ObjectId): Promise<boolean> {
-  return (await source.info(id))?.type === 'commit';
+  return (await source.type(id)) === 'commit';
 }
 
 function tooManyMoves(far: number): PackRefusal {

@@ -5,6 +5,7 @@
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import type { Soon } from '../../../core/kernel/soon.ts';
 import type { FoundTip, ObjectType } from '../../../core/ports/object-database.ts';
 import { createTurns, type Turns } from './event-loop-turns.ts';
 import { parseCommitLinks, parseTag } from './object-parsing.ts';
@@ -19,12 +20,13 @@ const TURN_MS = 10;
  */
 export async function readInTurn<Item, Result>(
   items: readonly Item[],
-  read: (item: Item) => Promise<Result>,
+  read: (item: Item) => Soon<Result>,
   turns: Turns = createTurns(TURN_MS),
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   for (const item of items) {
-    results.push(await read(item));
+    const result = read(item);
+    results.push(result instanceof Promise ? await result : result);
     if (turns.isOver()) await turns.next();
   }
   return results;
@@ -70,9 +72,9 @@ async function readTip(
   id: ObjectId,
   targetOf: (tag: ObjectId) => Promise<Target | null>,
 ): Promise<FoundTip> {
-  const info = await source.info(id);
-  if (info === null) return null;
-  if (info.type !== 'tag') return { id, type: info.type, peeled: null };
+  const type = await source.type(id);
+  if (type === null) return null;
+  if (type !== 'tag') return { id, type, peeled: null };
   let tag = id;
   for (let length = 1; length <= TAG_CHAIN_LENGTH_MAX; length += 1) {
     const target = await targetOf(tag);

@@ -8,6 +8,7 @@
 import { LRUCache } from 'lru-cache';
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
+import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
@@ -62,13 +63,12 @@ export interface PackMemory {
 
 export interface PackFile {
   readonly file: PagedFile;
-  /** Null when the object's chain of deltas is too long to follow in process. */
-  info(offset: number): Promise<{ readonly type: ObjectType; readonly sizeBytes: number } | null>;
-  /**
-   * What `read` has to do for an object, or only `info` where `isRead` is false; null when more than `deltasMax` deltas
-   * make it.
-   */
-  cost(offset: number, deltasMax: number, isRead: boolean): Promise<ObjectCost | null>;
+  /** Null when more than `deltasMax` deltas make the object; by default, when they are too many to follow in process. */
+  info(offset: number, deltasMax?: number): Promise<(FoundType & { readonly sizeBytes: number }) | null>;
+  /** As `info`, but inflates nothing. Throws where `info` rejects. */
+  type(offset: number, deltasMax?: number): Soon<FoundType | null>;
+  /** What `read` has to do for an object; null when more than `deltasMax` deltas make it. */
+  cost(offset: number, deltasMax: number): Promise<ObjectCost | null>;
   /**
    * Null when the object, or its chain of deltas, is beyond the bounds. `beforeLarge` is awaited each time before more
    * than `LARGE_OBJECT_BYTES` are inflated or made from a delta.
@@ -76,14 +76,18 @@ export interface PackFile {
   read(offset: number, bounds: SizeBounds, beforeLarge?: BeforeLarge): Promise<StoredObject | null>;
 }
 
-export interface ObjectCost {
+export interface FoundType {
   readonly type: ObjectType;
-  readonly sizeBytes: number;
+  /** Between the object and a whole one, or one in memory. */
+  readonly deltas: number;
+}
+
+export interface ObjectCost {
   /** Between the object and a whole one, or one in memory. */
   readonly deltas: number;
   /** Of their instructions. */
   readonly deltaBytes: number;
-  /** Of the whole object, and of all that the deltas make; 0 unless it is read. */
+  /** Of the whole object, and of all that the deltas make. */
   readonly madeBytes: number;
 }
 
@@ -107,8 +111,9 @@ export function openPackFile(memory: PackMemory, file: PagedFile, index: PackInd
   const pack: Pack = { ...memory, index, file };
   return {
     file,
-    info: (offset) => infoAt(pack, offset),
-    cost: (offset, deltasMax, isRead) => costAt(pack, offset, deltasMax, isRead),
+    info: (offset, deltasMax = CHAIN_LENGTH_MAX) => infoAt(pack, offset, deltasMax),
+    type: (offset, deltasMax = CHAIN_LENGTH_MAX) => typeAt(pack, offset, deltasMax),
+    cost: (offset, deltasMax) => costAt(pack, offset, deltasMax),
     read: (offset, bounds, beforeLarge) => readAt(pack, offset, bounds, beforeLarge ?? NO_WAIT),
   };
 }
@@ -118,49 +123,64 @@ interface Pack extends PackMemory {
   readonly file: PagedFile;
 }
 
-interface Entry {
-  /** Null for a delta, whose type is its base's. */
-  readonly type: ObjectType | null;
-  /** Offset of a delta's base. */
-  readonly base: number | null;
+interface EntryData {
   /** The inflated size of what is stored here: for a delta its instructions, not the object. */
   readonly sizeBytes: number;
   readonly dataStart: number;
 }
 
-async function infoAt(pack: Pack, offset: number) {
-  let entry = await entryAt(pack, offset);
-  if (entry.type !== null) return { type: entry.type, sizeBytes: entry.sizeBytes };
-  const { resultBytes } = deltaSizes(await deltaHead(pack, entry));
-  for (let depth = 0; depth < CHAIN_LENGTH_MAX; depth += 1) {
-    if (entry.base === null) return null;
-    entry = await entryAt(pack, entry.base);
-    if (entry.type !== null) return { type: entry.type, sizeBytes: resultBytes };
+/** The type of a delta is its base's; `base` is the offset of that. */
+type Entry = EntryData &
+  ({ readonly type: ObjectType; readonly base: null } | { readonly type: null; readonly base: number });
+
+async function infoAt(pack: Pack, offset: number, deltasMax: number) {
+  const cached = pack.cache.get(keyOf(pack, offset));
+  if (cached !== undefined) return { type: cached.type, sizeBytes: cached.bytes.length, deltas: 0 };
+  const entry = await entryAt(pack, offset);
+  if (entry.type !== null) return { type: entry.type, sizeBytes: entry.sizeBytes, deltas: 0 };
+  const sizeBytes = deltaSizes(await deltaHead(pack, entry)).resultBytes;
+  const base = await typeAt(pack, entry.base, deltasMax - 1);
+  return base === null ? null : { type: base.type, sizeBytes, deltas: base.deltas + 1 };
+}
+
+function typeAt(pack: Pack, offset: number, deltasMax: number): Soon<FoundType | null> {
+  let at = offset;
+  for (let deltas = 0; deltas <= deltasMax; deltas += 1) {
+    const cached = pack.cache.get(keyOf(pack, at));
+    if (cached !== undefined) return { type: cached.type, deltas };
+    const entry = entryAt(pack, at);
+    if (entry instanceof Promise) return typeLater(pack, entry, deltas, deltasMax);
+    if (entry.type !== null) return { type: entry.type, deltas };
+    at = entry.base;
   }
   return null;
 }
 
-async function costAt(pack: Pack, offset: number, deltasMax: number, isRead: boolean): Promise<ObjectCost | null> {
+/** Goes on where an entry must be waited for. */
+async function typeLater(
+  pack: Pack,
+  first: Promise<Entry>,
+  deltasBefore: number,
+  deltasMax: number,
+): Promise<FoundType | null> {
+  const { type, base } = await first;
+  if (type !== null) return { type, deltas: deltasBefore };
+  const found = await typeAt(pack, base, deltasMax - deltasBefore - 1);
+  return found === null ? null : { type: found.type, deltas: found.deltas + deltasBefore + 1 };
+}
+
+async function costAt(pack: Pack, offset: number, deltasMax: number): Promise<ObjectCost | null> {
   let [deltas, deltaBytes, madeBytes] = [0, 0, 0];
-  let sizeBytes: number | null = null;
-  for (let at = offset; ; ) {
-    const cached = pack.cache.get(keyOf(pack, at));
-    if (cached !== undefined) {
-      return { type: cached.type, sizeBytes: sizeBytes ?? cached.bytes.length, deltas, deltaBytes, madeBytes };
-    }
+  for (let at = offset; !pack.cache.has(keyOf(pack, at)); ) {
     const entry = await entryAt(pack, at);
-    if (entry.type !== null) {
-      if (isRead) madeBytes += entry.sizeBytes;
-      return { type: entry.type, sizeBytes: sizeBytes ?? entry.sizeBytes, deltas, deltaBytes, madeBytes };
-    }
+    if (entry.type !== null) return { deltas, deltaBytes, madeBytes: madeBytes + entry.sizeBytes };
     deltas += 1;
-    if (deltas > deltasMax || entry.base === null) return null;
+    if (deltas > deltasMax) return null;
     deltaBytes += entry.sizeBytes;
-    const made: number = isRead || sizeBytes === null ? deltaSizes(await deltaHead(pack, entry)).resultBytes : 0;
-    if (isRead) madeBytes += made;
-    sizeBytes ??= made;
+    madeBytes += deltaSizes(await deltaHead(pack, entry)).resultBytes;
     at = entry.base;
   }
+  return { deltas, deltaBytes, madeBytes };
 }
 
 /** The first inflated bytes of a delta. Reads more where a deflate block begins with a long table of codes. */
@@ -243,7 +263,7 @@ async function chainAt(
     deltaBytes += bytes.length;
     resultBytes += made;
     largestResult = Math.max(largestResult, made);
-    if (resultBytes > CHAIN_RESULTS_BYTES_MAX || entry.base === null) return null;
+    if (resultBytes > CHAIN_RESULTS_BYTES_MAX) return null;
     deltas.push({ bytes, base: entry.base });
     at = entry.base;
     base = pack.cache.get(keyOf(pack, at)) ?? null;
@@ -261,17 +281,28 @@ function cacheObject(pack: Pack, offset: number, object: StoredObject, bytesMax:
   pack.cache.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
 }
 
-async function entryAt(pack: Pack, offset: number): Promise<Entry> {
+function entryAt(pack: Pack, offset: number): Soon<Entry> {
   const turn = pack.turns.spend(ENTRY_WORK);
-  if (turn !== null) await turn;
-  const header = entryHeader(await bytesAt(pack, offset, ENTRY_HEADER_BYTES));
+  if (turn !== null) return turn.then(() => entryIn(pack, offset));
+  return entryIn(pack, offset);
+}
+
+function entryIn(pack: Pack, offset: number): Soon<Entry> {
+  const bytes = pack.pages.peek(pack.file, offset, ENTRY_HEADER_BYTES);
+  if (bytes !== null) return entryOf(pack, offset, bytes);
+  return pack.pages.read(pack.file, offset, ENTRY_HEADER_BYTES).then((read) => entryOf(pack, offset, read));
+}
+
+function entryOf(pack: Pack, offset: number, bytes: Buffer): Soon<Entry> {
+  const header = entryHeader(bytes);
   if (header === null) throw broken(pack, offset);
-  const { type, base, sizeBytes } = header;
-  const dataStart = offset + header.length;
+  const { type, base, sizeBytes, length } = header;
+  const dataStart = offset + length;
   if (type !== null) return { type, base: null, sizeBytes, dataStart };
-  const at = typeof base === 'number' ? offset - base : await pack.index.find(base);
-  if (at === null || at < 0) throw broken(pack, offset);
-  return { type: null, base: at, sizeBytes, dataStart };
+  return whenThere(typeof base === 'number' ? offset - base : pack.index.find(base), (at) => {
+    if (at === null || at < 0) throw broken(pack, offset);
+    return { type: null, base: at, sizeBytes, dataStart };
+  });
 }
 
 async function bytesAt(pack: Pack, start: number, length: number): Promise<Buffer> {

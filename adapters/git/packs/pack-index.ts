@@ -106,34 +106,67 @@ function offsetOf(tables: Buffer, objectCount: number, row: number): number {
   return Number(tables.readBigUInt64BE(objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8));
 }
 
-async function findPaged(
+/** In memory at once; where a page of the file is not there, in steps. */
+function findPaged(
+  pages: FilePages,
+  file: PagedFile,
+  fanout: Uint32Array,
+  id: Uint8Array,
+): number | null | Promise<number | null> {
+  const at: BytesAt = (start, length) => pages.peek(file, start, length);
+  const found = searchPaged(at, fanout, id);
+  return found === 'not-in-memory' ? findInFile(pages, file, fanout, id) : found;
+}
+
+/** Reads the pages that the search asks for, one after the other. */
+async function findInFile(
   pages: FilePages,
   file: PagedFile,
   fanout: Uint32Array,
   id: Uint8Array,
 ): Promise<number | null> {
+  const read = new Map<number, Buffer>();
+  for (;;) {
+    const missing: { start: number; length: number }[] = [];
+    const at: BytesAt = (start, length) => {
+      const bytes = read.get(start) ?? pages.peek(file, start, length);
+      if (bytes === null) missing.push({ start, length });
+      return bytes;
+    };
+    const found = searchPaged(at, fanout, id);
+    if (found !== 'not-in-memory') return found;
+    for (const { start, length } of missing) read.set(start, await pages.read(file, start, length));
+  }
+}
+
+/** Null for bytes that are not in memory. */
+type BytesAt = (start: number, length: number) => Buffer | null;
+
+function searchPaged(at: BytesAt, fanout: Uint32Array, id: Uint8Array): number | null | 'not-in-memory' {
   const objectCount = fanout[FANOUT_ENTRIES - 1] ?? 0;
   const first = id[0] ?? 0;
   let low = first === 0 ? 0 : (fanout[first - 1] ?? 0);
   let high = fanout[first] ?? 0;
-  const at = async (start: number, length: number) =>
-    pages.peek(file, start, length) ?? (await pages.read(file, start, length));
   // Ids are spread evenly, so the second to fourth byte estimate the position in the bucket.
   let middle = low + Math.floor(((high - low) * prefix(id)) / 0x1000000);
   while (low < high) {
-    const order = compareAt(await at(TABLES_START + middle * ID_BYTES, ID_BYTES), 0, id);
-    if (order === 0) {
-      const offsets = TABLES_START + objectCount * (ID_BYTES + 4);
-      const offset = (await at(offsets + middle * 4, 4)).readUInt32BE(0);
-      if (offset < LARGE_OFFSET) return offset;
-      const large = TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8;
-      return Number((await at(large, 8)).readBigUInt64BE(0));
-    }
+    const row = at(TABLES_START + middle * ID_BYTES, ID_BYTES);
+    if (row === null) return 'not-in-memory';
+    const order = compareAt(row, 0, id);
+    if (order === 0) return pagedOffset(at, objectCount, middle);
     if (order < 0) low = middle + 1;
     else high = middle;
     middle = (low + high) >>> 1;
   }
   return null;
+}
+
+function pagedOffset(at: BytesAt, objectCount: number, row: number): number | 'not-in-memory' {
+  const offset = at(TABLES_START + objectCount * (ID_BYTES + 4) + row * 4, 4)?.readUInt32BE(0);
+  if (offset === undefined) return 'not-in-memory';
+  if (offset < LARGE_OFFSET) return offset;
+  const large = at(TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8, 8);
+  return large === null ? 'not-in-memory' : Number(large.readBigUInt64BE(0));
 }
 
 function prefix(id: Uint8Array): number {

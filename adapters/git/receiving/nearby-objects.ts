@@ -5,11 +5,12 @@
  * committed before; beyond the bounds it throws, and starts no git.
  */
 import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
-import type { PackFile } from '../packs/pack-file.ts';
+import { whenThere } from '../../../core/kernel/soon.ts';
+import type { FoundType, PackFile } from '../packs/pack-file.ts';
 
 /** git's own default (git-pack-objects(1), --depth). */
 const CHAIN_DELTAS_MAX = 50;
-/** In sum: deltas of objects that are looked up, at some 5 us each. */
+/** In sum: deltas of objects that are looked up, at a microsecond or less each. */
 const LOOKED_UP_DELTAS_MAX = 2_000;
 /** In sum: deltas of objects that are read, at some 50 us each, their instructions, and what all of them make. */
 const READ_DELTAS_MAX = 200;
@@ -43,16 +44,16 @@ interface Spent {
 }
 
 function nearby(file: PackFile, spent: Spent): PackFile {
+  const bounded = <Found extends FoundType>(found: Found | null): Found | null => {
+    spent.lookedUp += found?.deltas ?? 0;
+    return spent.lookedUp > LOOKED_UP_DELTAS_MAX ? null : found;
+  };
   return {
     ...file,
-    info: async (offset) => {
-      const cost = await file.cost(offset, CHAIN_DELTAS_MAX, false);
-      spent.lookedUp += cost?.deltas ?? 0;
-      if (cost === null || spent.lookedUp > LOOKED_UP_DELTAS_MAX) return null;
-      return { type: cost.type, sizeBytes: cost.sizeBytes };
-    },
+    type: (offset) => whenThere(file.type(offset, CHAIN_DELTAS_MAX), bounded),
+    info: async (offset) => bounded(await file.info(offset, CHAIN_DELTAS_MAX)),
     read: async (offset, bounds, beforeLarge) => {
-      const cost = await file.cost(offset, CHAIN_DELTAS_MAX, true);
+      const cost = await file.cost(offset, CHAIN_DELTAS_MAX);
       if (cost === null) return null;
       spent.deltas += cost.deltas;
       spent.deltaBytes += cost.deltaBytes;

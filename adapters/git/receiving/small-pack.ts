@@ -272,8 +272,11 @@ async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checki
   }
   const unknown = [...new Set(links.map(({ id }) => id))].filter((id) => !types.has(id));
   if (unknown.length > LOOKUPS_MAX) return false;
-  for (const info of await readInTurn(unknown, (id) => committed.info(id), turns))
-    if (info !== null) types.set(info.id, info.type);
+  const found = await readInTurn(unknown, (id) => committed.type(id), turns);
+  for (const [index, id] of unknown.entries()) {
+    const type = found[index] ?? null;
+    if (type !== null) types.set(id, type);
+  }
   if (links.some(({ id, type }) => types.get(id) !== type)) return false;
   return havePlainContents(contents, byId, { committed, turns });
 }

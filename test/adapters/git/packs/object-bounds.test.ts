@@ -82,6 +82,7 @@ test('isAncestorNearby leaves the walk to git after some hundred commits, howeve
   let reads = 0;
   const source = {
     info: async () => null,
+    type: () => null,
     has: async () => true,
     read: async () => {
       reads += 1;

@@ -52,7 +52,9 @@ describe('a pack read in process', () => {
     for (const { id, type, size } of objects) {
       const offset = await opened.index.find(Buffer.from(id, 'hex'));
       assert.ok(offset !== null, id);
-      assert.deepEqual(await opened.pack.info(offset), { type, sizeBytes: size });
+      const info = await opened.pack.info(offset);
+      assert.deepEqual([info?.type, info?.sizeBytes], [type, size]);
+      assert.deepEqual(await opened.pack.type(offset), { type, deltas: info?.deltas });
     }
   });
 
@@ -111,6 +113,28 @@ describe('a large index, read by pages', () => {
       for (let number = 6_000; number < 7_000; number += 1) {
         const id = rawId('blob', Buffer.from(`blob number ${number}`));
         assert.equal(await index.find(Buffer.from(id, 'hex')), null);
+      }
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('finds objects at once where its pages are in memory, and the same where only one page is', async () => {
+    const folder = temporaryFolder('pack');
+    try {
+      const blobs = Array.from({ length: 6_000 }, (_, index) => Buffer.from(`blob number ${index}`));
+      await open(folder.path, 'large', rawPack(blobs.map((bytes) => rawEntry({ type: 'blob', bytes }))));
+      const opened = async (memoryBytesMax: number) => {
+        const pages = createFilePages({ memoryBytesMax });
+        return openPackIndex(pages, await pages.open(join(folder.path, 'large.idx')));
+      };
+      const [roomy, tight] = [await opened(1_000_000), await opened(17_000)];
+      for (const bytes of blobs) {
+        const id = Buffer.from(rawId('blob', bytes), 'hex');
+        const offset = await tight.find(id);
+        assert.ok(offset !== null);
+        assert.equal(await roomy.find(id), offset);
+        assert.equal(roomy.find(id), offset);
       }
     } finally {
       folder.remove();
@@ -176,7 +200,7 @@ describe('a delta whose deflated bytes begin with a long table of codes', () => 
         rawPack([rawEntry({ type: 'blob', bytes: base }), delta]),
       );
       const offset = (await index.find(Buffer.from(rawId('blob', text), 'hex'))) ?? 0;
-      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 6_000 });
+      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 6_000, deltas: 1 });
     } finally {
       folder.remove();
     }
@@ -193,7 +217,7 @@ describe('reading a hostile pack', () => {
       const { index, pack } = await open(folder.path, 'bomb', rawPack([first, second]));
       const large = Buffer.alloc(1_000_000, 'a');
       const offset = (await index.find(Buffer.from(rawId('blob', large), 'hex'))) ?? 0;
-      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 1_000_000 });
+      assert.deepEqual(await pack.info(offset), { type: 'blob', sizeBytes: 1_000_000, deltas: 1 });
       assert.ok((await pack.read(offset, upTo(999_999))) === null);
       assert.ok((await pack.read(offset, upTo(1_000_000)))?.bytes.equals(large));
     } finally {
@@ -254,7 +278,7 @@ describe('reading a hostile pack', () => {
       assert.equal(await pack.info(deepest), null);
       assert.ok((await pack.read(deepest, upTo(1_000_000))) === null);
       const shallower = (await index.find(Buffer.from(rawId('blob', Buffer.from('v4000')), 'hex'))) ?? 0;
-      assert.deepEqual(await pack.info(shallower), { type: 'blob', sizeBytes: 5 });
+      assert.deepEqual(await pack.info(shallower), { type: 'blob', sizeBytes: 5, deltas: 4_000 });
       assert.ok((await pack.read(shallower, upTo(1_000_000))) === null);
       const old = (await index.find(Buffer.from(rawId('blob', Buffer.from('v0250')), 'hex'))) ?? 0;
       assert.equal((await pack.read(old, upTo(1_000_000)))?.bytes.toString(), 'v0250');

@@ -21,6 +21,7 @@ function sourceOf(largeBytes: number) {
   return {
     has: async (id: ObjectId) => objects.has(id),
     info: async () => null,
+    type: () => null,
     read: async (id: ObjectId) => objects.get(id) ?? null,
   };
 }
