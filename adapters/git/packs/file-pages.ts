@@ -8,7 +8,7 @@ import { open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { inOwnMemory } from './own-memory.ts';
 
-const PAGE_BYTES = 16 * 1024;
+export const PAGE_BYTES = 16 * 1024;
 /** Most pages of one file: the number of the file and that of a page together make one safe integer. */
 const PAGES_MAX = 2 ** 26;
 /** Reading a file of this size that was just written takes less time than handing the read to another thread. */
@@ -28,6 +28,8 @@ export interface FilePages {
   open(path: string): Promise<PagedFile>;
   /** As `open`, for a file that was just written, so that the kernel has it in memory: reads a small one at once. */
   openFresh(path: string): PagedFile;
+  /** The page that the byte at `start` lies in, if it is in memory: a search looks at many without a buffer for each. */
+  page(file: PagedFile, start: number): Buffer | null;
   /** As `read`, but returns null unless all of the bytes are in memory. */
   peek(file: PagedFile, start: number, length: number): Buffer | null;
   /** Resolves with `length` bytes from `start`; fewer only where the file ends. */
@@ -96,6 +98,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
         closeSync(descriptor);
       }
     },
+    page: (file, start) => pages.get(file.number * PAGES_MAX + Math.floor(start / PAGE_BYTES)) ?? null,
     peek,
     read: async (file, start, length) => {
       const end = Math.min(start + length, file.sizeBytes);

@@ -77,8 +77,15 @@ interface Place {
   readonly offset: number;
 }
 
-/** Searches the pack of the last hit, then the packs from the last to the first: most requested objects are new. */
-export function createObjectSource(packs: readonly OpenPack[], git: GitObjects): ObjectSource {
+/**
+ * Searches the pack of the last hit, then the packs from the last to the first: most requested objects are new. `fileOf`
+ * gives the file of a pack as this source may read it.
+ */
+export function createObjectSource(
+  packs: readonly OpenPack[],
+  git: GitObjects,
+  fileOf: (pack: OpenPack) => Pick<PackFile, 'type' | 'info' | 'read'> = ({ file }) => file,
+): ObjectSource {
   let lastHit: OpenPack | null = null;
   const find = (id: ObjectId): Soon<Place | null> => {
     const bytes = Buffer.from(id, 'hex');
@@ -105,7 +112,7 @@ export function createObjectSource(packs: readonly OpenPack[], git: GitObjects):
     return { pack, offset };
   };
   const infoOf = async (id: ObjectId, { pack, offset }: Place): Promise<ObjectInfo> => {
-    const { type, sizeBytes } = (await pack.file.info(offset)) ?? (await git.info(id));
+    const { type, sizeBytes } = (await fileOf(pack).info(offset)) ?? (await git.info(id));
     return { id, type, sizeBytes };
   };
   const typeByGit = async (id: ObjectId): Promise<ObjectType> => (await git.info(id)).type;
@@ -114,7 +121,7 @@ export function createObjectSource(packs: readonly OpenPack[], git: GitObjects):
     type: (id) =>
       whenThere(find(id), (place) => {
         if (place === null) return id === EMPTY_TREE ? 'tree' : null;
-        return whenThere(place.pack.file.type(place.offset), (found) => found?.type ?? typeByGit(id));
+        return whenThere(fileOf(place.pack).type(place.offset), (found) => found?.type ?? typeByGit(id));
       }),
     info: async (id) => {
       const place = await find(id);
@@ -124,7 +131,7 @@ export function createObjectSource(packs: readonly OpenPack[], git: GitObjects):
     read: async (id, beforeLarge) => {
       const place = await find(id);
       if (place === null) return id === EMPTY_TREE ? { type: 'tree', bytes: Buffer.alloc(0) } : null;
-      const object = await place.pack.file.read(place.offset, BOUNDS, beforeLarge);
+      const object = await fileOf(place.pack).read(place.offset, BOUNDS, beforeLarge);
       if (object !== null) return object;
       const fault = sizeFault(await infoOf(id, place));
       if (fault !== null) throw new ObjectDatabaseError('object-too-large', fault);

@@ -5,7 +5,7 @@
  * opened.
  */
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { FilePages, PagedFile } from './file-pages.ts';
+import { type FilePages, PAGE_BYTES, type PagedFile } from './file-pages.ts';
 import { copied } from './own-memory.ts';
 
 /** `\377tOc`, then the version. */
@@ -106,19 +106,28 @@ function offsetOf(tables: Buffer, objectCount: number, row: number): number {
   return Number(tables.readBigUInt64BE(objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8));
 }
 
-/** In memory at once; where a page of the file is not there, in steps. */
+/** Finds it at once where the pages that the search looks at are in memory. */
 function findPaged(
   pages: FilePages,
   file: PagedFile,
   fanout: Uint32Array,
   id: Uint8Array,
 ): number | null | Promise<number | null> {
-  const at: BytesAt = (start, length) => pages.peek(file, start, length);
+  const at: RowsAt = {
+    order: (start) => {
+      const page = pages.page(file, start);
+      const offset = start % PAGE_BYTES;
+      if (page !== null && offset + ID_BYTES <= page.length) return compareAt(page, offset, id);
+      const bytes = pages.peek(file, start, ID_BYTES);
+      return bytes === null ? null : compareAt(bytes, 0, id);
+    },
+    bytes: (start, length) => pages.peek(file, start, length),
+  };
   const found = searchPaged(at, fanout, id);
   return found === 'not-in-memory' ? findInFile(pages, file, fanout, id) : found;
 }
 
-/** Reads the pages that the search asks for, one after the other. */
+/** Reads what the search asks for, one thing after the other. */
 async function findInFile(
   pages: FilePages,
   file: PagedFile,
@@ -127,22 +136,32 @@ async function findInFile(
 ): Promise<number | null> {
   const read = new Map<number, Buffer>();
   for (;;) {
-    const missing: { start: number; length: number }[] = [];
-    const at: BytesAt = (start, length) => {
-      const bytes = read.get(start) ?? pages.peek(file, start, length);
-      if (bytes === null) missing.push({ start, length });
-      return bytes;
+    let missing: { readonly start: number; readonly length: number } | null = null;
+    const bytes = (start: number, length: number): Buffer | null => {
+      const known = read.get(start) ?? pages.peek(file, start, length);
+      if (known === null) missing = { start, length };
+      return known;
     };
-    const found = searchPaged(at, fanout, id);
+    const order = (start: number): number | null => {
+      const row = bytes(start, ID_BYTES);
+      return row === null ? null : compareAt(row, 0, id);
+    };
+    const found = searchPaged({ order, bytes }, fanout, id);
     if (found !== 'not-in-memory') return found;
-    for (const { start, length } of missing) read.set(start, await pages.read(file, start, length));
+    if (missing === null) throw new TypeError('A search in memory says that something is missing');
+    const { start, length } = missing;
+    read.set(start, await pages.read(file, start, length));
   }
 }
 
-/** Null for bytes that are not in memory. */
-type BytesAt = (start: number, length: number) => Buffer | null;
+/** What a search looks at; null for what is not in memory. */
+interface RowsAt {
+  /** How the id at this byte compares to the one that is searched. */
+  order(start: number): number | null;
+  bytes(start: number, length: number): Buffer | null;
+}
 
-function searchPaged(at: BytesAt, fanout: Uint32Array, id: Uint8Array): number | null | 'not-in-memory' {
+function searchPaged(at: RowsAt, fanout: Uint32Array, id: Uint8Array): number | null | 'not-in-memory' {
   const objectCount = fanout[FANOUT_ENTRIES - 1] ?? 0;
   const first = id[0] ?? 0;
   let low = first === 0 ? 0 : (fanout[first - 1] ?? 0);
@@ -150,9 +169,8 @@ function searchPaged(at: BytesAt, fanout: Uint32Array, id: Uint8Array): number |
   // Ids are spread evenly, so the second to fourth byte estimate the position in the bucket.
   let middle = low + Math.floor(((high - low) * prefix(id)) / 0x1000000);
   while (low < high) {
-    const row = at(TABLES_START + middle * ID_BYTES, ID_BYTES);
-    if (row === null) return 'not-in-memory';
-    const order = compareAt(row, 0, id);
+    const order = at.order(TABLES_START + middle * ID_BYTES);
+    if (order === null) return 'not-in-memory';
     if (order === 0) return pagedOffset(at, objectCount, middle);
     if (order < 0) low = middle + 1;
     else high = middle;
@@ -161,11 +179,11 @@ function searchPaged(at: BytesAt, fanout: Uint32Array, id: Uint8Array): number |
   return null;
 }
 
-function pagedOffset(at: BytesAt, objectCount: number, row: number): number | 'not-in-memory' {
-  const offset = at(TABLES_START + objectCount * (ID_BYTES + 4) + row * 4, 4)?.readUInt32BE(0);
+function pagedOffset(at: RowsAt, objectCount: number, row: number): number | 'not-in-memory' {
+  const offset = at.bytes(TABLES_START + objectCount * (ID_BYTES + 4) + row * 4, 4)?.readUInt32BE(0);
   if (offset === undefined) return 'not-in-memory';
   if (offset < LARGE_OFFSET) return offset;
-  const large = at(TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8, 8);
+  const large = at.bytes(TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8, 8);
   return large === null ? 'not-in-memory' : Number(large.readBigUInt64BE(0));
 }
 

@@ -24,10 +24,12 @@ class BeyondBoundsError extends Error {
 /** For one check. Its methods throw where git has to decide. */
 export function createNearbyObjects(packs: readonly OpenPack[]): ObjectSource {
   const spent: Spent = { lookedUp: 0, deltas: 0, deltaBytes: 0, bytes: 0 };
-  return createObjectSource(
-    packs.map((pack) => ({ ...pack, file: nearby(pack.file, spent) })),
-    BEYOND,
-  );
+  const files = new Map<OpenPack, NearbyFile>();
+  return createObjectSource(packs, BEYOND, (pack) => {
+    const file = files.get(pack) ?? nearby(pack.file, spent);
+    files.set(pack, file);
+    return file;
+  });
 }
 
 const BEYOND: GitObjects = { info: async () => beyond(), read: async () => beyond() };
@@ -43,13 +45,14 @@ interface Spent {
   bytes: number;
 }
 
-function nearby(file: PackFile, spent: Spent): PackFile {
+type NearbyFile = Pick<PackFile, 'type' | 'info' | 'read'>;
+
+function nearby(file: PackFile, spent: Spent): NearbyFile {
   const bounded = <Found extends FoundType>(found: Found | null): Found | null => {
     spent.lookedUp += found?.deltas ?? 0;
     return spent.lookedUp > LOOKED_UP_DELTAS_MAX ? null : found;
   };
   return {
-    ...file,
     type: (offset) => whenThere(file.type(offset, CHAIN_DELTAS_MAX), bounded),
     info: async (offset) => bounded(await file.info(offset, CHAIN_DELTAS_MAX)),
     read: async (offset, bounds, beforeLarge) => {
