@@ -26,7 +26,9 @@ export interface OwnTail {
 }
 
 export function createOwnTail(): OwnTail {
-  let appends: readonly AppendedEvents[] = [];
+  /** Each begins where the one before it ends. */
+  let appends: AppendedEvents[] = [];
+  let [count, sizeBytes] = [0, 0];
 
   const startOf = ({ events }: AppendedEvents): LogPosition | undefined => events[0]?.position;
   const endOf = ({ events }: AppendedEvents): LogPosition | undefined => events.at(-1)?.position;
@@ -37,22 +39,37 @@ export function createOwnTail(): OwnTail {
     const end = last === undefined ? undefined : endOf(last);
     // A repeated append finds the events that it already stored.
     if (end !== undefined && start <= end) return;
-    appends = end === undefined || start !== end + 1n ? [added] : [...appends, added];
-    let [count, sizeBytes] = [0, 0];
-    const first = appends.findLastIndex(({ events, sizeBytes: size }) => {
-      count += events.length;
-      sizeBytes += size;
-      return count > EVENTS_MAX || sizeBytes > SIZE_BYTES_MAX;
-    });
-    if (first >= 0) appends = appends.slice(first + 1);
+    if (end === undefined || start !== end + 1n) {
+      appends = [];
+      [count, sizeBytes] = [0, 0];
+    }
+    appends.push(added);
+    count += added.events.length;
+    sizeBytes += added.sizeBytes;
+    if (isBeyond(1)) forget();
   }
+
+  /** Keeps some half, and the last append if it alone fits: forgetting one each time would cost more than the appends do. */
+  function forget(): void {
+    let first = 0;
+    while (first < appends.length && (isBeyond(1) || (isBeyond(2) && first < appends.length - 1))) {
+      const append = appends[first];
+      first += 1;
+      count -= append?.events.length ?? 0;
+      sizeBytes -= append?.sizeBytes ?? 0;
+    }
+    appends = appends.slice(first);
+  }
+  const isBeyond = (part: number): boolean => count > EVENTS_MAX / part || sizeBytes > SIZE_BYTES_MAX / part;
 
   return {
     add: (added) => added.forEach(addOne),
     behind: (from, categories) => {
       // The first read of a subscription compares its place with the log.
       if (from.id === null) return null;
-      const index = appends.findIndex((append) => startOf(append) === from.position + 1n);
+      const next = from.position + 1n;
+      // Most subscriptions are close behind.
+      const index = appends.findLastIndex((append) => startOf(append) === next);
       if (index < 0) return null;
       const events = appends.slice(index).flatMap((append) => append.events);
       const last = events.at(-1);
