@@ -7,7 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import { AppendList } from '../../core/kernel/append-list.ts';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
-import type { RepositoryId, Uuid } from '../../core/kernel/ids.ts';
+import type { ObjectId, RepositoryId, Uuid } from '../../core/kernel/ids.ts';
 import { BUCKET_BACKGROUND_REST_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -34,7 +34,7 @@ export interface HistoryOptions {
   readonly patientBounds?: Partial<WorkBounds>;
 }
 
-/** The size of the cache between batches: repositories and their layers, withOrderLength together. */
+/** The size of the cache between batches: repositories and their layers, together. */
 const CACHED_LAYERS_MAX = 100_000;
 /** Buckets of users that took too long a moment ago. */
 type SlowBuckets = LRUCache<Uuid, true>;
@@ -93,6 +93,7 @@ class HistoryApplier implements Applier {
     const plans: RepositoryPlan[] = [];
     // Of a repository that was removed before, nothing is stored, and its expiries must not bring it back.
     const known = staying.filter(({ id, onlyExpires }) => !onlyExpires || bases.has(id));
+    await stored.askKnown(new Map(known.map((change) => [change.id, unsureTips(change)])));
     for (let at = 0; at < known.length; at += READ_AT_ONCE) {
       const some = known.slice(at, at + READ_AT_ONCE);
       const planned = some.map((change) =>
@@ -159,6 +160,11 @@ class HistoryApplier implements Applier {
     }
     return bases;
   }
+}
+
+/** Returns the tips of which a plan asks whether they are known: the previous tip of a branch is. */
+function unsureTips({ tips, previousTips }: RepositoryChange): readonly ObjectId[] {
+  return [...tips].filter((id) => !previousTips.has(id));
 }
 
 /** Returns the base of a change. Of a repository that returned, only what its account's stream says is kept. */

@@ -1,5 +1,5 @@
 /**
- * Reads a generation's history tables for its applier.
+ * Reads a generation's history tables for one batch of its applier, which writes after the last read.
  *
  * Must stay true: nothing here reads Git. Object ids are returned as 40 hex digits, whatever form the tables hold.
  */
@@ -37,6 +37,8 @@ const ORDER_ENTRY = `CASE WHEN octet_length(c.entry) <= 4096 THEN c.entry
 export class StoredHistory {
   readonly #database: Queryable;
   readonly #table: TableOf;
+  /** Whether commits have a row, as `askKnown` found. */
+  readonly #asked = new Map<RepositoryId, Map<ObjectId, boolean>>();
 
   constructor(database: Queryable, table: TableOf) {
     this.#database = database;
@@ -80,15 +82,33 @@ export class StoredHistory {
     return new Map(rows.map((row) => [row['name'] as string, refOf(row)]));
   }
 
+  /** Asks at once which of these commits of several repositories have a row: `known` then answers for them without asking. */
+  async askKnown(wanted: ReadonlyMap<RepositoryId, readonly ObjectId[]>): Promise<void> {
+    const pairs = [...wanted].flatMap(([repository, ids]) => ids.map((id) => [repository, id] as const));
+    if (pairs.length === 0) return;
+    const rows = await this.#rows(
+      `SELECT c.repository_id, encode(c.id, 'hex') AS id FROM ${this.#table('history_commits')} AS c
+        JOIN unnest($1::uuid[], $2::text[]) AS w(repository_id, id)
+          ON c.repository_id = w.repository_id AND c.id = decode(w.id, 'hex')`,
+      [pairs.map(([repository]) => repository), pairs.map(([, id]) => id)],
+    );
+    for (const [repository, ids] of wanted) this.#asked.set(repository, new Map(ids.map((id) => [id, false])));
+    for (const row of rows) this.#asked.get(row['repository_id'] as RepositoryId)?.set(row['id'] as ObjectId, true);
+  }
+
   /** Returns which of the ids have a row; all ancestors of those have one, too. */
   async known(repository: RepositoryId, ids: readonly ObjectId[]): Promise<ReadonlySet<ObjectId>> {
-    if (ids.length === 0) return new Set();
+    const asked = this.#asked.get(repository);
+    const known = new Set(ids.filter((id) => asked?.get(id) === true));
+    const unasked = ids.filter((id) => asked?.has(id) !== true);
+    if (unasked.length === 0) return known;
     const rows = await this.#rows(
       `SELECT encode(id, 'hex') AS id FROM ${this.#table('history_commits')}
         WHERE repository_id = $1 AND id = ANY(ARRAY(SELECT decode(t, 'hex') FROM unnest($2::text[]) AS t))`,
-      [repository, ids],
+      [repository, unasked],
     );
-    return new Set(rows.map((row) => row['id'] as ObjectId));
+    for (const row of rows) known.add(row['id'] as ObjectId);
+    return known;
   }
 
   /** Returns the stored order of a repository, which is `count` commits long, for an update of it. */
