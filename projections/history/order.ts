@@ -14,7 +14,7 @@ export type OrderChange =
   | { readonly kind: 'keep' }
   | {
       readonly kind: 'replace';
-      /** The number of commits, withOrderLength from the root's end, that keep their place. */
+      /** The number of commits, counted from the root's end, that keep their place. */
       readonly kept: number;
       /** The commits from the new tip to the kept ones, newest first. */
       readonly ids: readonly ObjectId[];

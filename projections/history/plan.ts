@@ -57,7 +57,7 @@ export interface RepositoryPlan {
   readonly order: OrderChange;
   readonly committed: CommittedObjects & CommittedLayers;
   /**
-   * How many of the stored layers, withOrderLength from the first, stay as they are; null: all layers are deleted and stored
+   * How many of the stored layers, counted from the first, stay as they are; null: all layers are deleted and stored
    * again.
    */
   readonly layersKept: number | null;

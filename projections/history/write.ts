@@ -170,7 +170,7 @@ interface OrderRow {
   readonly id: string | null;
 }
 
-/** Returns a range of a new order's rows, withOrderLength from the tip. */
+/** Returns a range of a new order's rows, counted from the tip. */
 function orderRows({ change, order }: RepositoryPlan, start: number, limit: number): readonly OrderRow[] {
   if (order.kind === 'keep') return [];
   const last = order.kept + order.ids.length - 1;
