@@ -28,6 +28,8 @@ export interface FilePages {
   open(path: string): Promise<PagedFile>;
   /** As `open`, for a file that was just written, so that the kernel has it in memory: reads a small one at once. */
   openFresh(path: string): PagedFile;
+  /** As `openFresh`, for a file that was written with these bytes: reads nothing. */
+  openWritten(path: string, bytes: Buffer): PagedFile;
   /** The page that the byte at `start` lies in, if it is in memory: a search looks at many without a buffer for each. */
   page(file: PagedFile, start: number): Buffer | null;
   /** As `read`, but returns null unless all of the bytes are in memory. */
@@ -97,6 +99,11 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
       } finally {
         closeSync(descriptor);
       }
+    },
+    openWritten: (path, bytes) => {
+      const file = fileOf(path, bytes.length);
+      if (bytes.length <= FRESH_BYTES_MAX) store(file, 0, bytes);
+      return file;
     },
     page: (file, start) => pages.get(file.number * PAGES_MAX + Math.floor(start / PAGE_BYTES)) ?? null,
     peek,

@@ -33,16 +33,19 @@ export async function openPack(memory: PackMemory, name: string, packPath: strin
   return { name, index, file: openPackFile(memory, packFile, index) };
 }
 
-/** As `openPack`, for a pack that git wrote a moment ago. */
+/** As `openPack`, for a pack that was written a moment ago, with these bytes if they are known. */
 export async function openFreshPack(
   memory: PackMemory,
   name: string,
   packPath: string,
   idxPath: string,
+  written: { readonly pack: Buffer; readonly idx: Buffer } | null = null,
 ): Promise<OpenPack> {
   const { pages } = memory;
-  const index = await openPackIndex(pages, pages.openFresh(idxPath));
-  return { name, index, file: openPackFile(memory, pages.openFresh(packPath), index) };
+  const open = (path: string, bytes: Buffer | undefined) =>
+    bytes === undefined ? pages.openFresh(path) : pages.openWritten(path, bytes);
+  const index = await openPackIndex(pages, open(idxPath, written?.idx));
+  return { name, index, file: openPackFile(memory, open(packPath, written?.pack), index) };
 }
 
 /** Reads objects that are beyond the bounds of reading in process. Callers pass only ids that a pack has. */

@@ -86,6 +86,14 @@ export interface IndexedPack {
   readonly pack: string;
   /** What the client sent; null where it has to be read from the pack. */
   readonly sent: readonly ObjectInfo[] | null;
+  /** What was written, if it is in memory; null where git wrote it, with a reverse index. */
+  readonly written: WrittenPack | null;
+}
+
+/** The bytes of a pack and its index. */
+export interface WrittenPack {
+  readonly pack: Buffer;
+  readonly idx: Buffer;
 }
 
 /**
@@ -159,7 +167,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefu
   completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
-    if (pack !== undefined) return { pack, sent: null };
+    if (pack !== undefined) return { pack, sent: null, written: null };
     return { refused: 'pack-broken', detail: 'something follows the pack' };
   }
   const refusal = refusalOf(end);

@@ -18,7 +18,7 @@ import type {
 import type { Git, ObjectView } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import type { HashObject } from '../packs/object-hash.ts';
-import { quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
+import { type IndexedPack, quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import type { PushMemory } from './push-memory.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
@@ -56,19 +56,27 @@ export interface ReceivedPack {
 
 export interface StoredPack {
   readonly pack: OpenPack;
-  /** Holds `pack/pack-<hex>.{pack,idx}`, and `.rev` where git made it. */
+  /** Holds `pack/pack-<hex>.{pack,idx}`, and `.rev` if it has a reverse index. */
   readonly folder: string;
+  readonly hasReverseIndex: boolean;
 }
 
-/** Opens the pack and index that index-pack wrote into a folder. */
-export async function openStored({ memory }: QuarantineContext, name: string, folder: string): Promise<StoredPack> {
-  const pack = await openFreshPack(memory, name, packFileIn(folder, name, 'pack'), packFileIn(folder, name, 'idx'));
-  return { pack, folder };
+/** Opens the pack and index that were written into a folder. */
+export async function openStored(
+  { memory }: QuarantineContext,
+  { pack: name, written }: Pick<IndexedPack, 'pack' | 'written'>,
+  folder: string,
+): Promise<StoredPack> {
+  const files = [packFileIn(folder, name, 'pack'), packFileIn(folder, name, 'idx')] as const;
+  const pack = await openFreshPack(memory, name, ...files, written);
+  return { pack, folder, hasReverseIndex: written === null };
 }
 
 function packFileIn(folder: string, name: string, extension: string): string {
   return join(folder, 'pack', `pack-${name}.${extension}`);
 }
+
+const NOT_STORED = { folder: null, pack: null, hasReverseIndex: false };
 
 /** Takes over the lease and the folder: install or discard releases both. */
 export async function createQuarantine(
@@ -79,7 +87,7 @@ export async function createQuarantine(
   const { git, cache, memory, log } = context;
   const { receivedBytes, account } = received;
   let { pack } = received;
-  let { folder, pack: ownPack } = received.stored ?? { folder: null, pack: null };
+  let { folder, pack: ownPack, hasReverseIndex } = received.stored ?? NOT_STORED;
   const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
   let lease = leased;
   const objectsNow = () => objectsOf(git, { lease, ownPack, folder, account });
@@ -109,7 +117,7 @@ export async function createQuarantine(
       const before = folder;
       const kept = await keptOf(context, { tips, known, signal, view: quarantineView(lease.folder, before, account) });
       pack = kept?.pack.name ?? pack;
-      ({ folder, pack: ownPack } = kept ?? { folder: null, pack: null });
+      ({ folder, pack: ownPack, hasReverseIndex } = kept ?? NOT_STORED);
       objects = objectsNow();
       sentTips = tips;
       await cache.incoming.remove(before);
@@ -132,7 +140,8 @@ export async function createQuarantine(
     },
     install: async (layer: Layer) => {
       if (!claimEnd()) return;
-      const isMoved = ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, lease, layer }));
+      const isMoved =
+        ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, hasReverseIndex, lease, layer }));
       const cleaning = cleanUp(isMoved ? ownPack : null);
       cleaning.catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
     },
@@ -204,7 +213,7 @@ async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'tar
   let kept: StoredPack | null = null;
   try {
     const name = await trimPack(context.git, { ...wanted, target });
-    if (name !== null) kept = await openStored(context, name, target);
+    if (name !== null) kept = await openStored(context, { pack: name, written: null }, target);
     return kept;
   } finally {
     if (kept === null) await incoming.remove(target);
@@ -249,17 +258,18 @@ interface NewLayer {
   readonly ownPack: OpenPack;
   /** The path of one of the pack's files. */
   readonly fileOf: (extension: string) => string;
+  readonly hasReverseIndex: boolean;
   readonly lease: CacheLease;
   readonly layer: Layer;
 }
 
 /** Resolves true when the pack's files were moved into the cache. */
 async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLayer): Promise<boolean> {
-  const { ownPack, fileOf, lease, layer } = newLayer;
+  const { ownPack, fileOf, hasReverseIndex, lease, layer } = newLayer;
   const files = {
     packPath: fileOf('pack'),
     idxPath: fileOf('idx'),
-    revPath: fileOf('rev'),
+    ...(hasReverseIndex ? { revPath: fileOf('rev') } : {}),
     packBytes: ownPack.file.file.sizeBytes,
     idxBytes: ownPack.index.file.sizeBytes,
   };

@@ -113,7 +113,7 @@ async function receiveInto(
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
-  const stored = await openStored(context, indexed.pack, folder);
+  const stored = await openStored(context, indexed, folder);
   const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
   const refusal = await refuseLargeObjects({ ...checked, alone, whole: view, signal });
   if (refusal !== null) return refusal;

@@ -21,7 +21,7 @@ import { entryHeader } from '../packs/entry-header.ts';
 import { applyDelta, countInstructions, deltaSizes } from '../packs/pack-delta.ts';
 import type { StoredObject } from '../packs/pack-file.ts';
 import { packIndexFile, type PackRow } from '../packs/pack-index-file.ts';
-import type { IndexedPack } from './index-pack.ts';
+import type { IndexedPack, WrittenPack } from './index-pack.ts';
 import { type Link, type PlainContent, plainObject } from './plain-objects.ts';
 
 export interface SmallPack {
@@ -69,14 +69,14 @@ export async function indexSmallPack(small: SmallPack): Promise<IndexedPack | nu
   signal.throwIfAborted();
   if (checked === null) return null;
   const { sent } = checked;
-  const { name, ...files } = checked.files;
+  const { name, ...written } = checked.files;
   const target = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
   await Promise.all(
-    Object.entries(files).map(([extension, content]) =>
+    Object.entries(written).map(([extension, content]) =>
       writeFile(target(extension), content, { flag: 'wx', mode: 0o444 }),
     ),
   );
-  return { pack: name, sent };
+  return { pack: name, sent, written };
 }
 
 interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
@@ -301,11 +301,9 @@ async function havePlainContents(
   return true;
 }
 
-interface PackFiles {
+interface PackFiles extends WrittenPack {
   /** The pack's checksum, hex. */
   readonly name: string;
-  readonly pack: Buffer;
-  readonly idx: Buffer;
 }
 
 const deflateLater = promisify<Buffer, Buffer>(deflate);
