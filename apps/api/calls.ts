@@ -49,7 +49,7 @@ export async function admit(
   if (route?.kind === 'public') return null;
   const { raw } = request;
   const exchange = { request: raw, response: reply.raw };
-  const identified = await identify(context, exchange, bearerToken(raw.headers.authorization), pointsOf(route));
+  const identified = await identify(context, exchange, bearerToken, pointsOf(route));
   if ('denied' in identified) return denialAnswer(identified);
   tellRate(reply, identified.rate);
   if (route === undefined) return unmatched(request.originalUrl);

@@ -14,7 +14,7 @@ import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import { type Soon, whenThere } from '../../core/kernel/soon.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -28,6 +28,7 @@ import { type FoundRepository, findOwnRepository } from '../../core/use-cases/ac
 import type { RateRefusal, RateState } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';
+import { sentSecret, type TokenOf } from './sent-secret.ts';
 
 /** Why a request is denied. REST and Git word each denial themselves (apps/api/denials.ts, apps/git-http/faults.ts). */
 export type Denial =
@@ -54,19 +55,19 @@ export interface Identified {
 }
 
 /**
- * Returns the caller that the token's secret identifies, as of the log's current head, and counts its request, which
+ * Returns the caller that the request's token identifies, as of the log's current head, and counts the request, which
  * costs so many points, until the response is closed. Throws `NodeBehind` when this node does not reach that head within
  * READ_WAIT_MS.
  */
 export async function identify(
   door: FrontDoor,
   { request, response }: Exchange,
-  secret: string | null,
+  tokenOf: TokenOf,
   points: number,
 ): Promise<Identified | Denial> {
-  if (secret === null) return CREDENTIAL_MISSING;
-  const read = readSecret(door, secret);
-  if (read === null) return CREDENTIAL_NOT_VALID;
+  const read = sentSecret(door, request, tokenOf);
+  if (read === 'missing') return CREDENTIAL_MISSING;
+  if (read === 'malformed') return CREDENTIAL_NOT_VALID;
   const address = door.clientAddress(request);
   const reaching = upToDate(door);
   const position = reaching instanceof Promise ? await reaching : reaching;

@@ -58,7 +58,7 @@ async function handle(
     const identified = await identify(
       context,
       { request, response },
-      gitToken(request.headers.authorization),
+      gitToken,
       request.url?.endsWith('/git-receive-pack') === true ? REQUEST_POINTS.push : REQUEST_POINTS.read,
     );
     if ('denied' in identified) throw denialError(identified);
