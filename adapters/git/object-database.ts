@@ -9,6 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   LARGE_TREES_AT_ONCE_MAX,
   LARGE_TREES_PER_REPOSITORY_MAX,
+  LAYERS_MAX,
   PUSH_MEMORY_BYTES_MAX,
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
@@ -119,8 +120,11 @@ const ANSWERS_SHARE = 0.25;
 const PROCESSES_MAX = 96;
 /** A quarter of all. */
 const PROCESSES_PER_ACCOUNT_MAX = 24;
-/** With this many packs, a fetch takes 6 ms longer. */
-const PACKS_MAX = 100;
+/**
+ * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted at once, and packs that
+ * were merged here before would have to be fetched for that one by one: so the compaction comes first, even if late.
+ */
+const PACKS_MAX = 4 * LAYERS_MAX;
 const PAGES_MEMORY_BYTES = 32 * MIB;
 const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;

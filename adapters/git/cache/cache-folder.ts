@@ -30,6 +30,11 @@ export interface CacheFolder {
 }
 
 const MANIFEST = 'layers.jsonl';
+/** The index last: git finds packs by their index. */
+const PACK_FILES = ['pack', 'rev', 'idx'] as const;
+const SMALL_PACK_FILES = ['pack', 'idx'] as const;
+/** Git makes the reverse index of a smaller pack faster than it opens one. */
+const REVERSE_INDEX_PACK_BYTES_MIN = 1024 * 1024;
 /** The shrink epoch, and random digits that make the name unique. */
 const FOLDER_NAME = /^(\d+)-[0-9a-f]{12}$/;
 /** The subfolder of views, each of which shows the objects with a set of refs (view-folders.ts). */
@@ -139,8 +144,10 @@ export async function recordLayers(folder: CacheFolder, layers: readonly Present
 
 /** Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other. */
 export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
-  for (const pack of new Set(layers.map((layer) => layer.pack))) {
-    for (const extension of ['pack', 'rev', 'idx'] as const) {
+  const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
+  for (const [pack, packBytes] of sizes) {
+    const extensions = packBytes < REVERSE_INDEX_PACK_BYTES_MIN ? SMALL_PACK_FILES : PACK_FILES;
+    for (const extension of extensions) {
       const target = packPath(to, pack, extension);
       await link(packPath(from, pack, extension), target).catch((cause: unknown) => {
         // The reverse index may be missing, and two layers may have the same pack.

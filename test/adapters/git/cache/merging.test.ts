@@ -17,6 +17,7 @@ import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
+import { LAYERS_MAX } from '../../../../core/kernel/limits.ts';
 import { layerKey } from '../../../../core/ports/layer-store.ts';
 import type { CommittedObjects, RefsView } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
@@ -104,6 +105,26 @@ describe('merging packs', () => {
     assert.deepEqual((await old.commits(ids)).map((commit) => commit?.id).filter((id) => id !== undefined).length, 3);
     old.close();
     assert.deepEqual(database.warnings, []);
+    await database.close();
+  });
+
+  test('waits for the compaction of a busy repository, which fetches no layer, though it comes late', async () => {
+    const inner = createMemoryLayerStore();
+    let gets = 0;
+    const get: typeof inner.get = (key, range) => {
+      gets += 1;
+      return inner.get(key, range);
+    };
+    const database = await testDatabase({ layers: { ...inner, get } });
+    const repository = testRepository(join(folder.path, 'busy'));
+    const { objects, ids } = await pushes(database, repository, 2 * LAYERS_MAX, database.newObjects());
+    assert.equal(objects.layers.length, 3 * LAYERS_MAX);
+    await assertAllThere(database, objects, ids);
+    await database.database.settled();
+    const merged = await database.database.merge(objects, [...objects.layers], new AbortController().signal);
+    assert.ok(merged.objectCount > ids.length);
+    assert.equal(gets, 0);
+    await merged.discard();
     await database.close();
   });
 
