@@ -48,7 +48,7 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   {
     without: 'the throttle of failed tokens',
     file: 'apps/front-door/failed-tokens.ts',
-    text: '(await isToken(id, position)) ? WORTH :',
+    text: '(await isAnyToken(ids, position)) ? WORTH :',
     by: 'true ? WORTH :',
     test: TOKENS,
     red: 'is told after sixty in a minute to wait',
@@ -56,7 +56,7 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   {
     without: 'the lookup that lets a valid token pass the throttle',
     file: 'apps/front-door/failed-tokens.ts',
-    text: '(await isToken(id, position)) ? WORTH :',
+    text: '(await isAnyToken(ids, position)) ? WORTH :',
     by: 'false ? WORTH :',
     test: TOKENS,
     red: 'does not hold up a valid token from the same address',

@@ -11,24 +11,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { VITEST } from '../architecture/checks.ts';
 import { ROOT } from '../architecture/source-tree.ts';
-import { CHECKING_PACKS_MUTATIONS } from './checking-packs.ts';
-import { ENTERING_MUTATIONS } from './entering.ts';
-import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
-import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
-import { PACK_READING_MUTATIONS } from './pack-reading.ts';
-import { READ_LEASE_MUTATIONS } from './read-leases.ts';
-import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
+import { MUTATIONS } from './mutations.ts';
 
-const MUTATIONS: readonly Mutation[] = [
-  ...CHECKING_PACKS_MUTATIONS,
-  ...ENTERING_MUTATIONS,
-  ...EVENTSTOREDB_MUTATIONS,
-  ...GIT_MEMORY_MUTATIONS,
-  ...PACK_READING_MUTATIONS,
-  ...READ_LEASE_MUTATIONS,
-  ...SMALL_PACK_MUTATIONS,
-];
 const COPIED = ['core', 'adapters', 'projections', 'workflows', 'apps', 'test', 'package.json', '.gitignore'];
 /** A test that runs longer than this without its guard counts as failed. */
 const SPAN_MS = 90_000;

@@ -82,7 +82,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   },
   { without: 'the depth of committed objects', file: NEARBY, text: 'MAX = 50', by: 'MAX = 5_000', ...FEW_READS },
   { without: 'the sum of deltas of bases', file: NEARBY, text: 'MAX = 200', by: 'MAX = 5_000', ...FEW_READS },
-  { without: 'the number of bases', file: SMALL, text: 'BASES_MAX = 32', by: 'BASES_MAX = 512', ...FEW_READS },
+  { without: 'the number of bases', file: SMALL, text: 'BASES_MAX = 64', by: 'BASES_MAX = 512', ...FEW_READS },
   {
     without: 'the ids of bases',
     file: SMALL,
@@ -92,7 +92,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
     red: 'is not completed with it',
   },
   { without: 'the sum of instructions', file: SMALL, text: '|| instructions > INSTRUCTIONS_MAX', by: '', ...WORK },
-  { without: 'the sum of trees', file: SMALL, text: 'if (treeBytes > TREES_BYTES_MAX) return false;', by: '', ...WORK },
+  { without: 'the sum of trees', file: SMALL, text: '|| treeBytes > TREES_BYTES_MAX', by: '', ...WORK },
   {
     without: 'the targets of links',
     file: SMALL,

@@ -1,0 +1,19 @@
+/** Every guard that `npm run test:mutations` takes out. */
+import { CHECKING_PACKS_MUTATIONS } from './checking-packs.ts';
+import { ENTERING_MUTATIONS } from './entering.ts';
+import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
+import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
+import type { Mutation } from './mutation.ts';
+import { PACK_READING_MUTATIONS } from './pack-reading.ts';
+import { READ_LEASE_MUTATIONS } from './read-leases.ts';
+import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
+
+export const MUTATIONS: readonly Mutation[] = [
+  ...CHECKING_PACKS_MUTATIONS,
+  ...ENTERING_MUTATIONS,
+  ...EVENTSTOREDB_MUTATIONS,
+  ...GIT_MEMORY_MUTATIONS,
+  ...PACK_READING_MUTATIONS,
+  ...READ_LEASE_MUTATIONS,
+  ...SMALL_PACK_MUTATIONS,
+];
