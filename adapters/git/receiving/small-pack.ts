@@ -254,8 +254,9 @@ async function addBases(
 }
 
 /** Whether every object is new and plain, and everything that it refers to exists with the right type. */
-async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checking): Promise<boolean> {
-  const types = new Map<ObjectId, ObjectType>(objects.map(({ id, type }) => [id, type]));
+async function isPlain({ objects, byId, bases }: Resolved, { committed, turns }: Checking): Promise<boolean> {
+  const types = await typesNamedBy(bases, turns);
+  for (const { id, type } of objects) types.set(id, type);
   const links: Link[] = [];
   const contents: PlainContent[] = [];
   let treeBytes = 0;
@@ -279,6 +280,20 @@ async function isPlain({ objects, byId }: Resolved, { committed, turns }: Checki
   }
   if (links.some(({ id, type }) => types.get(id) !== type)) return false;
   return havePlainContents(contents, byId, { committed, turns });
+}
+
+/**
+ * The types of what the committed trees among the bases name: the committed layers are closed under references
+ * (docs/architecture.md), so these objects exist. A new tree mostly is a delta of the last one, and names little else.
+ */
+async function typesNamedBy(bases: Resolved['bases'], turns: Turns): Promise<Map<ObjectId, ObjectType>> {
+  const types = new Map<ObjectId, ObjectType>();
+  for (const { type, bytes } of bases.values()) {
+    if (type !== 'tree' || bytes.length > TREE_BYTES_MAX) continue;
+    if (turns.isOver()) await turns.next();
+    for (const link of plainObject(type, bytes)?.links ?? []) types.set(link.id, link.type);
+  }
+  return types;
 }
 
 async function havePlainContents(

@@ -9,6 +9,7 @@ import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from '../../../../adapters/git/packs/object-hash.ts';
 import { type OpenPack, openPack } from '../../../../adapters/git/packs/object-source.ts';
 import { createObjectCache, type PackMemory } from '../../../../adapters/git/packs/pack-file.ts';
+import type { PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
 import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import type { IndexedPack } from '../../../../adapters/git/receiving/index-pack.ts';
 import { createNearbyObjects } from '../../../../adapters/git/receiving/nearby-objects.ts';
@@ -153,6 +154,38 @@ describe('A small pack that is checked in process', () => {
     const again = newFolder();
     runGit(['index-pack', '-o', join(again, 'x.idx'), `${file}.pack`]);
     assert.ok(readFileSync(join(again, 'x.idx')).equals(readFileSync(`${file}.idx`)));
+  });
+
+  test('is asked only for objects that the committed tree does not name which its own is made from', async () => {
+    const files = Object.fromEntries(Array.from({ length: 100 }, (_, file) => [`file-${file}`, `file ${file}\n`]));
+    const wide = testRepository(join(folder.path, 'wide'));
+    const before = wide.commit(files);
+    const after = wide.commit({ ...files, 'file-7': 'another file\n' });
+    const pack = await committedPack(wide.pack([before]));
+    let lookups = 0;
+    const find: PackIndex['find'] = (id) => {
+      lookups += 1;
+      return pack.index.find(id);
+    };
+    const watched = { ...pack, index: { ...pack.index, find } };
+    assert.ok(await indexed(wide.pack([after, `^${before}`], { thin: true }), watched, newFolder()));
+    assert.ok(lookups < 20, `${lookups} lookups`);
+  });
+
+  test('is left to git where it changes what a file of the committed tree is, made from that tree or whole', async () => {
+    const tree = repository.git(['cat-file', 'tree', `${first}^{tree}`]);
+    const changed = Buffer.from(tree.toString('latin1').replace('100644 README.md', '40000 README.md'), 'latin1');
+    const literal = Array.from({ length: Math.ceil(changed.length / 100) }, (_, part) => {
+      const bytes = changed.subarray(part * 100, part * 100 + 100);
+      return Buffer.concat([Buffer.from([bytes.length]), bytes]);
+    });
+    const bytes = Buffer.concat([deltaSize(tree.length), deltaSize(changed.length), ...literal]);
+    for (const entry of [
+      rawEntry({ type: 'tree', bytes: changed }),
+      rawEntry({ type: 'ref-delta', base: rawId('tree', tree), bytes }),
+    ]) {
+      assert.equal(await indexed(rawPack([entry]), committed, newFolder()), null);
+    }
   });
 
   test('starts no git for a push as people make it', async () => {
