@@ -1,21 +1,22 @@
 /**
- * Three servers that answer from memory under leases of 50 ms, each with a way of its own to PostgreSQL, while they are
- * killed, stopped, cut off from the database, and their clocks are set: what clients write and read over Git and REST
- * must form a history that could have happened on a single copy.
+ * Three servers that answer from memory under leases of 50 ms, each with ways of its own to PostgreSQL and to EventStoreDB,
+ * while they are killed, stopped, cut off from the database or from the log, and their clocks are set: what clients write
+ * and read over Git and REST must form a history that could have happened on a single copy.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { test } from 'vitest';
+import { test, type TestContext } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { noteFigure } from '../support/figures.ts';
 import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';
-import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { readRegister, setRegister } from '../support/register.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
-import { type Account, createAccount, createRepository, type Strata } from '../support/strata.ts';
+import { type Account, createAccount, createRepository, type LogKind, type Strata } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
 
 const NODES = 3;
 const SPAN_MS = Number(process.env['STRATA_READ_LEASES_SECONDS'] ?? 40) * 1_000;
@@ -27,18 +28,28 @@ const CLOCK = pathToFileURL(path.join(import.meta.dirname, '../support/machine-c
 
 interface Node {
   strata: Strata;
-  readonly proxy: PostgresProxy;
+  /** To the database, and to a log that does not lie in it. */
+  readonly ways: readonly TcpProxy[];
 }
 
 async function start(ending: Ending, shared: SharedParts): Promise<Node> {
-  const proxy = await startPostgresProxy(shared.env['STRATA_DATABASE_URL'] ?? '');
-  cleanUp(ending, () => proxy.close());
-  const env = {
-    STRATA_DATABASE_URL: proxy.connectionString,
+  const toDatabase = await startPostgresProxy(shared.env['STRATA_DATABASE_URL'] ?? '');
+  const ways: TcpProxy[] = [toDatabase];
+  cleanUp(ending, async () => void (await Promise.all(ways.map((way) => way.close()))));
+  const env: Record<string, string> = {
+    STRATA_DATABASE_URL: toDatabase.connectionString,
     STRATA_READ_LEASE_MS: '50',
     NODE_OPTIONS: `--import=${CLOCK}`,
   };
-  return { strata: await startNode(ending, shared, env), proxy };
+  const address = shared.env['STRATA_EVENTSTORE_URL'];
+  if (address !== undefined) {
+    const url = new URL(address);
+    const toLog = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+    ways.push(toLog);
+    url.host = `127.0.0.1:${toLog.port}`;
+    env['STRATA_EVENTSTORE_URL'] = url.href;
+  }
+  return { strata: await startNode(ending, shared, env), ways };
 }
 
 const FAULTS: Readonly<Record<string, (node: Node, dice: Dice) => Promise<void>>> = {
@@ -50,8 +61,8 @@ const FAULTS: Readonly<Record<string, (node: Node, dice: Dice) => Promise<void>>
     await sleep(20 + dice.below(400));
     strata.process.kill('SIGCONT');
   },
-  'cut off': async ({ proxy }, dice) => {
-    const goOn = proxy.freeze();
+  'cut off': async ({ ways }, dice) => {
+    const goOn = dice.pick(ways).freeze();
     await sleep(20 + dice.below(400));
     goOn();
   },
@@ -62,8 +73,15 @@ const FAULTS: Readonly<Record<string, (node: Node, dice: Dice) => Promise<void>>
   },
 };
 
-test('three nodes with leases of 50 ms, under every fault, answer as a single copy would', async (context) => {
-  const shared = await sharedParts(context);
+const LOGS: readonly LogKind[] = ['postgres', 'eventstoredb'];
+
+for (const kind of LOGS) {
+  test(`three nodes on ${kind} with leases of 50 ms, under every fault, answer as a single copy would`, (context) =>
+    answersAsOneCopy(context, kind));
+}
+
+async function answersAsOneCopy(context: TestContext, kind: LogKind): Promise<void> {
+  const shared = await sharedParts(context, kind);
   const nodes = await Promise.all(Array.from({ length: NODES }, () => start(context, shared)));
   const [first] = nodes;
   assert.ok(first !== undefined);
@@ -99,7 +117,7 @@ test('three nodes with leases of 50 ms, under every fault, answer as a single co
   const histories = recorders.map(({ recorder }) => recorder.history);
   const reads = histories.flat().filter(({ kind }) => kind === 'read').length;
   const faults = [...counts].map(([name, count]) => `${count} ${name}`).join(', ');
-  noteFigure(context, `read leases: ${reads} reads, ${histories.flat().length - reads} writes; ${faults}`);
+  noteFigure(context, `read leases on ${kind}: ${reads} reads, ${histories.flat().length - reads} writes; ${faults}`);
   assert.ok(reads >= 100, 'too little happened');
   for (const history of histories) {
     const verdict = checkRegister(history, null);
@@ -107,7 +125,7 @@ test('three nodes with leases of 50 ms, under every fault, answer as a single co
     const { order, stuckAt } = verdict;
     assert.fail(`after ${JSON.stringify(order.slice(-10), null, 1)} none can follow: ${JSON.stringify(stuckAt)}`);
   }
-});
+}
 
 interface Client {
   readonly client: number;
