@@ -88,17 +88,10 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
   return {
     open: async (path) => fileOf(path, (await stat(path)).size),
     openFresh: (path) => {
-      const descriptor = openSync(path, 'r');
-      try {
-        const { size } = fstatSync(descriptor);
-        const file = fileOf(path, size);
-        if (size > FRESH_BYTES_MAX) return file;
-        const bytes = Buffer.allocUnsafeSlow(size);
-        if (readSync(descriptor, bytes, 0, size, 0) === size) store(file, 0, bytes);
-        return file;
-      } finally {
-        closeSync(descriptor);
-      }
+      const { sizeBytes, bytes } = readFresh(path);
+      const file = fileOf(path, sizeBytes);
+      if (bytes !== null) store(file, 0, bytes);
+      return file;
     },
     openWritten: (path, bytes) => {
       const file = fileOf(path, bytes.length);
@@ -113,6 +106,19 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     },
     memoryBytes: () => pages.calculatedSize,
   };
+}
+
+/** Reads a small file on the event loop; of a larger one, or one that is cut short meanwhile, only the size. */
+function readFresh(path: string): { readonly sizeBytes: number; readonly bytes: Buffer | null } {
+  const descriptor = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(descriptor);
+    const bytes = size > FRESH_BYTES_MAX ? null : Buffer.allocUnsafeSlow(size);
+    const isRead = bytes !== null && readSync(descriptor, bytes, 0, size, 0) === size;
+    return { sizeBytes: size, bytes: isRead ? bytes : null };
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 async function readAt(file: PagedFile, start: number, length: number): Promise<Buffer> {

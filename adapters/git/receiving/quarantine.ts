@@ -140,9 +140,7 @@ export async function createQuarantine(
     },
     install: async (layer: Layer) => {
       if (!claimEnd()) return;
-      const isMoved =
-        ownPack !== null && (await moveIntoCache(context, { ownPack, fileOf, hasReverseIndex, lease, layer }));
-      const cleaning = cleanUp(isMoved ? ownPack : null);
+      const cleaning = cleanUp(await moveIntoCache(context, { ownPack, fileOf, hasReverseIndex, lease, layer }));
       cleaning.catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
     },
     discard: async () => {
@@ -255,7 +253,8 @@ async function checking<Result>(
 }
 
 interface NewLayer {
-  readonly ownPack: OpenPack;
+  /** Null if the push stores no pack. */
+  readonly ownPack: OpenPack | null;
   /** The path of one of the pack's files. */
   readonly fileOf: (extension: string) => string;
   readonly hasReverseIndex: boolean;
@@ -263,9 +262,10 @@ interface NewLayer {
   readonly layer: Layer;
 }
 
-/** Resolves true when the pack's files were moved into the cache. */
-async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLayer): Promise<boolean> {
+/** Resolves with the pack when its files were moved into the cache, else with null. */
+async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLayer): Promise<OpenPack | null> {
   const { ownPack, fileOf, hasReverseIndex, lease, layer } = newLayer;
+  if (ownPack === null) return null;
   const files = {
     packPath: fileOf('pack'),
     idxPath: fileOf('idx'),
@@ -274,11 +274,11 @@ async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLay
     idxBytes: ownPack.index.file.sizeBytes,
   };
   try {
-    return await cache.install(lease, layer, files, ownPack);
+    return (await cache.install(lease, layer, files, ownPack)) ? ownPack : null;
   } catch (error) {
     // The push is committed: the next reader fetches the layer from the store.
     log.warn({ layer: layer.id, error }, 'A new layer could not be moved into the cache');
-    return false;
+    return null;
   }
 }
 
