@@ -93,6 +93,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   },
   { without: 'the sum of instructions', file: SMALL, text: '|| instructions > INSTRUCTIONS_MAX', by: '', ...WORK },
   { without: 'the sum of trees', file: SMALL, text: '|| treeBytes > TREES_BYTES_MAX', by: '', ...WORK },
+  { without: 'the bytes of one tree', file: SMALL, text: 'bytes.length > TREE_BYTES_MAX ||', by: '', ...WORK },
   {
     without: 'the targets of links',
     file: SMALL,

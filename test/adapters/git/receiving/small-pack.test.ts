@@ -370,13 +370,12 @@ function copyingPack(instructions: number): Buffer {
   return rawPack([base, first, second]);
 }
 
-/** Two trees that have so many bytes in sum: entries of 33 bytes. */
-function treesPack(bytes: number): Buffer {
-  const entries = bytes / 2 / 33;
+/** Trees of so many entries of 33 bytes each. */
+function treesPack(trees: number, entries: number): Buffer {
   const id = Buffer.from(rawId('blob', deepObject(0)), 'hex');
   const tree = (letter: string) =>
     Buffer.concat(range(1_000, entries).flatMap((at) => [Buffer.from(`100644 ${letter}${at}\0`), id]));
-  return rawPack(['a', 'b'].map((letter) => rawEntry({ type: 'tree', bytes: tree(letter) })));
+  return rawPack([...'abcdefghi'.slice(0, trees)].map((letter) => rawEntry({ type: 'tree', bytes: tree(letter) })));
 }
 
 describe('A small pack of much work', () => {
@@ -389,8 +388,10 @@ describe('A small pack of much work', () => {
   test.each([
     { has: '20,000 instructions', bytes: copyingPack(20_000), isAccepted: true },
     { has: '20,002 instructions', bytes: copyingPack(20_002), isAccepted: false },
-    { has: '992 entries in each of two trees', bytes: treesPack(33 * 992 * 2), isAccepted: true },
-    { has: '993 entries in each of two trees', bytes: treesPack(33 * 993 * 2), isAccepted: false },
+    { has: '992 entries in a tree', bytes: treesPack(1, 992), isAccepted: true },
+    { has: '993 entries in a tree', bytes: treesPack(1, 993), isAccepted: false },
+    { has: '992 entries in each of eight trees', bytes: treesPack(8, 992), isAccepted: true },
+    { has: '992 entries in each of nine trees', bytes: treesPack(9, 992), isAccepted: false },
   ])('is left to git beyond the bounds: $has', async ({ bytes, isAccepted }) => {
     assert.ok(bytes.length < 64 * 1024);
     assert.equal((await indexed(bytes, committed, newFolder())) !== null, isAccepted);
