@@ -239,7 +239,8 @@ describe('A caller of the API', () => {
         socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));
       }
       await sleep(500);
-      assert.equal(fixture.context.bodyBudget.heldBytes(), 0);
+      // On a busy machine those who leave are seen to leave later.
+      await held(fixture, (bytes) => bytes === 0);
       const made = await fixture.request('POST', '/v1/repositories', token, { body: { name: 'hello' } });
       assert.equal(made.statusCode, 201);
     } finally {
