@@ -54,7 +54,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     const last = Math.floor((end - 1) / PAGE_BYTES);
     const parts: Buffer[] = [];
     for (let page = first; page <= last; page += 1) {
-      const bytes = pages.get(file.number * PAGES_MAX + page);
+      const bytes = pages.get(keyOf(file, page));
       if (bytes === undefined) return null;
       const offset = page * PAGE_BYTES;
       parts.push(bytes.subarray(Math.max(0, start - offset), end - offset));
@@ -76,7 +76,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     for (let offset = 0; offset < bytes.length; offset += PAGE_BYTES) {
       // A page that is kept must not keep the buffer of the whole read in memory.
       const page = inOwnMemory(bytes.subarray(offset, offset + PAGE_BYTES));
-      pages.set(file.number * PAGES_MAX + (from + offset) / PAGE_BYTES, page);
+      pages.set(keyOf(file, (from + offset) / PAGE_BYTES), page);
     }
   };
   const fileOf = (path: string, sizeBytes: number): PagedFile => {
@@ -98,7 +98,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
       if (bytes.length <= FRESH_BYTES_MAX) store(file, 0, bytes);
       return file;
     },
-    page: (file, start) => pages.get(file.number * PAGES_MAX + Math.floor(start / PAGE_BYTES)) ?? null,
+    page: (file, start) => pages.get(keyOf(file, Math.floor(start / PAGE_BYTES))) ?? null,
     peek,
     read: async (file, start, length) => {
       const end = Math.min(start + length, file.sizeBytes);
@@ -106,6 +106,10 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
     },
     memoryBytes: () => pages.calculatedSize,
   };
+}
+
+function keyOf({ number }: PagedFile, page: number): number {
+  return number * PAGES_MAX + page;
 }
 
 /** Reads a small file on the event loop; of a larger one, or one that is cut short meanwhile, only the size. */
