@@ -82,17 +82,19 @@ export class LayerArrivals {
   /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */
   async bring(entry: CacheEntry | null, wanted: WantedLayers, folder: CacheFolder): Promise<void> {
     const { place, layers } = wanted;
-    if (entry !== null) {
-      const alone = layers.flatMap(({ id, sha256, pack }) => {
-        const present = entry.folder.present.get(id);
-        return present?.sha256 === sha256 && present.pack === pack ? [present] : [];
-      });
-      await copyLayers(entry.folder, folder, alone);
-    }
+    if (entry !== null) await copyLayers(entry.folder, folder, this.alone(entry, layers));
     const key = entry?.key ?? folder.path;
     const missing = layers.filter(({ id }) => !folder.present.has(id));
     const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, place, layer, key)));
     for (const result of fetched) if (result.status === 'rejected') throw result.reason;
+  }
+
+  /** Those of the layers whose own packs the entry has: not merged with others. */
+  alone({ folder }: CacheEntry, layers: readonly Layer[]): readonly PresentLayer[] {
+    return layers.flatMap(({ id, sha256, pack }) => {
+      const present = folder.present.get(id);
+      return present?.sha256 === sha256 && present.pack === pack ? [present] : [];
+    });
   }
 
   #arrive(entry: CacheEntry, layer: Layer, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {

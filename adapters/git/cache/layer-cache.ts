@@ -22,8 +22,17 @@ import { createIncomingFolders, type IncomingFolders } from './incoming-folders.
 import { LayerArrivals } from './layer-arrivals.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
+import type { PagedFile } from '../packs/file-pages.ts';
+import { joinable, type PackBytes } from '../packs/joined-pack.ts';
 import { type OpenPack, openPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
+
+/** Packs in memory. */
+export interface SmallPacks {
+  readonly parts: readonly PackBytes[];
+  /** The checksums of these packs, hex. */
+  readonly names: ReadonlySet<string>;
+}
 
 /** A lease on a repository's folder. Its holder must call `release`, which is idempotent. */
 export interface CacheLease {
@@ -48,6 +57,8 @@ export interface LayerCache {
    * layers is fetched again.
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
+  /** Reads the smallest packs of some layers, as many as are joined (joined-pack.ts) and this node has each alone. */
+  readSmall(objects: CommittedObjects, layers: readonly Layer[]): Promise<SmallPacks>;
   /** Whether what failed in a leased folder may succeed after `acquire`, since files of it were deleted. */
   isLost(folder: CacheFolder): Promise<boolean>;
   drop(repository: RepositoryId): void;
@@ -204,6 +215,29 @@ class DiskLayerCache implements LayerCache {
       throw asDatabaseError(error);
     } finally {
       if (entry !== null) entries.release(entry);
+    }
+  }
+
+  async readSmall(objects: CommittedObjects, layers: readonly Layer[]): Promise<SmallPacks> {
+    const { entries, arrivals, memory } = this.#parts;
+    const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
+    if (entry === null) return { parts: [], names: new Set() };
+    try {
+      // Two layers may hold the same pack.
+      const alone = new Map(arrivals.alone(entry, layers).map((layer) => [layer.pack, layer]));
+      const small = joinable([...alone.values()]);
+      const parts: PackBytes[] = [];
+      for (const layer of small) {
+        const { file, index } = await this.#open(entry, layer);
+        const whole = ({ file: of }: { readonly file: PagedFile }) => memory.pages.read(of, 0, of.sizeBytes);
+        parts.push({ pack: await whole(file), idx: await whole(index) });
+      }
+      return { parts, names: new Set(small.map(({ pack }) => pack)) };
+    } catch (error) {
+      if (isCausedByMissing(error)) await entries.isLost(entry.folder);
+      throw asDatabaseError(error);
+    } finally {
+      entries.release(entry);
     }
   }
 

@@ -4,9 +4,10 @@
  * Must stay true: every object of every layer stays, whether a ref reaches it or not, since later pushes are checked
  * against all of them; nothing in the old folder is changed, so processes that run in it go on.
  */
-import { rename, rm, stat } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { partsToMerge } from '../../../core/kernel/geometric-series.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import {
   type CacheFolder,
   copyLayers,
@@ -15,8 +16,11 @@ import {
   type PresentLayer,
   packPath,
 } from './cache-folder.ts';
-import type { Git, GitCommand } from '../process/git-commands.ts';
+import { commandError, completed, type Git, type GitCommand } from '../process/git-commands.ts';
+import { createTurns } from '../packs/event-loop-turns.ts';
 import { lines } from '../packs/git-objects.ts';
+import { joinable, joinPacks, type PackBytes } from '../packs/joined-pack.ts';
+import { packIndexRows } from '../packs/pack-index-file.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
 /** Larger packs are not merged: copying them costs more than keeping them. */
@@ -76,20 +80,90 @@ export interface MergedPackOptions {
   /** Checksums of packs in the folder, hex. */
   readonly packs: Iterable<string>;
   readonly target: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Writes one pack with every object of some packs of a folder, and its indexes, as `pack-<checksum>.*` in the target
- * folder. Returns the checksum, hex.
+ * folder, which exists. Returns the checksum, hex.
  */
-export async function writeMergedPack(git: Git, { folder, packs, target, signal }: MergedPackOptions): Promise<string> {
+export async function writeMergedPack(git: Git, options: MergedPackOptions): Promise<string> {
+  const { folder, target, signal } = options;
+  const parts = await smallPacks(options);
+  const key = folder.repository;
+  const joined = parts === null ? null : await writeJoinedPack(git, { parts, key, target, signal });
+  return joined ?? writeRepackedPack(git, options);
+}
+
+/** How long a join has the event loop at a time. */
+const JOIN_TURN_MS = 2;
+/**
+ * git inflates each object to index a pack, which takes milliseconds for what people push. Of a pack that was made to take
+ * longer it makes another one without.
+ */
+const INDEXING_CPU_MS_MAX = 5_000;
+
+export interface JoinedPackOptions extends Pick<MergedPackOptions, 'target' | 'signal'> {
+  readonly parts: readonly PackBytes[];
+  /** The repository. */
+  readonly key: string;
+}
+
+/** As `writeMergedPack`, of these parts. Resolves null, and nothing is left, if they cannot be joined. */
+export async function writeJoinedPack(
+  git: Git,
+  { parts, key, target, signal }: JoinedPackOptions,
+): Promise<string | null> {
+  const joined = await joinPacks(parts, createTurns(JOIN_TURN_MS, signal));
+  if (joined === null) return null;
+  const file = (extension: string) => join(target, `pack-${joined.name}.${extension}`);
+  await writeFile(file('pack'), joined.bytes, { mode: 0o444 });
+  const command: GitCommand = {
+    args: ['index-pack', '--threads=1', '-o', file('idx'), file('pack')],
+    // Of no repository, with whose objects git would compare these.
+    view: { key, variables: {} },
+    cpuMsMax: () => INDEXING_CPU_MS_MAX,
+    ...inBackground(signal),
+  };
+  const end = completed(command, await git.run(command));
+  if (end.killed === 'timeout') {
+    for (const extension of ['pack', 'idx', 'rev']) await rm(file(extension), { force: true });
+    return null;
+  }
+  if (end.code !== 0 || packNameIn(end.stdout ?? '') !== joined.name) throw commandError(command, end);
+  const computed = packIndexRows(await readFile(file('idx')));
+  if (computed.length === joined.ids.size && computed.every(({ id }) => joined.ids.has(id.toString('hex')))) {
+    return joined.name;
+  }
+  throw new ObjectDatabaseError('object-database-unavailable', `Pack ${joined.name} lacks objects of its parts`);
+}
+
+/** Reads the packs; null if they are too large to be joined. */
+async function smallPacks({ folder, packs }: MergedPackOptions): Promise<readonly PackBytes[] | null> {
+  const names = new Set(packs);
+  // Two layers may hold the same pack.
+  const chosen = new Map([...folder.present.values()].filter(({ pack }) => names.has(pack)).map((of) => [of.pack, of]));
+  if (joinable([...chosen.values()]).length < names.size) return null;
+  const parts: PackBytes[] = [];
+  for (const name of names) {
+    const [pack, idx] = await Promise.all([
+      readFile(packPath(folder, name, 'pack')),
+      readFile(packPath(folder, name, 'idx')),
+    ]);
+    parts.push({ pack, idx });
+  }
+  return parts;
+}
+
+/** As `writeMergedPack`, with deltas that git finds. */
+export async function writeRepackedPack(
+  git: Git,
+  { folder, packs, target, signal }: MergedPackOptions,
+): Promise<string> {
   const command: GitCommand = {
     args: ['pack-objects', '--stdin-packs', '--delta-base-offset', '-q', join(target, 'pack')],
     view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
-    config: [['core.fsync', 'none']],
-    background: true,
-    ...(signal === undefined ? {} : { signal }),
+    ...inBackground(signal),
   };
   let answer = '';
   const names = Array.from(packs, (pack) => `pack-${pack}.pack`);
@@ -97,7 +171,11 @@ export async function writeMergedPack(git: Git, { folder, packs, target, signal 
   return packNameIn(answer);
 }
 
-/** Returns the checksum that git pack-objects printed, hex. */
+function inBackground(signal: AbortSignal | undefined): Pick<GitCommand, 'config' | 'background' | 'signal'> {
+  return { config: [['core.fsync', 'none']], background: true, ...(signal === undefined ? {} : { signal }) };
+}
+
+/** Returns the checksum that git pack-objects or index-pack printed, hex. */
 export function packNameIn(answer: string): string {
   const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
   if (pack === undefined) throw new TypeError(`git pack-objects printed ${JSON.stringify(answer)}`);

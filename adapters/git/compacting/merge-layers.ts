@@ -1,18 +1,18 @@
 /**
  * Merges the packs of some layers into one, in a folder of its own (core/ports/layer-merges.ts).
  *
- * Must stay true: the folder holds exactly the packs of these layers, whatever this node's cache holds; the merged pack
- * is handed out only after its index was compared with those of all its parts; nothing stays behind after an end.
+ * Must stay true: exactly the packs of these layers are merged, whatever else this node's cache holds; the merged pack is
+ * handed out only after its index was compared with those of all its parts; nothing stays behind after an end.
  */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { MergedLayers } from '../../../core/ports/layer-merges.ts';
 import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import { type CacheFolder, makeCacheFolder, packPath } from '../cache/cache-folder.ts';
+import { type CacheFolder, makeCacheFolder, objectsPath, packPath } from '../cache/cache-folder.ts';
 import type { LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
-import { writeMergedPack } from '../cache/pack-merging.ts';
+import { type JoinedPackOptions, writeJoinedPack, writeMergedPack, writeRepackedPack } from '../cache/pack-merging.ts';
 import { openFreshPack, type OpenPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 import { hasAllOf, openPackIndex } from '../packs/pack-index.ts';
@@ -35,18 +35,52 @@ export async function mergeLayers(
   const { git, cache } = context;
   const scratch = await cache.incoming.take();
   try {
-    const folder = await makeCacheFolder(scratch, objects.repository, objects.shrinkEpoch);
-    await cache.collect(objects, layers, folder);
-    signal.throwIfAborted();
-    const packs = new Set(layers.map(({ pack }) => pack));
-    const name = await writeMergedPack(git, { folder, packs, target: join(scratch, 'pack'), signal });
-    const merged = await openWritten(context, scratch, name);
-    for (const pack of packs) await assertHasAllOf(context, merged, folder, pack);
+    const small = await cache.readSmall(objects, layers);
+    const larger = layers.filter(({ pack }) => !small.names.has(pack));
+    const joining = { parts: small.parts, key: objects.repository, signal };
+    const joined = larger.length > 0 ? null : await writeJoinedPack(git, { ...joining, target: join(scratch, 'pack') });
+    const merged =
+      joined === null
+        ? await mergeFiles(context, objects, { layers, larger, joining, scratch })
+        : await openWritten(context, scratch, joined);
     return mergedLayers(context, scratch, merged);
   } catch (error) {
     await cache.incoming.remove(scratch);
     throw error;
   }
+}
+
+interface MergedFiles {
+  readonly layers: readonly Layer[];
+  /** Those that are not joined. */
+  readonly larger: readonly Layer[];
+  readonly joining: Omit<JoinedPackOptions, 'target'>;
+  readonly scratch: string;
+}
+
+/** Brings the packs into a folder below `scratch`, the small ones as one, and merges them there. */
+async function mergeFiles(
+  context: MergingContext,
+  objects: CommittedObjects,
+  { layers, larger, joining, scratch }: MergedFiles,
+): Promise<OpenPack> {
+  const { git, cache } = context;
+  const { signal } = joining;
+  const folder = await makeCacheFolder(scratch, objects.repository, objects.shrinkEpoch);
+  const target = join(objectsPath(folder), 'pack');
+  // Where none is larger, they could not be joined.
+  const isTried = joining.parts.length > 1;
+  const joined = isTried && larger.length > 0 ? await writeJoinedPack(git, { ...joining, target }) : null;
+  const brought = joined === null ? layers : larger;
+  await cache.collect(objects, brought, folder);
+  signal?.throwIfAborted();
+  const packs = new Set(brought.map(({ pack }) => pack));
+  if (joined !== null) packs.add(joined);
+  const merging = { folder, packs, target: join(scratch, 'pack'), signal };
+  const name = await (isTried ? writeRepackedPack(git, merging) : writeMergedPack(git, merging));
+  const merged = await openWritten(context, scratch, name);
+  for (const pack of packs) await assertHasAllOf(context, merged, folder, pack);
+  return merged;
 }
 
 /** Opens a pack that git wrote into a folder of incoming files. */

@@ -1,11 +1,13 @@
 /**
  * The start of an entry of a pack: its type, its size, and of a delta which object it is made from (gitformat-pack(5)).
+ * It is read here and written.
  *
  * Must stay true: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
  */
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 
 const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
+const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 const OFS_DELTA = 6;
 const REF_DELTA = 7;
 const ID_BYTES = 20;
@@ -46,4 +48,28 @@ export function entryHeader(bytes: Buffer): EntryHeader | null {
     if (!Number.isSafeInteger(distance)) return null;
   }
   return distance <= 0 || at > bytes.length ? null : { type: null, base: distance, sizeBytes, length: at };
+}
+
+/** The header of a whole object of so many bytes. */
+export function wholeHeader(type: ObjectType, sizeBytes: number): Buffer {
+  return Buffer.from(typeAndSize(CODES[type], sizeBytes));
+}
+
+/** The header of a delta of so many bytes, which stands so many bytes behind its base. */
+export function deltaHeader(sizeBytes: number, distance: number): Buffer {
+  const groups = [distance % 128];
+  for (let rest = Math.floor(distance / 128); rest > 0; rest = Math.floor(rest / 128)) {
+    rest -= 1;
+    groups.unshift((rest % 128) | 0x80);
+  }
+  return Buffer.from([...typeAndSize(OFS_DELTA, sizeBytes), ...groups]);
+}
+
+function typeAndSize(code: number, sizeBytes: number): number[] {
+  const header = [(code << 4) | (sizeBytes & 0x0f)];
+  for (let rest = Math.floor(sizeBytes / 16); rest > 0; rest = Math.floor(rest / 128)) {
+    header[header.length - 1] = (header.at(-1) ?? 0) | 0x80;
+    header.push(rest % 128);
+  }
+  return header;
 }

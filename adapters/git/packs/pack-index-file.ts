@@ -1,8 +1,14 @@
-/** Makes the index of a pack, in version 2 (gitformat-pack(5)). */
+/** Makes and reads whole indexes of small packs, in version 2 (gitformat-pack(5)). */
 import { createHash } from 'node:crypto';
 
 /** The first 31 bits of an offset; larger ones need another table. */
 const OFFSET_MAX = 0x7fffffff;
+const START = Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]);
+const TABLES_START = START.length + 256 * 4;
+const ID_BYTES = 20;
+const TRAILER_BYTES = 2 * ID_BYTES;
+/** An id, a CRC-32 and an offset. */
+const ROW_BYTES = ID_BYTES + 4 + 4;
 
 export interface PackRow {
   /** The object's id, 20 bytes. */
@@ -23,7 +29,7 @@ export function packIndexFile(rows: readonly PackRow[], checksum: Buffer): Buffe
     fanout.writeUInt32BE(counted, byte * 4);
   }
   return withChecksum([
-    Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]),
+    START,
     fanout,
     ...sorted.map(({ id }) => id),
     numbers(sorted.map(({ crc32 }) => crc32)),
@@ -41,4 +47,24 @@ function numbers(values: readonly number[]): Buffer {
 function withChecksum(parts: readonly Buffer[]): Buffer {
   const bytes = Buffer.concat(parts);
   return Buffer.concat([bytes, createHash('sha1').update(bytes).digest()]);
+}
+
+/** Returns of how many objects an index of so many bytes is, of a pack below 2 GiB. */
+export function objectsIn(idxBytes: number): number {
+  return Math.floor((idxBytes - TABLES_START - TRAILER_BYTES) / ROW_BYTES);
+}
+
+/** Returns what a whole .idx file says, in the order of ids. Throws if it is none of a pack below 2 GiB. */
+export function packIndexRows(idx: Buffer): readonly PackRow[] {
+  const count = idx.length < TABLES_START ? -1 : idx.readUInt32BE(TABLES_START - 4);
+  const crcs = TABLES_START + count * ID_BYTES;
+  const offsets = crcs + count * 4;
+  if (!idx.subarray(0, START.length).equals(START) || idx.length !== offsets + count * 4 + TRAILER_BYTES) {
+    throw new RangeError('This is no index of a small pack');
+  }
+  return Array.from({ length: count }, (_, row) => ({
+    id: idx.subarray(TABLES_START + row * ID_BYTES, TABLES_START + (row + 1) * ID_BYTES),
+    offset: idx.readUInt32BE(offsets + row * 4),
+    crc32: idx.readUInt32BE(crcs + row * 4),
+  }));
 }

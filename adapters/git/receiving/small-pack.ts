@@ -17,7 +17,7 @@ import type { HashObject } from '../packs/object-hash.ts';
 import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
-import { entryHeader } from '../packs/entry-header.ts';
+import { entryHeader, wholeHeader } from '../packs/entry-header.ts';
 import { applyDelta, countInstructions, deltaSizes } from '../packs/pack-delta.ts';
 import type { StoredObject } from '../packs/pack-file.ts';
 import { packIndexFile, type PackRow } from '../packs/pack-index-file.ts';
@@ -54,10 +54,11 @@ const TURN_MS = 2;
 /** Committed objects whose existence and type are looked up. */
 const LOOKUPS_MAX = 512;
 
+/** `PACK`. */
+const SIGNATURE = 0x5041434b;
 const HEADER_BYTES = 12;
 const CHECKSUM_BYTES = 20;
 const VERSION = 2;
-const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 
 /**
  * Writes pack and index into the folder. Null, and nothing is written, when git has to decide. Rejects with the signal's
@@ -127,7 +128,13 @@ type Entry = WholeEntry | DeltaEntry;
 async function entriesOf(pack: Buffer, { turns }: Checking): Promise<readonly Entry[] | null> {
   const count = pack.readUInt32BE(8);
   const end = pack.length - CHECKSUM_BYTES;
-  if (pack.readUInt32BE(4) !== VERSION || count > OBJECTS_MAX || end < HEADER_BYTES) return null;
+  if (
+    pack.readUInt32BE(0) !== SIGNATURE ||
+    pack.readUInt32BE(4) !== VERSION ||
+    count > OBJECTS_MAX ||
+    end < HEADER_BYTES
+  )
+    return null;
   const checksum = createHash('sha1').update(pack.subarray(0, end)).digest();
   if (!checksum.equals(pack.subarray(end))) return null;
   const entries: Entry[] = [];
@@ -344,7 +351,7 @@ async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Ch
   for (const [id, { type, bytes }] of bases) {
     if (turns.isOver()) await turns.next();
     const deflated = bytes.length > DEFLATE_SYNC_BYTES_MAX ? await deflateLater(bytes) : deflateSync(bytes);
-    const stored = Buffer.concat([headerOf(type, bytes.length), deflated]);
+    const stored = Buffer.concat([wholeHeader(type, bytes.length), deflated]);
     rows.push({ id: Buffer.from(id, 'hex'), offset, crc32: crc32(stored) });
     parts.push(stored);
     offset += stored.length;
@@ -352,14 +359,4 @@ async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Ch
   const body = Buffer.concat(parts);
   const checksum = createHash('sha1').update(body).digest();
   return { name: checksum.toString('hex'), pack: Buffer.concat([body, checksum]), idx: packIndexFile(rows, checksum) };
-}
-
-/** Type and size of an entry (gitformat-pack(5)). */
-function headerOf(type: ObjectType, sizeBytes: number): Buffer {
-  const header = [(CODES[type] << 4) | (sizeBytes & 0x0f)];
-  for (let rest = sizeBytes >>> 4; rest > 0; rest >>>= 7) {
-    header[header.length - 1] = (header.at(-1) ?? 0) | 0x80;
-    header.push(rest & 0x7f);
-  }
-  return Buffer.from(header);
 }

@@ -1,7 +1,7 @@
 /** Small packs that are merged in the background, and bitmaps for clones. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, test } from 'vitest';
@@ -19,9 +19,10 @@ import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
 import { LAYERS_MAX } from '../../../../core/kernel/limits.ts';
 import { layerKey } from '../../../../core/ports/layer-store.ts';
-import type { CommittedObjects, RefsView } from '../../../../core/ports/object-database.ts';
+import type { CommittedObjects, Layer, RefsView } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { loggingGit } from '../../../support/logging-git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('merging');
@@ -131,6 +132,46 @@ describe('merging packs', () => {
     assert.ok(merged.objectCount > ids.length);
     assert.equal(gets(), 0);
     await merged.discard();
+    await database.close();
+  });
+
+  test('joins small packs without a search for deltas, which git makes in the result and larger ones', async () => {
+    const log = join(folder.path, 'merging-git.log');
+    const database = await testDatabase({ gitPath: loggingGit(log) });
+    const { signal } = new AbortController();
+    const started = async (objects: CommittedObjects, layers: readonly Layer[] = [...objects.layers]) => {
+      await writeFile(log, '');
+      const merged = await database.database.merge(objects, layers, signal);
+      await merged.discard();
+      return { git: await readFile(log, 'utf8'), objectCount: merged.objectCount };
+    };
+    const repository = testRepository(join(folder.path, 'joined'));
+    const { objects, ids } = await pushes(database, repository, 12, database.newObjects());
+    const small = await started(objects);
+    assert.match(small.git, /^index-pack --threads=1 -o [^\n]+\n$/);
+    assert.ok(small.objectCount > ids.length);
+    const large = await database.push(objects, repository.packOf([repository.object('blob', randomBytes(2 ** 20))]));
+    const repacked = await started(large);
+    assert.match(repacked.git, /^index-pack --threads=1 -o [^\n]+\npack-objects --stdin-packs [^\n]+\n$/);
+    assert.equal(repacked.objectCount, small.objectCount + 1);
+    const again = await database.push(large, repository.packOf([repository.object('blob', randomBytes(2 ** 20))]));
+    const twoLarge = await started(again, [...again.layers].slice(-2));
+    assert.match(twoLarge.git, /^pack-objects --stdin-packs [^\n]+\n$/);
+    assert.equal(twoLarge.objectCount, 2);
+    await database.close();
+  });
+
+  test('goes on without a join of packs that were made to take git long', async () => {
+    const gitPath = join(folder.path, 'slow-git.sh');
+    const endless = 'case "$1 $2" in "index-pack --threads=1") while :; do :; done;; esac';
+    await writeFile(gitPath, `#!/bin/sh\n${endless}\nexec git "$@"\n`, { mode: 0o755 });
+    const database = await testDatabase({ gitPath });
+    const repository = testRepository(join(folder.path, 'slow'));
+    const { objects, ids } = await pushes(database, repository, 3, database.newObjects());
+    const merged = await database.database.merge(objects, [...objects.layers], new AbortController().signal);
+    assert.ok(merged.objectCount > ids.length);
+    await merged.discard();
+    assert.deepEqual(await filesBelow(join(database.directory, 'incoming')), []);
     await database.close();
   });
 
