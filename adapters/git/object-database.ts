@@ -121,10 +121,11 @@ const PROCESSES_MAX = 96;
 /** A quarter of all. */
 const PROCESSES_PER_ACCOUNT_MAX = 24;
 /**
- * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted at once, and packs that
- * were merged here before would have to be fetched for that one by one: so the compaction comes first, even if late.
+ * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted within seconds, in which
+ * a busy one gets hundreds more, and packs that were merged here before would have to be fetched for that one by one: so
+ * the compaction comes first, even if late.
  */
-const PACKS_MAX = 4 * LAYERS_MAX;
+const PACKS_MAX = 8 * LAYERS_MAX;
 const PAGES_MEMORY_BYTES = 32 * MIB;
 const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;

@@ -27,7 +27,11 @@ import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
-import { type CompactionContext, compactLayers } from '../../core/use-cases/compacting/compact-layers.ts';
+import {
+  type CompactionContext,
+  compactLayers,
+  type CompactionOutcome,
+} from '../../core/use-cases/compacting/compact-layers.ts';
 import { createDrops, type DropsContext } from './drops.ts';
 
 export interface CompactionStepsContext extends CompactionContext, DropsContext {
@@ -61,11 +65,12 @@ export function createCompactionSteps(context: CompactionStepsContext): StepActi
       let hasChanged = false;
       try {
         ({ dropped: hasChanged, againAt } = await drop(wanted, signal));
-        // One compaction may be bounded by its bytes, so the next one may find more to merge.
-        while ((await compactLayers(context, wanted, signal)) === 'compacted') {
-          hasChanged = true;
+        let outcome: CompactionOutcome;
+        do {
           signal.throwIfAborted();
-        }
+          outcome = await compactLayers(context, wanted, signal);
+          hasChanged ||= outcome === 'compacted' || outcome === 'partly';
+        } while (outcome === 'partly');
       } finally {
         done();
       }

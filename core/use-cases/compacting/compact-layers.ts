@@ -16,7 +16,7 @@ import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer } from '../../ports/object-database.ts';
-import { layersToMerge } from '../../repository/compaction.ts';
+import { compactionWantedInMs, layersToMerge } from '../../repository/compaction.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
@@ -31,8 +31,11 @@ export interface CompactionContext extends Context {
   readonly failpoint: Failpoint;
 }
 
-/** `nothing`: the repository has few layers, or is gone. `lost`: another compaction was faster. */
-export type CompactionOutcome = 'compacted' | 'nothing' | 'lost';
+/**
+ * `partly`: more is to be merged at once, since one compaction is bounded, or many layers came meanwhile. `nothing`: the
+ * repository has few layers, or is gone. `lost`: another compaction was faster.
+ */
+export type CompactionOutcome = 'compacted' | 'partly' | 'nothing' | 'lost';
 
 /** Compacts a repository once. Rejects if the log, the store or the layers cannot be read or written. */
 export async function compactLayers(
@@ -49,8 +52,7 @@ export async function compactLayers(
   try {
     const layer = await storeMerged(context, context.layers.of(placeOf(found), 'maintenance'), of.repository, merged);
     await context.failpoint('compaction-layer-stored');
-    const removed = chosen.map(({ id }) => id);
-    return await commit(context, { ...of, revision: found.entity.revision, removed, layer, found, merged });
+    return await commit(context, { ...of, revision: found.entity.revision, chosen, layer, found, merged });
   } finally {
     await merged.discard();
   }
@@ -87,14 +89,15 @@ interface Compaction {
   readonly account: AccountId;
   readonly repository: RepositoryId;
   readonly revision: number;
-  readonly removed: readonly LayerId[];
+  readonly chosen: readonly Layer[];
   readonly layer: StoredLayer;
   readonly found: FoundRepository;
   readonly merged: MergedLayers;
 }
 
 async function commit(context: CompactionContext, compaction: Compaction): Promise<CompactionOutcome> {
-  const { account, repository, revision, removed, layer, found, merged } = compaction;
+  const { account, repository, revision, chosen, layer, found, merged } = compaction;
+  const removed = chosen.map(({ id }) => id);
   const cause: Cause = systemCause(context.ids, 'layer-compaction');
   // The commit point of a compaction. After a lost race it decides again, whatever was pushed meanwhile.
   const executed = await execute(context, repositories, repository, { account, cause }, (state) => {
@@ -107,5 +110,12 @@ async function commit(context: CompactionContext, compaction: Compaction): Promi
   if (state.status === 'closed' || ![...state.layers].some(({ id }) => id === layer.id)) return 'lost';
   await context.failpoint('compaction-appended');
   await merged.install(committedObjects(found, { ...executed.entity, state }), layer);
-  return 'compacted';
+  // A few layers that came meanwhile wait until there are more: else a busy repository is compacted without end.
+  const isBounded = layersToMerge([layer, ...layersBut(chosen, found)]).length > 0;
+  return isBounded || compactionWantedInMs(state.layers.length) === 0 ? 'partly' : 'compacted';
+}
+
+function layersBut(chosen: readonly Layer[], { entity }: FoundRepository): readonly Layer[] {
+  const merged = new Set(chosen.map(({ id }) => id));
+  return [...entity.state.layers].filter(({ id }) => !merged.has(id));
 }

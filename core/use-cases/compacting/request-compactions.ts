@@ -32,7 +32,8 @@ export function createCompactionRequests(context: CompactionRequestsContext): (p
     if (inMs === null) return;
     const now = clock.monotonicMs();
     const before = asked.get(repository);
-    if (before !== undefined && before.inMs <= inMs && now < before.until) return;
+    // Where it was wanted at once and is not any more, it was made: the next time it is wanted at once is another one.
+    if (before?.inMs === inMs && now < before.until) return;
     asked.delete(repository);
     const [oldest] = asked.keys();
     if (asked.size >= ASKED_MAX && oldest !== undefined) asked.delete(oldest);

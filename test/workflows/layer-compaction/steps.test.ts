@@ -1,10 +1,12 @@
 /** The step of a compaction: what it leaves for later, so that no place waits for another. */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { describe, test } from 'vitest';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
-import { BUCKET_COMPACTIONS_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
+import { BUCKET_COMPACTIONS_AT_ONCE_MAX, COMPACTION_IDLE_MS } from '../../../core/kernel/limits.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
 import { accepted, newAccount, newRepository } from '../../support/accounts.ts';
+import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
 import { keepLog } from '../../support/log.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
@@ -80,5 +82,42 @@ describe('A compaction in the bucket of a user', () => {
     await Promise.all(underWay);
     await Promise.all([compact(beside), compact(beyond)]);
     assert.equal(done.length, inBuckets.length + 2);
+  });
+});
+
+describe('A compaction of a repository that is pushed to all the time', () => {
+  test('merges once, and leaves the few layers that came meanwhile for later', async (context) => {
+    const reading = await startGitReading();
+    context.onTestFinished(() => reading.close());
+    const { node, database, account } = reading;
+    const push = async () => {
+      await reading.push({ 'refs/heads/main': reading.git.commit({ file: randomBytes(300) }) });
+    };
+    for (let pushes = 0; pushes < 5; pushes += 1) await push();
+    const repository = (await reading.current()).id;
+    const wanted: number[] = [];
+    let merges = 0;
+    const steps = createCompactionSteps({
+      ...node,
+      layers: layersIn(database.layers),
+      objects: database.database,
+      failpoint: async (point) => {
+        if (point !== 'compaction-layer-stored') return;
+        merges += 1;
+        for (let pushes = 0; pushes < 3; pushes += 1) await push();
+      },
+      log: keepLog(),
+      retentionMs: 1_000,
+      notifiedTo: async () => null,
+      compactions: {
+        want: async (_compaction, dueAt) => void wanted.push(Date.parse(dueAt) - Date.parse(node.clock.now())),
+        find: async () => ({ account, repository }),
+        done: async () => undefined,
+      },
+    });
+    await steps['compact']?.({ id: repository, revision: 0 }, new AbortController().signal);
+    assert.equal(merges, 1);
+    assert.equal((await reading.current()).entity.state.layers.length, 4);
+    assert.deepEqual(wanted, [COMPACTION_IDLE_MS]);
   });
 });

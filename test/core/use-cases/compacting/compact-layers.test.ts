@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, describe, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
-import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { LAYERS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { compactLayers, type CompactionContext } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
@@ -104,6 +104,18 @@ describe('A compaction', () => {
     });
     assert.equal(await compactLayers(racing, of, NEVER), 'compacted');
     assert.equal(await layersOf(reading), 3);
+    await assertReadable(reading, ids);
+  });
+
+  test('is to go on at once where as many layers came meanwhile as are compacted at once', async (context) => {
+    const { reading, ids, of } = await repositoryOf(context, 2);
+    const racing = contextOf(reading, async (point) => {
+      if (point !== 'compaction-layer-stored') return;
+      for (let more = 0; more < LAYERS_MAX - 2; more += 1) await push(reading, ids, { [`${more}`]: randomBytes(10) });
+    });
+    assert.equal(await compactLayers(racing, of, NEVER), 'partly');
+    assert.equal(await layersOf(reading), LAYERS_MAX);
+    assert.equal(await compactLayers(contextOf(reading), of, NEVER), 'compacted');
     await assertReadable(reading, ids);
   });
 

@@ -64,6 +64,21 @@ describe('A push asks for a compaction', () => {
     assert.deepEqual(wanted, [COMPACTION_IDLE_MS, 0, 0]);
   });
 
+  test('at once again when as many layers have come since a compaction, however soon', () => {
+    const { push, wanted } = start();
+    for (const layers of [
+      LAYERS_MAX,
+      LAYERS_MAX + 1,
+      LAYERS_AT_REST_MAX + 1,
+      LAYERS_MAX - 1,
+      LAYERS_MAX,
+      LAYERS_MAX + 1,
+    ]) {
+      push(layers);
+    }
+    assert.deepEqual(wanted, [0, COMPACTION_IDLE_MS, 0]);
+  });
+
   test('behind its answer: a database that is away is reported, and fails no push', async () => {
     const { push, wanted, failures, fail } = start();
     fail(new Error('away'));
