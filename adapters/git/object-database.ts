@@ -98,6 +98,11 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   answerFigures(): AnswerFigures;
   /** Bytes of memory that each cache takes, by its name. */
   readonly keptBytes: Readonly<Record<'git_pages' | 'git_objects' | 'git_reachable' | 'git_answers', () => number>>;
+  /**
+   * Does the work in a moment in which git works for no request; its signal is aborted at the end. Resolves when it is
+   * done, or not begun before the end.
+   */
+  whenIdle(work: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** Resolves when the background work (merging packs, bitmaps, removals) is done. */
   settled(): Promise<void>;
   /** Kills every process and waits for the background work under way. */
@@ -263,13 +268,16 @@ function endOf(
   git: Git,
   runner: ProcessRunner,
   parts: readonly { settled(): Promise<void> }[],
-): Pick<GitObjectDatabase, 'settled' | 'close'> {
+): Pick<GitObjectDatabase, 'whenIdle' | 'settled' | 'close'> {
   const settled = async () => {
     for (const part of parts) await part.settled();
   };
+  const ending = new AbortController();
   return {
+    whenIdle: (work) => git.background.run(() => work(ending.signal)),
     settled,
     close: async () => {
+      ending.abort();
       git.background.close();
       await runner.close();
       await settled();

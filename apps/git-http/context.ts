@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
+import type { WarmClones } from '../../core/use-cases/reading/warm-clones.ts';
 import type { PastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { RefAnswers } from './advertise.ts';
@@ -11,6 +12,7 @@ export interface GitHttpContext extends PushContext, FrontDoor {
   readonly plans: Plans;
   readonly pastRepositories: PastRepositories;
   readonly refAnswers: RefAnswers;
+  readonly warmClones: Pick<WarmClones, 'asked'>;
   /** Called for every finished request, for the metrics and the log. */
   readonly onFinished: (finished: FinishedRequest, request: IncomingMessage) => void;
 }

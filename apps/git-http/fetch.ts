@@ -92,6 +92,7 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
     refuseFetch(git, opened.refused);
     return;
   }
+  context.warmClones.asked({ repository, fetch: request, body });
   if ('held' in opened) {
     try {
       await sendHeld(git, opened.held.bytes);

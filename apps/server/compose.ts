@@ -34,6 +34,8 @@ import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.t
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import { createBucketErrors } from '../../core/use-cases/buckets/record-bucket-error.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import type { PushedLayer } from '../../core/use-cases/pushing/push-refs.ts';
+import { createWarmClones } from '../../core/use-cases/reading/warm-clones.ts';
 import { createCacheDrops } from '../../core/use-cases/sweeping/drop-cached.ts';
 import type { PastEntities } from '../../core/runtime/past-entities.ts';
 import { createPastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
@@ -326,7 +328,10 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
   const bucketChecks = createBucketChecks(opened.buckets);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const onLayer = createCompactionRequests({ ...context, background });
+  const transferBudget = createSharedTransferBudget({ ...context, usage, transfer });
+  const { whenIdle } = objects;
+  const warmClones = createWarmClones({ ...context, objects, transferBudget, background, whenIdle });
+  const requestCompaction = createCompactionRequests({ ...context, background });
   const { past } = opened;
   const { retentionMs } = settings;
   const { readModels } = projections;
@@ -355,9 +360,13 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
     purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),
     background,
-    onLayer,
+    onLayer: (pushed: PushedLayer) => {
+      requestCompaction(pushed);
+      warmClones.pushed(pushed);
+    },
+    warmClones,
     ...createKnownAnswers(),
-    transferBudget: createSharedTransferBudget({ ...context, usage, transfer }),
+    transferBudget,
     clientAddress,
     refusedSource: createRefusedSource(sourceKey, clientAddress),
     sourceAddressRef,

@@ -38,6 +38,7 @@ export async function startGit(fixture: ApiFixture, parts: Partial<GitHttpContex
     layers: layersIn(createMemoryLayerStore()),
     onLayer: () => undefined,
     refAnswers: createRefAnswers('strata/test'),
+    warmClones: { asked: () => undefined },
     onFinished: (request) => finished.push(request),
     ...parts,
   });

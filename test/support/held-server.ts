@@ -114,6 +114,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
       ...context,
       pastRepositories,
       refAnswers: createRefAnswers('strata/test'),
+      warmClones: { asked: () => undefined },
       log: pino({ level: 'silent' }),
     }),
     probes: {
