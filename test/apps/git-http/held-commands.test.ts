@@ -87,9 +87,11 @@ describe('Somebody who holds command lists open', () => {
     const most = BODIES_HELD_OF_CALLER_BYTES_MAX;
     const one = list.length * COMMAND_LIST_HELD_FACTOR;
     // Lists that arrive side by side fill the part before any is whole; the refused ones give back what was held of them.
-    await eventually('the part of the account is full', async () => {
+    await eventually('the part of the account is full, and stays so', async () => {
       await sleep(200);
-      if (bodyBudget.heldBytes() > most - one) return true;
+      const isFull = bodyBudget.heldBytes() > most - one;
+      if (isFull) await sleep(500);
+      if (isFull && bodyBudget.heldBytes() > most - one) return true;
       sockets.push(push(attack, body, body.length + 20, context));
       return false;
     });
