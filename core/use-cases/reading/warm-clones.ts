@@ -106,15 +106,7 @@ async function warm(
     const request = (async function* () {
       yield body;
     })();
-    const options = {
-      view,
-      protocol: clone.version,
-      request,
-      answerKey,
-      clone: null,
-      mayOverwrite: true,
-      signal,
-    };
+    const options = { view, protocol: clone.version, request, answerKey, signal };
     const chunks = reader.uploadPack(options)[Symbol.asyncIterator]();
     while ((await chunks.next()).done !== true);
   } finally {
