@@ -147,8 +147,12 @@ export interface MutatedPack {
   readonly isSound: boolean;
 }
 
-/** With `crowd`, so many more commits lie in it. */
-export function mutatedPack(seed: number, crowd = 0): MutatedPack {
+/** Every so many packs hold many objects, of which as many as are allowed. */
+const CROWDED_EACH = 20;
+const CROWD_MAX = 508;
+
+export function mutatedPack(seed: number): MutatedPack {
+  const crowd = seed % CROWDED_EACH === 0 ? seed % CROWD_MAX : 0;
   const dice = createDice(seed);
   const isSound = dice.chance(0.1);
   const objects = [...mutatedObjects(dice, isSound)];

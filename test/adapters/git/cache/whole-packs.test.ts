@@ -1,13 +1,13 @@
 /** Clones that are answered with a stored pack as it lies: what they hold is exactly what git would send. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { execFileSync } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, PlainClone, RefsView } from '../../../../core/ports/object-database.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { loggingGit } from '../../../support/logging-git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 /** Enough objects for a pack that is worth counting. */
@@ -172,12 +172,9 @@ describe('a clone of an imported repository', () => {
 test('What an import holds is counted once, while its push goes on', async () => {
   const folder = temporaryFolder('counted');
   const log = join(folder.path, 'commands');
-  const git = join(folder.path, 'git');
-  const real = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
-  writeFileSync(git, `#!/bin/sh\necho "$*" >> ${log}\nexec ${real} "$@"\n`, { mode: 0o755 });
   const repository = testRepository(join(folder.path, 'repository'));
   importHistory(repository);
-  const database = await testDatabase({ gitPath: git });
+  const database = await testDatabase({ gitPath: loggingGit(log) });
   const counts = () => readFileSync(log, 'utf8').match(/^rev-list --objects --count/gm)?.length;
   try {
     const received = await database.receive(database.newObjects(), repository.pack(['--all']));
