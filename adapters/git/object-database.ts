@@ -3,7 +3,6 @@
  *
  * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
  */
-import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
@@ -32,6 +31,7 @@ import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
+import { removeFolder } from './cache/cache-folder.ts';
 import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cache/layer-cache.ts';
 import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
@@ -81,11 +81,15 @@ export interface GitObjectDatabaseOptions {
   readonly pushMemoryBytesMax?: number;
   /** Processor time of each of them; by default that of core/kernel/limits.ts. */
   readonly pushCpu?: PushCpu;
+  /** Memory for small packs until git needs their files. */
+  readonly heldBytesMax?: number;
   /** Bytes of packs that may be arriving. */
   readonly incoming?: IncomingBounds;
   /** A cached repository with this many packs has its small ones merged in the background. */
   readonly packsMax?: number;
 }
+
+type KeptMemory = 'git_pages' | 'git_objects' | 'git_held_packs' | 'git_reachable' | 'git_answers';
 
 export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, CachedRepositories {
   /** This node may have applied events that the log has lost: layers of those are not read any more. */
@@ -97,7 +101,7 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   /** What answers of git take on disk and in memory, and what was made. */
   answerFigures(): AnswerFigures;
   /** Bytes of memory that each cache takes, by its name. */
-  readonly keptBytes: Readonly<Record<'git_pages' | 'git_objects' | 'git_reachable' | 'git_answers', () => number>>;
+  readonly keptBytes: Readonly<Record<KeptMemory, () => number>>;
   /**
    * Does the work in a moment in which git works for no request; its signal is aborted at the end. Resolves when it is
    * done, or not begun before the end.
@@ -132,6 +136,8 @@ const PROCESSES_PER_ACCOUNT_MAX = 24;
  */
 const PACKS_MAX = 8 * LAYERS_MAX;
 const PAGES_MEMORY_BYTES = 32 * MIB;
+/** Some hundreds of repositories with dozens of small pushes each, until they are compacted. */
+const HELD_PACKS_MEMORY_BYTES = 32 * MIB;
 const OBJECT_CACHE_MEMORY_BYTES = 16 * MIB;
 const REACHABLE_SETS_MEMORY_BYTES = 32 * MIB;
 const INCOMING: IncomingBounds = {
@@ -142,12 +148,14 @@ const INCOMING: IncomingBounds = {
 
 function keptBytesOf(
   { pages, cache }: Pick<PackMemory, 'pages' | 'cache'>,
+  held: Pick<LayerCache, 'heldBytes'>,
   reachable: Pick<ReachableSets, 'memoryBytes'>,
   answers: Pick<AnswerCache, 'figures'>,
 ): GitObjectDatabase['keptBytes'] {
   return {
     git_pages: pages.memoryBytes,
     git_objects: () => cache.calculatedSize,
+    git_held_packs: () => held.heldBytes(),
     git_reachable: reachable.memoryBytes,
     git_answers: () => answers.figures().memoryBytes,
   };
@@ -177,12 +185,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     const cache = await createLayerCache({
       directory,
       layers,
-      cacheBytesMax,
+      ...cacheBoundsOf(options),
       memory,
       makeRoom: () => answers.makeRoom(),
       background: git.background,
       log,
-      packsMax: options.packsMax ?? PACKS_MAX,
       merge: mergeWith(git, [bitmaps, graphs]),
       // The newer folder lacks no commit of the older one, so the graph holds for it.
       onBegun: (from, to) => graphs.prepareReplacement(from, to),
@@ -210,14 +217,14 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
-      keptBytes: keptBytesOf(memory, reachable, answers),
+      keptBytes: keptBytesOf(memory, cache, reachable, answers),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
       heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
       ...cacheControl(cache, answers, wholePacks),
-      ...endOf(git, runner, [git.background, bitmaps, graphs, wholePacks, cache]),
+      ...endOf(git, runner, cache, [git.background, bitmaps, graphs, wholePacks, cache]),
     };
   } catch (error) {
     await runner.close();
@@ -238,6 +245,14 @@ function runnerOf(
     directory: join(directory, 'helper'),
     onHelperLine: (line) => options.log.error({ line }, 'The process helper failed'),
   });
+}
+
+function cacheBoundsOf({
+  cacheBytesMax,
+  heldBytesMax = HELD_PACKS_MEMORY_BYTES,
+  packsMax = PACKS_MAX,
+}: GitObjectDatabaseOptions): Pick<LayerCacheOptions, 'cacheBytesMax' | 'heldBytesMax' | 'packsMax'> {
+  return { cacheBytesMax, heldBytesMax, packsMax };
 }
 
 function memoryGroupOf(log: GitLog): MemoryGroup | null {
@@ -267,6 +282,7 @@ function hashOf({ hash, log }: GitObjectDatabaseOptions): HashObject | null {
 function endOf(
   git: Git,
   runner: ProcessRunner,
+  cache: Pick<LayerCache, 'writeHeld'>,
   parts: readonly { settled(): Promise<void> }[],
 ): Pick<GitObjectDatabase, 'whenIdle' | 'settled' | 'close'> {
   const settled = async () => {
@@ -281,6 +297,7 @@ function endOf(
       git.background.close();
       await runner.close();
       await settled();
+      await cache.writeHeld();
     },
   };
 }
@@ -296,7 +313,7 @@ function mergeWith(
     try {
       for (const { prepareReplacement } of prepared) await prepareReplacement(folder, merged);
     } catch (error) {
-      await rm(merged.path, { recursive: true, force: true });
+      await removeFolder(merged);
       throw error;
     }
     return merged;

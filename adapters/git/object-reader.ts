@@ -11,6 +11,7 @@ import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
+import { viewOf } from './cache/cache-folder.ts';
 import type { CommitGraphs } from './cache/commit-graphs.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
@@ -61,7 +62,7 @@ export function repositoryOfAnswer(key: string): RepositoryId {
 /** Takes over the lease: the reader releases it. Git's processes take turns by the account. */
 export function createObjectReader(context: ReaderContext, lease: CacheLease, account: AccountId): ObjectReader {
   const { git } = context;
-  const view = { key: account, variables: { GIT_DIR: lease.folder.path } };
+  const view = viewOf(lease.folder, account);
   const source = createObjectSource(lease.packs, createGitObjects(git, view));
   const access: ObjectAccess = { source, view };
   const shared = shareLease(lease);

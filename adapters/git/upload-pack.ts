@@ -5,7 +5,7 @@
  */
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';
-import { type CacheFolder, isWhole } from './cache/cache-folder.ts';
+import { type CacheFolder, isWhole, writeHeld } from './cache/cache-folder.ts';
 import type { Git, GitCommand, Pacing } from './process/git-commands.ts';
 import type { ConfigPairs } from './process/git-environment.ts';
 import type { ProcessEnd } from './process/process-runner.ts';
@@ -32,7 +32,7 @@ export async function* uploadPack(
   try {
     const command: GitCommand = {
       args: ['upload-pack', '--stateless-rpc', '--strict', view.path],
-      view: { key: options.account, variables: {} },
+      view: { key: options.account, variables: () => writeHeld(folder).then(() => ({})) },
       variables: { GIT_PROTOCOL: `version=${options.protocol}` },
       config: CONFIG,
       signal: options.signal,

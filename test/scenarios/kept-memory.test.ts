@@ -2,7 +2,16 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';
-import { api, createAccount, createRepository, git, newWorkTree, type Strata, startStrata } from '../support/strata.ts';
+import {
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+  startStrata,
+} from '../support/strata.ts';
 import { sharedParts } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -17,6 +26,7 @@ test('The metrics show what each cache keeps in memory', async (context) => {
   const idle = await keptBytes(strata);
   const names = [
     'git_answers',
+    'git_held_packs',
     'git_objects',
     'git_pages',
     'git_reachable',
@@ -30,8 +40,12 @@ test('The metrics show what each cache keeps in memory', async (context) => {
   const work = await newWorkTree(context);
   await git(work, ['push', '--quiet', url, 'main']);
   assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/project/branches')).status, 200);
-  for (let times = 0; times < 2; times += 1) await git(await tempDir(context), ['clone', '--quiet', url]);
+  await commitFile(work, 'second', 'second\n');
+  await git(work, ['push', '--quiet', url, 'main']);
   // The metrics are made once a second.
+  await sleep(1_100);
+  assert.ok(((await keptBytes(strata))['git_held_packs'] ?? 0) > 0, 'git has not needed the second pack');
+  for (let times = 0; times < 2; times += 1) await git(await tempDir(context), ['clone', '--quiet', url]);
   await sleep(1_100);
   const busy = await keptBytes(strata);
   for (const name of ['git_answers', 'git_pages', 'ref_answers', 'rest_bodies']) {

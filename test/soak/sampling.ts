@@ -140,7 +140,15 @@ async function bytesBelow(folders: readonly string[]): Promise<number> {
 }
 
 /** Those that hold bytes outside of the heap. */
-const IN_BUFFERS = ['git_pages', 'git_objects', 'git_reachable', 'git_answers', 'ref_answers', 'rest_bodies'];
+const IN_BUFFERS = [
+  'git_pages',
+  'git_objects',
+  'git_held_packs',
+  'git_reachable',
+  'git_answers',
+  'ref_answers',
+  'rest_bodies',
+];
 
 /** What each cache of the server takes, by its name, as its metrics say. */
 async function cachedBytes({ url }: SoakServer): Promise<ReadonlyMap<string, number>> {

@@ -8,7 +8,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
-import type { CacheFolder } from './cache-folder.ts';
+import { type CacheFolder, viewOf } from './cache-folder.ts';
 import { commandError, type Git, type GitCommand } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 
@@ -77,7 +77,7 @@ async function writeBitmap(git: Git, folder: CacheFolder, view: RefsView): Promi
   const preferred = `pack-${largest.pack}.pack`;
   const command: GitCommand = {
     args: ['multi-pack-index', 'write', '--bitmap', `--refs-snapshot=${snapshot}`, `--preferred-pack=${preferred}`],
-    view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
+    view: viewOf(folder),
     config: [['core.fsync', 'none']],
     background: true,
   };

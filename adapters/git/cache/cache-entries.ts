@@ -15,11 +15,15 @@ import {
   isWhole,
   makeCacheFolder,
   type PresentLayer,
+  writeHeld,
 } from './cache-folder.ts';
 import { DiskWork } from './disk-work.ts';
+import type { HeldRoom } from './held-packs.ts';
 import type { GitLog } from '../process/log.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 
+/** How long after the last push of a repository its packs come onto the disk: at least so long, and less than twice. */
+const HELD_MS = 30_000;
 /** An open index takes 1 to 100 KB of memory. Beyond this many, the least recently used repositories lose theirs. */
 const OPEN_PACKS_MAX = 10_000;
 
@@ -39,6 +43,8 @@ export interface CacheEntry {
   /** The doubt (`CacheEntries.doubt`) up to which its layers are known to be committed ones; -1 for none. */
   vouched: number;
   merging: boolean;
+  /** When the last pack came into memory only, by the process's own clock, in milliseconds. */
+  heldAtMs: number;
   /** By the process's own clock, in milliseconds. */
   mergeFromMs: number;
   /** The repository before layers were removed: entries to retire once somebody has read it as it is since. */
@@ -51,6 +57,7 @@ export interface CacheEntry {
 export interface CacheEntriesOptions {
   readonly paths: CachePaths;
   readonly cacheBytesMax: number;
+  readonly room: HeldRoom;
   readonly log: GitLog;
   /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
@@ -61,9 +68,9 @@ export interface CacheEntriesOptions {
  * the same repository, the one with more layers stays.
  */
 export async function openCacheEntries(options: CacheEntriesOptions): Promise<CacheEntries> {
-  const { paths } = options;
+  const { paths, room } = options;
   const entries = new CacheEntries(options);
-  const found = await findCacheFolders(paths.repositories);
+  const found = await findCacheFolders(paths.repositories, room);
   for (const folder of found.toSorted((a, b) => b.present.size - a.present.size)) {
     if (!entries.has(folder)) entries.add(folder, false);
     else entries.disk.remove(folder);
@@ -74,19 +81,25 @@ export async function openCacheEntries(options: CacheEntriesOptions): Promise<Ca
 export class CacheEntries {
   readonly #paths: CachePaths;
   readonly #cacheBytesMax: number;
+  readonly #room: HeldRoom;
   readonly #log: GitLog;
   readonly #onBegun: CacheEntriesOptions['onBegun'];
   readonly #disk: DiskWork;
   /** In the order of their last use, oldest first. Entries that are being made are in `#making` only. */
   readonly #known = new Map<string, CacheEntry>();
   readonly #making = new Map<string, Promise<CacheEntry>>();
+  /** Entries that may have packs in memory only. */
+  readonly #holding = new Set<CacheEntry>();
+  #writing: Promise<void> = Promise.resolve();
+  #writingLater: NodeJS.Timeout | null = null;
   #totalBytes = 0;
   #openPacks = 0;
   #doubts = 0;
 
-  constructor({ paths, cacheBytesMax, log, onBegun }: CacheEntriesOptions) {
+  constructor({ paths, cacheBytesMax, room, log, onBegun }: CacheEntriesOptions) {
     this.#paths = paths;
     this.#cacheBytesMax = cacheBytesMax;
+    this.#room = room;
     this.#log = log;
     this.#onBegun = onBegun;
     this.#disk = new DiskWork(paths.trash, log);
@@ -111,6 +124,7 @@ export class CacheEntries {
     const entry = { ...newEntry(folder, checked), vouched: checked ? this.#doubts : -1 };
     this.#known.set(entry.key, entry);
     this.#totalBytes += entry.bytes;
+    if (folder.held.count > 0) this.holds(entry);
     return entry;
   }
 
@@ -195,6 +209,47 @@ export class CacheEntries {
     this.#forgetPacks();
   }
 
+  /**
+   * Says that a pack of an entry came into memory only. The packs of an entry are written when no other one has come for a
+   * while, so that the next process finds most of them.
+   */
+  holds(entry: CacheEntry): void {
+    entry.heldAtMs = performance.now();
+    this.#holding.add(entry);
+    this.#writeLater();
+  }
+
+  #writeLater(): void {
+    if (this.#writingLater !== null) return;
+    this.#writingLater = setTimeout(() => this.#writeOld(), HELD_MS).unref();
+  }
+
+  #writeOld(): void {
+    this.#writingLater = null;
+    const beforeMs = performance.now() - HELD_MS;
+    for (const entry of this.#holding) if (entry.heldAtMs <= beforeMs) this.#writeHeld(entry);
+    if (this.#holding.size > 0) this.#writeLater();
+  }
+
+  #writeHeld(entry: CacheEntry): void {
+    this.#holding.delete(entry);
+    if (entry.retired) return;
+    this.#take(entry);
+    const { folder } = entry;
+    this.#writing = Promise.allSettled([this.#writing, writeHeld(folder)]).then(([, written]) => {
+      // It stays in memory until git needs it, or the entry holds another one.
+      const error: unknown = written.status === 'rejected' ? written.reason : null;
+      if (error !== null) this.#log.warn({ folder: folder.path, error }, 'Packs in memory could not be written');
+      this.release(entry);
+    });
+  }
+
+  /** Writes all packs that are in memory only. */
+  async writeAll(): Promise<void> {
+    for (const entry of this.#holding) this.#writeHeld(entry);
+    await this.#writing;
+  }
+
   grow(entry: CacheEntry, bytes: number): void {
     entry.bytes += bytes;
     if (!entry.retired) this.#totalBytes += bytes;
@@ -241,7 +296,7 @@ export class CacheEntries {
   async #make(key: string, objects: CommittedObjects): Promise<CacheEntry> {
     const { repository, shrinkEpoch } = objects;
     try {
-      const folder = await makeCacheFolder(this.#paths.repositories, repository, shrinkEpoch);
+      const folder = await makeCacheFolder(this.#paths.repositories, repository, shrinkEpoch, this.#room);
       const others = [...this.#known.values()].filter(({ folder: other }) => other.repository === repository);
       const newest = others.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
       if (newest !== undefined) await this.#beginWith(newest, folder, objects);
@@ -283,6 +338,7 @@ export class CacheEntries {
     if (entry.retired) return;
     entry.retired = true;
     this.#known.delete(entry.key);
+    this.#holding.delete(entry);
     this.#totalBytes -= entry.bytes;
     this.#openPacks -= entry.packs.size;
     if (entry.leases === 0) this.#disk.remove(entry.folder);
@@ -320,6 +376,7 @@ function newEntry(folder: CacheFolder, checked: boolean): Omit<CacheEntry, 'vouc
     leased: null,
     checked,
     merging: false,
+    heldAtMs: 0,
     mergeFromMs: 0,
     leases: 0,
     bytes,

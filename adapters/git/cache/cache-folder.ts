@@ -2,7 +2,8 @@
  * One repository's objects at one shrink epoch, as a bare repository on this node's disk.
  *
  * Must stay true: the folder's own manifest lists which layers are in it; file names decide nothing. Packs are only
- * added until the whole folder is removed, so a process that runs in it never loses one.
+ * added until the whole folder is removed, so a process that runs in it never loses one. git starts in it through
+ * `viewOf`, or after `writeHeld`: some packs are in memory only.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -10,6 +11,10 @@ import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile
 import { join } from 'node:path';
 import { type LayerId, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Layer } from '../../../core/ports/object-database.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
+import type { PackPlace } from '../packs/object-source.ts';
+import type { ObjectView } from '../process/git-commands.ts';
+import { HeldPacks, type HeldRoom, scratchRoom } from './held-packs.ts';
 
 /** A layer that is in a folder. */
 export interface PresentLayer {
@@ -27,6 +32,8 @@ export interface CacheFolder {
   readonly shrinkEpoch: number;
   /** In no particular order. */
   readonly present: Map<LayerId, PresentLayer>;
+  /** The packs that are in memory only. */
+  readonly held: HeldPacks<PresentLayer>;
 }
 
 const MANIFEST = 'layers.jsonl';
@@ -45,7 +52,31 @@ export function objectsPath(folder: CacheFolder): string {
 }
 
 export function packPath(folder: CacheFolder, pack: string, extension: 'pack' | 'idx' | 'rev'): string {
-  return join(folder.path, 'objects', 'pack', `pack-${pack}.${extension}`);
+  return `${packBase(folder.path, pack)}.${extension}`;
+}
+
+/** The path of a pack's files, without their extension. */
+export function packBase(path: string, pack: string): string {
+  return join(path, 'objects', 'pack', `pack-${pack}`);
+}
+
+function newHeldPacks(path: string, room: HeldRoom): HeldPacks<PresentLayer> {
+  return new HeldPacks({ room, pathOf: (pack) => packBase(path, pack) });
+}
+
+/** Where a pack of the folder is read. */
+export function packPlace(folder: CacheFolder, pack: string): PackPlace {
+  const path = (extension: 'pack' | 'idx') => packPath(folder, pack, extension);
+  return { held: () => folder.held.get(pack), packPath: path('pack'), idxPath: path('idx') };
+}
+
+/** All objects of a folder, for processes that take turns by this key. */
+export function viewOf(folder: CacheFolder, key: string = folder.repository): ObjectView {
+  const variables = async () => {
+    await writeHeld(folder);
+    return { GIT_DIR: folder.path };
+  };
+  return { key, variables };
 }
 
 /** Makes an empty folder. Its name is unique, so that a folder that is being removed is never in its way. */
@@ -53,16 +84,23 @@ export async function makeCacheFolder(
   parent: string,
   repository: RepositoryId,
   shrinkEpoch: number,
+  room: HeldRoom = scratchRoom(),
 ): Promise<CacheFolder> {
   const path = join(parent, repository, `${shrinkEpoch}-${randomBytes(6).toString('hex')}`);
   await mkdir(join(path, 'objects', 'pack'), { recursive: true });
   await mkdir(join(path, 'refs'));
   await writeFile(join(path, 'HEAD'), 'ref: refs/heads/main\n');
-  return { path, repository, shrinkEpoch, present: new Map() };
+  return { path, repository, shrinkEpoch, present: new Map(), held: newHeldPacks(path, room) };
+}
+
+/** Removes a folder that nobody uses. */
+export async function removeFolder(folder: CacheFolder): Promise<void> {
+  folder.held.clear();
+  await rm(folder.path, { recursive: true, force: true });
 }
 
 /** Finds the folders that an earlier process left, with the layers that their manifests name. Removes their views. */
-export async function findCacheFolders(parent: string): Promise<readonly CacheFolder[]> {
+export async function findCacheFolders(parent: string, room: HeldRoom): Promise<readonly CacheFolder[]> {
   const found: CacheFolder[] = [];
   for (const repository of await foldersIn(parent)) {
     for (const name of await foldersIn(join(parent, repository))) {
@@ -71,7 +109,8 @@ export async function findCacheFolders(parent: string): Promise<readonly CacheFo
       if (id === null || epoch === undefined) continue;
       const path = join(parent, repository, name);
       await rm(join(path, VIEWS), { recursive: true, force: true });
-      found.push({ path, repository: id, shrinkEpoch: Number(epoch), present: await readManifest(path) });
+      const held = newHeldPacks(path, room);
+      found.push({ path, repository: id, shrinkEpoch: Number(epoch), present: await readManifest(path), held });
     }
   }
   return found;
@@ -82,11 +121,12 @@ async function foldersIn(path: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Whether every pack and index that the manifest names is still there, with its exact size, and what makes it a repository. */
+/** Whether every pack and index that is not in memory is still there, with its exact size, and what makes it a repository. */
 export async function isWhole(folder: CacheFolder): Promise<boolean> {
   const own = await Promise.all(['HEAD', 'refs', 'objects/pack'].map((name) => sizeOf(join(folder.path, name))));
   if (own.includes(null)) return false;
   const checks = [...folder.present.values()].map(async ({ pack, packBytes, idxBytes }) => {
+    if (folder.held.get(pack) !== null) return true;
     const [packFile, idxFile] = await Promise.all([
       sizeOf(packPath(folder, pack, 'pack')),
       sizeOf(packPath(folder, pack, 'idx')),
@@ -128,6 +168,30 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
   return present;
 }
 
+/** As `addPack`, for a small pack that comes onto the disk when git needs it. */
+export function holdPack(
+  folder: CacheFolder,
+  { id, sha256, pack }: Pick<Layer, 'id' | 'sha256' | 'pack'>,
+  bytes: PackBytes,
+): PresentLayer {
+  const present = { id, sha256, pack, packBytes: bytes.pack.length, idxBytes: bytes.idx.length };
+  folder.held.add(pack, bytes, present);
+  folder.present.set(id, present);
+  return present;
+}
+
+/** Writes the packs that are in memory only. The caller has a lease on the folder. Rejects with an ObjectDatabaseError. */
+export async function writeHeld(folder: CacheFolder): Promise<void> {
+  const { held } = folder;
+  if (held.count === 0) return;
+  const layers = await held.write();
+  try {
+    await recordLayers(folder, layers);
+  } catch (error) {
+    held.room.options.onFault(error);
+  }
+}
+
 async function renameIfThere(from: string, to: string): Promise<void> {
   try {
     await rename(from, to);
@@ -138,12 +202,26 @@ async function renameIfThere(from: string, to: string): Promise<void> {
 
 /** Adds layers to the manifest. A layer that the manifest does not name is fetched again after a restart. */
 export async function recordLayers(folder: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  if (layers.length === 0) return;
   const lines = layers.map((layer) => `${JSON.stringify(layer)}\n`);
   await appendFile(join(folder.path, MANIFEST), lines.join(''));
 }
 
-/** Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other. */
+/**
+ * Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other. Packs
+ * that are in memory are so in both.
+ */
 export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
+  const written: PresentLayer[] = [];
+  for (const layer of layers) {
+    const bytes = from.held.get(layer.pack);
+    if (bytes === null) written.push(layer);
+    else holdPack(to, layer, bytes);
+  }
+  await linkLayers(from, to, written);
+}
+
+async function linkLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
   const sizes = new Map(layers.map(({ pack, packBytes }) => [pack, packBytes]));
   for (const [pack, packBytes] of sizes) {
     const extensions = packBytes < REVERSE_INDEX_PACK_BYTES_MIN ? SMALL_PACK_FILES : PACK_FILES;

@@ -11,7 +11,7 @@ import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { lines } from '../packs/git-objects.ts';
 import { commandError, type Git, type GitCommand } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
-import { type CacheFolder, isMissing, objectsPath } from './cache-folder.ts';
+import { type CacheFolder, isMissing, objectsPath, viewOf } from './cache-folder.ts';
 
 /** In smaller repositories git is as fast without. */
 const OBJECTS_MIN = 2_000;
@@ -68,7 +68,7 @@ function graphPath(folder: CacheFolder): string {
 }
 
 async function writeGraph(git: Git, folder: CacheFolder, tips: readonly ObjectId[]): Promise<void> {
-  const view = { key: folder.repository, variables: { GIT_DIR: folder.path } };
+  const view = viewOf(folder);
   const write = async (options: readonly string[], wallMsMax: number): Promise<boolean> => {
     const args = ['commit-graph', 'write', '--stdin-commits', '--append', '--no-progress', ...options];
     const command: GitCommand = { args, view, config: [['core.fsync', 'none']], background: true, wallMsMax };

@@ -29,6 +29,7 @@ export class DiskWork {
 
   remove(folder: CacheFolder): void {
     const trash = join(this.#trash, randomUUID());
+    folder.held.clear();
     this.enqueue(async () => {
       try {
         await mkdir(this.#trash, { recursive: true });

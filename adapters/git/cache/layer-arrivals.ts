@@ -15,13 +15,19 @@ import {
   addPack,
   type CacheFolder,
   copyLayers,
+  holdPack,
   isMissing,
+  packBase,
   type PackFiles,
   type PresentLayer,
   recordLayers,
+  writeHeld,
 } from './cache-folder.ts';
+import type { WithRoom } from './disk-room.ts';
+import { writePackFiles } from './held-packs.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
-import { fetchLayer, isDiskFull } from './layer-fetch.ts';
+import { fetchLayer } from './layer-fetch.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
 
 /** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
 const FETCHES_MAX = 16;
@@ -32,8 +38,7 @@ export interface LayerArrivalsOptions {
   readonly entries: CacheEntries;
   readonly layers: LayerStores;
   readonly incoming: IncomingFolders;
-  /** Frees room on the disk that holds nothing but kept answers. */
-  readonly makeRoom: () => Promise<void>;
+  readonly withRoom: WithRoom;
   readonly log: GitLog;
 }
 
@@ -67,16 +72,36 @@ export class LayerArrivals {
 
   /** Resolves when the layer is in the entry's folder; fetches it from the store if it is not there yet. */
   fetch(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
-    return this.#arrive(entry, layer, () => this.#fetchWithRoom(entry, place, layer));
+    const fetch = () => this.#fetchInto(entry.folder, place, layer, entry.key);
+    return this.#arrive(entry, layer, () => this.#options.withRoom(layer.sizeBytes, fetch));
   }
 
-  /** As `fetch`, for a layer whose pack is already on this disk. Calls `onMoved` only if these files were moved in. */
-  move(entry: CacheEntry, layer: Layer, files: PackFiles, onMoved: () => void): Promise<PresentLayer> {
+  /**
+   * As `fetch`, for a layer whose pack is in files on this disk, or in memory. Calls `onMoved` only if the entry has taken
+   * them.
+   */
+  move(entry: CacheEntry, layer: Layer, pack: PackFiles | PackBytes, onMoved: () => void): Promise<PresentLayer> {
     return this.#arrive(entry, layer, async () => {
-      const added = await addPack(entry.folder, layer, files);
+      const added =
+        'packPath' in pack ? await addPack(entry.folder, layer, pack) : await this.#hold(entry, layer, pack);
       onMoved();
       return added;
     });
+  }
+
+  /** Keeps a pack in memory while there is room, else writes it now. */
+  async #hold(entry: CacheEntry, layer: Layer, bytes: PackBytes): Promise<PresentLayer> {
+    const { folder } = entry;
+    if (folder.held.room.has(bytes)) {
+      const held = holdPack(folder, layer, bytes);
+      this.#options.entries.holds(entry);
+      return held;
+    }
+    const { id, sha256, pack } = layer;
+    await writePackFiles(packBase(folder.path, pack), bytes);
+    const present = { id, sha256, pack, packBytes: bytes.pack.length, idxBytes: bytes.idx.length };
+    folder.present.set(id, present);
+    return present;
   }
 
   /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */
@@ -87,6 +112,7 @@ export class LayerArrivals {
     const missing = layers.filter(({ id }) => !folder.present.has(id));
     const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, place, layer, key)));
     for (const result of fetched) if (result.status === 'rejected') throw result.reason;
+    await writeHeld(folder);
   }
 
   /** Those of the layers whose own packs the entry has: not merged with others. */
@@ -121,6 +147,8 @@ export class LayerArrivals {
   /** Adds the layer to the manifest in the background; layers that arrive quickly are added together. */
   #record(entry: CacheEntry, added: PresentLayer): void {
     const { entries, log } = this.#options;
+    // It is added when its files are there.
+    if (entry.folder.held.get(added.pack) !== null) return;
     entry.unrecorded.push(added);
     if (entry.unrecorded.length > 1) return;
     entries.disk.enqueue(async () => {
@@ -131,29 +159,6 @@ export class LayerArrivals {
         if (!isMissing(error)) log.warn({ folder: entry.folder.path, error }, 'A manifest could not be written');
       }
     });
-  }
-
-  async #fetchWithRoom(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
-    const { entries, makeRoom } = this.#options;
-    const fetch = () => this.#fetch(entry, place, layer);
-    try {
-      return await fetch().catch(async (error: unknown) => {
-        if (!isDiskFull(error)) throw error;
-        // An answer is made again more cheaply than a repository is fetched.
-        await makeRoom();
-        return fetch();
-      });
-    } catch (error) {
-      if (!isDiskFull(error)) throw error;
-      // Other repositories can be fetched again, so they make room for the one that is needed now.
-      entries.evict(Math.max(0, entries.sizeBytes / 2 - layer.sizeBytes));
-      await entries.disk.settled();
-      return fetch();
-    }
-  }
-
-  #fetch(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
-    return this.#fetchInto(entry.folder, place, layer, entry.key);
   }
 
   /** Fetches that have the same key take turns. */

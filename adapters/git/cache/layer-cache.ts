@@ -13,18 +13,20 @@ import {
   type CacheFolder,
   isCausedByMissing,
   type PackFiles,
-  packPath,
+  packPlace,
   type PresentLayer,
   startCache,
 } from './cache-folder.ts';
+import { createDiskRoom } from './disk-room.ts';
 import { FolderMerges } from './folder-merges.ts';
+import { HeldRoom } from './held-packs.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
 import type { PagedFile } from '../packs/file-pages.ts';
 import { joinable, type PackBytes } from '../packs/joined-pack.ts';
-import { type OpenPack, openPack } from '../packs/object-source.ts';
+import { movePack, type OpenPack, openHeldPack, openPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 
 /** Packs in memory. */
@@ -46,10 +48,10 @@ export interface LayerCache {
   /** Resolves when every layer is on this node and checked. Rejects with an ObjectDatabaseError. */
   acquire(objects: CommittedObjects): Promise<CacheLease>;
   /**
-   * Adds a layer whose pack is already on this disk, so that `acquire` need not fetch it. Resolves true if the files
-   * were moved into the cache, false if the cache does not need them, for example because it fetched the layer first.
+   * Adds a layer whose pack is in files on this disk, or in memory, so that `acquire` need not fetch it. Resolves true if
+   * the cache has taken them, false if it does not need them, for example because it fetched the layer first.
    */
-  install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
+  install(lease: CacheLease, layer: Layer, pack: PackFiles | PackBytes, opened: OpenPack): Promise<boolean>;
   /** As `install`, for objects whose shrink epoch nobody reads yet: the layers that stay are kept. */
   installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
   /**
@@ -69,6 +71,10 @@ export interface LayerCache {
   sizeBytes(): number;
   /** Folders for incoming files, on the same file system. */
   readonly incoming: IncomingFolders;
+  /** Bytes of packs that are in memory only. */
+  heldBytes(): number;
+  /** Writes the packs that are in memory only, so that the next process finds them. */
+  writeHeld(): Promise<void>;
   /** Resolves when the merges and the disk work begun so far are done. */
   settled(): Promise<void>;
 }
@@ -77,6 +83,8 @@ export interface LayerCacheOptions {
   readonly directory: string;
   readonly layers: LayerStores;
   readonly cacheBytesMax: number;
+  /** Bytes of packs that are kept in memory until git needs them. */
+  readonly heldBytesMax: number;
   readonly memory: PackMemory;
   /** Frees room on the disk before a layer is given up. */
   readonly makeRoom: () => Promise<void>;
@@ -96,20 +104,23 @@ export interface LayerCacheOptions {
 }
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
-  const { directory, layers, cacheBytesMax, memory, packsMax, background, log, makeRoom, onBegun, onCompacted } =
-    options;
+  const { directory, layers, cacheBytesMax, heldBytesMax, memory, packsMax } = options;
+  const { background, log, makeRoom, onBegun, onCompacted } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
     trash: join(directory, 'trash'),
   };
   await startCache(directory, paths);
-  const entries = await openCacheEntries({ paths, cacheBytesMax, log, onBegun });
+  const withRoom = createDiskRoom({ entries: () => entries, makeRoom });
+  const onFault = (error: unknown) => log.warn({ error }, 'A manifest could not be written');
+  const room = new HeldRoom({ bytesMax: heldBytesMax, withRoom, onFault });
+  const entries = await openCacheEntries({ paths, cacheBytesMax, room, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
-  const arrivals = new LayerArrivals({ entries, layers, incoming, makeRoom, log });
+  const arrivals = new LayerArrivals({ entries, layers, incoming, withRoom, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, background, log });
-  return new DiskLayerCache({ entries, arrivals, merges, incoming, memory, onCompacted });
+  return new DiskLayerCache({ entries, room, arrivals, merges, incoming, memory, onCompacted });
 }
 
 /** Deleting the cache takes its time, in which it may get in the way more than once. */
@@ -117,6 +128,7 @@ const ACQUIRE_ATTEMPTS_MAX = 3;
 
 interface Parts {
   readonly entries: CacheEntries;
+  readonly room: HeldRoom;
   readonly arrivals: LayerArrivals;
   readonly merges: FolderMerges;
   readonly incoming: IncomingFolders;
@@ -181,11 +193,11 @@ class DiskLayerCache implements LayerCache {
     }
   }
 
-  async install(lease: CacheLease, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
+  async install(lease: CacheLease, layer: Layer, pack: PackFiles | PackBytes, opened: OpenPack): Promise<boolean> {
     const { entries } = this.#parts;
     // By now this may be another folder than the leased one, with the same objects.
     const entry = entries.acquireExisting(lease.folder.repository, lease.folder.shrinkEpoch);
-    return entry !== null && this.#moveIn(entry, layer, files, opened);
+    return entry !== null && this.#moveIn(entry, layer, pack, opened);
   }
 
   async installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
@@ -242,15 +254,14 @@ class DiskLayerCache implements LayerCache {
   }
 
   /** Releases the entry. */
-  async #moveIn(entry: CacheEntry, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean> {
+  async #moveIn(entry: CacheEntry, layer: Layer, pack: PackFiles | PackBytes, opened: OpenPack): Promise<boolean> {
     const { entries, arrivals } = this.#parts;
     let moved = false;
     try {
-      await arrivals.move(entry, layer, files, () => {
+      await arrivals.move(entry, layer, pack, () => {
         moved = true;
         if (entry.packs.has(layer.pack)) return;
-        opened.file.file.path = packPath(entry.folder, layer.pack, 'pack');
-        opened.index.file.path = packPath(entry.folder, layer.pack, 'idx');
+        movePack(opened, packPlace(entry.folder, layer.pack));
         entries.keepOpen(entry, layer.pack, Promise.resolve(opened));
       });
       return moved;
@@ -273,6 +284,14 @@ class DiskLayerCache implements LayerCache {
 
   sizeBytes(): number {
     return this.#parts.entries.sizeBytes;
+  }
+
+  heldBytes(): number {
+    return this.#parts.room.bytes;
+  }
+
+  writeHeld(): Promise<void> {
+    return this.#parts.entries.writeAll();
   }
 
   async settled(): Promise<void> {
@@ -314,8 +333,11 @@ class DiskLayerCache implements LayerCache {
   #open(entry: CacheEntry, { pack }: PresentLayer): Promise<OpenPack> {
     const already = entry.packs.get(pack);
     if (already !== undefined) return already;
-    const files = [packPath(entry.folder, pack, 'pack'), packPath(entry.folder, pack, 'idx')] as const;
-    const opened = openPack(this.#parts.memory, pack, ...files);
+    const { memory } = this.#parts;
+    const place = packPlace(entry.folder, pack);
+    const held = place.held();
+    const opened =
+      held === null ? openPack(memory, pack, place.packPath, place.idxPath) : openHeldPack(memory, pack, held, place);
     this.#parts.entries.keepOpen(entry, pack, opened);
     return opened;
   }

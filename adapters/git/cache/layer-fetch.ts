@@ -88,10 +88,3 @@ function layerError(layer: Layer, cause: unknown): Error {
   const message = cause instanceof Error ? cause.message : String(cause);
   return new ObjectDatabaseError('object-database-unavailable', `${where} could not be fetched: ${message}`, { cause });
 }
-
-/** Whether an error, or one of its causes, is a full disk. */
-export function isDiskFull(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if ('code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT')) return true;
-  return isDiskFull(error.cause);
-}

@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import type { CacheFolder } from './cache-folder.ts';
+import { type CacheFolder, viewOf } from './cache-folder.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
@@ -168,11 +168,6 @@ function isWorth({ index }: OpenPack, tips: readonly ObjectId[]): boolean {
 /** A pack is named after its contents. */
 function keyOf({ key }: ObjectView, { name }: OpenPack): string {
   return `${key} ${name}`;
-}
-
-/** The objects of a cached repository. */
-export function viewOf({ repository, path }: CacheFolder): ObjectView {
-  return { key: repository, variables: { GIT_DIR: path } };
 }
 
 async function reachedCount(git: Git, view: ObjectView, tips: ReadonlySet<ObjectId>): Promise<number> {

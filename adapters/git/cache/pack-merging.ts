@@ -15,6 +15,8 @@ import {
   recordLayers,
   type PresentLayer,
   packPath,
+  removeFolder,
+  viewOf,
 } from './cache-folder.ts';
 import { commandError, completed, type Git, type GitCommand } from '../process/git-commands.ts';
 import { createTurns } from '../packs/event-loop-turns.ts';
@@ -39,7 +41,7 @@ export async function mergeSmallPacks(
   const present = [...folder.present.values()];
   const chosen = choosePacks(present);
   if (chosen.size < 2) return null;
-  const merged = await makeCacheFolder(parent, folder.repository, folder.shrinkEpoch);
+  const merged = await makeCacheFolder(parent, folder.repository, folder.shrinkEpoch, folder.held.room);
   const scratch = await incoming.take();
   try {
     await copyLayers(
@@ -61,7 +63,7 @@ export async function mergeSmallPacks(
     await recordLayers(merged, moved);
     return merged;
   } catch (error) {
-    await rm(merged.path, { recursive: true, force: true });
+    await removeFolder(merged);
     throw error;
   } finally {
     await incoming.remove(scratch);
@@ -121,7 +123,7 @@ export async function writeJoinedPack(
   const command: GitCommand = {
     args: ['index-pack', '--threads=1', '-o', file('idx'), file('pack')],
     // Of no repository, with whose objects git would compare these.
-    view: { key, variables: {} },
+    view: { key, variables: async () => ({}) },
     cpuMsMax: () => INDEXING_CPU_MS_MAX,
     ...inBackground(signal),
   };
@@ -146,13 +148,17 @@ async function smallPacks({ folder, packs }: MergedPackOptions): Promise<readonl
   if (joinable([...chosen.values()]).length < names.size) return null;
   const parts: PackBytes[] = [];
   for (const name of names) {
-    const [pack, idx] = await Promise.all([
-      readFile(packPath(folder, name, 'pack')),
-      readFile(packPath(folder, name, 'idx')),
-    ]);
-    parts.push({ pack, idx });
+    parts.push(folder.held.get(name) ?? (await readPack(folder, name)));
   }
   return parts;
+}
+
+async function readPack(folder: CacheFolder, name: string): Promise<PackBytes> {
+  const [pack, idx] = await Promise.all([
+    readFile(packPath(folder, name, 'pack')),
+    readFile(packPath(folder, name, 'idx')),
+  ]);
+  return { pack, idx };
 }
 
 /** As `writeMergedPack`, with deltas that git finds. */
@@ -162,7 +168,7 @@ export async function writeRepackedPack(
 ): Promise<string> {
   const command: GitCommand = {
     args: ['pack-objects', '--stdin-packs', '--delta-base-offset', '-q', join(target, 'pack')],
-    view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
+    view: viewOf(folder),
     ...inBackground(signal),
   };
   let answer = '';

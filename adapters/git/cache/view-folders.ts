@@ -9,7 +9,7 @@ import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
-import { isDiskFull } from './layer-fetch.ts';
+import { isDiskFull } from './disk-room.ts';
 
 /** Views that are kept in each cache folder for the next fetches. */
 const VIEWS_MAX = 4;

@@ -11,7 +11,7 @@ import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { KeptObjects, KeptTips } from '../../../core/ports/layer-drops.ts';
 import type { MergedLayers } from '../../../core/ports/layer-merges.ts';
 import type { CommittedObjects, Layer } from '../../../core/ports/object-database.ts';
-import { type CacheFolder, makeCacheFolder, packPath } from '../cache/cache-folder.ts';
+import { type CacheFolder, makeCacheFolder, packPath, viewOf } from '../cache/cache-folder.ts';
 import { packNameIn } from '../cache/pack-merging.ts';
 import { lines } from '../packs/git-objects.ts';
 import { openPackIndex } from '../packs/pack-index.ts';
@@ -105,7 +105,7 @@ async function writeReached(
         '-q',
         join(target, 'pack/pack'),
       ],
-      view: { key: folder.repository, variables: { GIT_DIR: folder.path } },
+      view: viewOf(folder),
       config: [['core.fsync', 'none']],
       signal,
     };
@@ -178,7 +178,7 @@ async function assertWhole(
   for (const pack of packs) await linkPack(join(folder.path, 'objects', 'pack'), alone, pack);
   const command: GitCommand = {
     args: ['rev-list', '--objects', '--quiet', '--stdin'],
-    view: { key: folder.repository, variables: { GIT_DIR: alone.path } },
+    view: viewOf(alone),
     signal,
   };
   for await (const _chunk of git.stream(command, lines(both(tips.refs, tips.left)))) continue;

@@ -19,6 +19,8 @@ const READ_KEPT_BYTES_MAX = 1024 * 1024;
 export interface PagedFile {
   /** Changes when the file is renamed. */
   path: string;
+  /** Its bytes, as long as they are not on the disk; changes with `path`. */
+  held: (() => Buffer | null) | null;
   readonly sizeBytes: number;
   /** Unique in this process: a file that replaces another one at its path has another number. */
   readonly number: number;
@@ -28,8 +30,8 @@ export interface FilePages {
   open(path: string): Promise<PagedFile>;
   /** As `open`, for a file that was just written, so that the kernel has it in memory: reads a small one at once. */
   openFresh(path: string): PagedFile;
-  /** As `openFresh`, for a file that was written with these bytes: reads nothing. */
-  openWritten(path: string, bytes: Buffer): PagedFile;
+  /** A file of these bytes that is not on the disk yet. It is read from its path once `held` returns null. */
+  openHeld(path: string, bytes: Buffer, held: () => Buffer | null): PagedFile;
   /** The page that the byte at `start` lies in, if it is in memory: a search looks at many without a buffer for each. */
   page(file: PagedFile, start: number): Buffer | null;
   /** As `read`, but returns null unless all of the bytes are in memory. */
@@ -50,6 +52,8 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
   const peek = (file: PagedFile, start: number, length: number): Buffer | null => {
     const end = Math.min(start + length, file.sizeBytes);
     if (end <= start) return Buffer.alloc(0);
+    const held = file.held?.() ?? null;
+    if (held !== null) return held.subarray(start, end);
     const first = Math.floor(start / PAGE_BYTES);
     const last = Math.floor((end - 1) / PAGE_BYTES);
     const parts: Buffer[] = [];
@@ -82,7 +86,7 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
   const fileOf = (path: string, sizeBytes: number): PagedFile => {
     if (sizeBytes > PAGES_MAX * PAGE_BYTES) throw new RangeError(`${path} is too large: ${sizeBytes} bytes`);
     lastNumber += 1;
-    return { path, sizeBytes, number: lastNumber };
+    return { path, held: null, sizeBytes, number: lastNumber };
   };
 
   return {
@@ -93,12 +97,13 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
       if (bytes !== null) store(file, 0, bytes);
       return file;
     },
-    openWritten: (path, bytes) => {
-      const file = fileOf(path, bytes.length);
-      if (bytes.length <= FRESH_BYTES_MAX) store(file, 0, bytes);
-      return file;
+    openHeld: (path, bytes, held) => Object.assign(fileOf(path, bytes.length), { held }),
+    page: (file, start) => {
+      const page = Math.floor(start / PAGE_BYTES);
+      const held = file.held?.() ?? null;
+      if (held !== null) return held.subarray(page * PAGE_BYTES, (page + 1) * PAGE_BYTES);
+      return pages.get(keyOf(file, page)) ?? null;
     },
-    page: (file, start) => pages.get(keyOf(file, Math.floor(start / PAGE_BYTES))) ?? null,
     peek,
     read: async (file, start, length) => {
       const end = Math.min(start + length, file.sizeBytes);

@@ -15,6 +15,7 @@ import {
   type SizeBounds,
   type StoredObject,
 } from './pack-file.ts';
+import type { PackBytes } from './joined-pack.ts';
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
 /** The empty tree is built into git: it exists without being in a pack. */
@@ -33,19 +34,45 @@ export async function openPack(memory: PackMemory, name: string, packPath: strin
   return { name, index, file: openPackFile(memory, packFile, index) };
 }
 
-/** As `openPack`, for a pack that was written a moment ago, with these bytes if they are known. */
+/** As `openPack`, for a pack that was written a moment ago. */
 export async function openFreshPack(
   memory: PackMemory,
   name: string,
   packPath: string,
   idxPath: string,
-  written: { readonly pack: Buffer; readonly idx: Buffer } | null = null,
 ): Promise<OpenPack> {
   const { pages } = memory;
-  const open = (path: string, bytes: Buffer | undefined) =>
-    bytes === undefined ? pages.openFresh(path) : pages.openWritten(path, bytes);
-  const index = await openPackIndex(pages, open(idxPath, written?.idx));
-  return { name, index, file: openPackFile(memory, open(packPath, written?.pack), index) };
+  const index = await openPackIndex(pages, pages.openFresh(idxPath));
+  return { name, index, file: openPackFile(memory, pages.openFresh(packPath), index) };
+}
+
+/** Where a pack is read that may be in memory only: from its bytes until `held` returns null, then from its files. */
+export interface PackPlace {
+  readonly held: () => PackBytes | null;
+  readonly packPath: string;
+  readonly idxPath: string;
+}
+
+/** As `openPack`, for a pack of these bytes that is not on the disk yet. */
+export async function openHeldPack(
+  memory: PackMemory,
+  name: string,
+  bytes: PackBytes,
+  { held, packPath, idxPath }: PackPlace,
+): Promise<OpenPack> {
+  const { pages } = memory;
+  const idxFile = pages.openHeld(idxPath, bytes.idx, () => held()?.idx ?? null);
+  const packFile = pages.openHeld(packPath, bytes.pack, () => held()?.pack ?? null);
+  const index = await openPackIndex(pages, idxFile);
+  return { name, index, file: openPackFile(memory, packFile, index) };
+}
+
+/** From now on reads an open pack at another place, which has the same bytes. */
+export function movePack({ file, index }: OpenPack, { held, packPath, idxPath }: PackPlace): void {
+  file.file.path = packPath;
+  file.file.held = () => held()?.pack ?? null;
+  index.file.path = idxPath;
+  index.file.held = () => held()?.idx ?? null;
 }
 
 /** Reads objects that are beyond the bounds of reading in process. Callers pass only ids that a pack has. */

@@ -11,9 +11,13 @@ import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnviro
 import { ProcessStartError } from './helper-process.ts';
 import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner.ts';
 
-/** Which objects a command sees. The variables are GIT_DIR and, for a quarantine, the object directories. */
+/** Which objects a command sees. */
 export interface ObjectView {
-  readonly variables: Environment;
+  /**
+   * Resolves with GIT_DIR and, for a quarantine, the object directories, once everything that git is to see there is on
+   * the disk. Called before each start.
+   */
+  readonly variables: () => Promise<Environment>;
   /** Whose processes run over it, the account: waiting processes take turns by this key. */
   readonly key: string;
 }
@@ -109,7 +113,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
       const running = await runner.run({
         ...programOf(gitPath, command),
         cwd: '/',
-        env: gitEnvironment(gitPath, { ...command.view.variables, ...command.variables }, command.config),
+        env: gitEnvironment(gitPath, { ...(await command.view.variables()), ...command.variables }, command.config),
         stdin,
         stdout,
         key: command.view.key,
@@ -130,7 +134,7 @@ export async function createGit(runner: ProcessRunner, wantedPath: string | unde
     }
   };
   const run: Git['run'] = async (command) => completed(command, await (await start(command, 'none', 'collect')).ended);
-  const view: ObjectView = { variables: {}, key: '' };
+  const view: ObjectView = { variables: async () => ({}), key: '' };
   const { stdout } = await run({ args: ['version'], view });
   return {
     version: checkGitVersion(gitPath, stdout ?? ''),

@@ -15,15 +15,14 @@ import { createObjectSource, type ObjectSource, openFreshPack } from '../packs/o
 import type { PackMemory } from '../packs/pack-file.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { findReferrer } from './find-referrer.ts';
-import { boundBy, counted } from './index-pack.ts';
+import { boundBy, counted, type QuarantineFolder } from './index-pack.ts';
 import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
 
 export interface Explaining {
   readonly git: Git;
   readonly memory: PackMemory;
-  /** The quarantine's folder. */
-  readonly folder: string;
+  readonly folder: QuarantineFolder;
   /** The pack's objects only. */
   readonly alone: ObjectView;
   /** The pack's objects and the committed ones. */
@@ -54,7 +53,7 @@ export async function explainRefusal(
 
 /** Writes an index of the whole pack without a check, unless git wrote one before it found the fault. */
 async function indexAgain({ git, folder, whole, admission, signal }: Explaining, sent: SentPack): Promise<void> {
-  const bytes = await sent.again(join(folder, 'pack'));
+  const bytes = await sent.again(join(await folder(), 'pack'));
   if (bytes === null) return;
   const received = counted(bytes);
   const command: GitCommand = {
@@ -151,10 +150,11 @@ async function unparsableTag(explaining: Explaining, tags: readonly ObjectId[]):
 
 /** The objects of the pack; null if it has no index. */
 async function sourceOf({ git, memory, folder, whole }: Explaining): Promise<ObjectSource | null> {
-  const index = (await readdir(join(folder, 'pack'))).find((file) => file.endsWith('.idx'));
+  const packs = join(await folder(), 'pack');
+  const index = (await readdir(packs)).find((file) => file.endsWith('.idx'));
   const name = /^pack-([0-9a-f]{40})\.idx$/.exec(index ?? '')?.[1];
   if (name === undefined) return null;
-  const file = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
+  const file = (extension: string) => join(packs, `pack-${name}.${extension}`);
   const pack = await openFreshPack(memory, name, file('pack'), file('idx'));
   return createObjectSource([pack], createGitObjects(git, whole));
 }

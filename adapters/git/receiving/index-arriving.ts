@@ -13,7 +13,7 @@ import type { Git, ObjectView } from '../process/git-commands.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 import { createFastPack, heldBytes, holdBytes, holdPack } from './held-pack.ts';
 import { IncomingFullError, type IncomingPush } from './incoming-bytes.ts';
-import { indexPack, type IndexedPack } from './index-pack.ts';
+import { indexPack, type IndexedPack, type QuarantineFolder } from './index-pack.ts';
 import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import type { PackAdmission, PushMemory } from './push-memory.ts';
 import { arrivingPack, type SentPack, wholePack } from './sent-pack.ts';
@@ -22,8 +22,8 @@ export interface ArrivingPack {
   readonly git: Git;
   readonly memory: PushMemory;
   readonly view: ObjectView;
-  /** The quarantine's folder: git's files come into its folder `pack`. */
-  readonly folder: string;
+  /** The quarantine's folder: git's files come into its folder `pack`. A pack that is checked in process needs none. */
+  readonly folder: QuarantineFolder;
   readonly input: PackInput;
   readonly incoming: IncomingPush;
   readonly packSizeBytesMax: number;
@@ -43,14 +43,13 @@ const TAKES_TOO_MUCH: PackRefusal = {
     'the pack takes more memory than a push may; where large files changed, git -c core.bigFileThreshold=16m push sends them whole',
 };
 
-/** Writes pack and index into the quarantine's folder. Resolves with the pack's checksum, hex, or the refusal. */
+/** Writes pack and index into the quarantine's folder, unless they stay in memory. Resolves with the pack, or the refusal. */
 export async function indexArriving(arriving: ArrivingPack): Promise<IndexedPack | PackRefusal> {
   const { input, memory, signal } = arriving;
   try {
     if (!input.ended()) return await indexHeld(arriving);
     if (input.isTooShort()) return ENDS_TOO_EARLY;
     arriving.onEndOfInput();
-    // It ends soon after its client left, and is waited for: it must write nothing into a folder that is being removed.
     const checked = await arriving.checkSmall(input.head);
     if (checked !== null) return checked;
     const inMemory = wholePack(async function* () {
@@ -67,7 +66,8 @@ export async function indexArriving(arriving: ArrivingPack): Promise<IndexedPack
 
 /** Holds the pack until it is whole, or its client has proved fast. */
 async function indexHeld(arriving: ArrivingPack): Promise<IndexedPack | PackRefusal> {
-  const { input, memory, incoming, folder, signal } = arriving;
+  const { input, memory, incoming, signal } = arriving;
+  const folder = await arriving.folder();
   const start = join(folder, 'held-start');
   const whole = join(folder, 'held');
   const admission = memory.large(input.objectCount);
@@ -100,7 +100,7 @@ function taken(release: (() => void) | null): FairSlots {
 
 /** After git was ended in the middle: writes the whole pack to a file, as it arrives. */
 async function holdAll({ folder, signal }: ArrivingPack, sent: SentPack, path: string): Promise<void> {
-  const bytes = await sent.again(join(folder, 'pack'));
+  const bytes = await sent.again(join(await folder(), 'pack'));
   if (bytes === null) {
     throw new ObjectDatabaseError('object-database-unavailable', 'git ended before it had begun to write a pack');
   }
@@ -135,9 +135,10 @@ async function indexWhole(
 }
 
 /** Removes what a process that was ended has left. */
-async function clear({ folder }: ArrivingPack): Promise<void> {
-  await rm(join(folder, 'pack'), { recursive: true, force: true });
-  await mkdir(join(folder, 'pack'));
+async function clear(arriving: ArrivingPack): Promise<void> {
+  const packs = join(await arriving.folder(), 'pack');
+  await rm(packs, { recursive: true, force: true });
+  await mkdir(packs);
 }
 
 async function attempt(

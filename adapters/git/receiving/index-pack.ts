@@ -7,7 +7,8 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectInfo, PackRefusal } from '../../../core/ports/object-database.ts';
-import { type CacheFolder, objectsPath } from '../cache/cache-folder.ts';
+import { type CacheFolder, objectsPath, viewOf } from '../cache/cache-folder.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts';
 import { SlowSenderError } from './pack-input.ts';
@@ -50,23 +51,25 @@ const CONFIG: ConfigPairs = [['core.fsync', 'none']];
 /** For this many objects a second thread resolves deltas faster; for fewer, starting it costs more. */
 const SECOND_THREAD_OBJECTS_MIN = 20_000;
 
+/** Resolves with the folder of a quarantine once its files are there. */
+export type QuarantineFolder = () => Promise<string>;
+
 /** The objects of a quarantine folder and of the committed layers. */
-export function quarantineView(committed: CacheFolder, quarantine: string, account: string): ObjectView {
-  return {
-    key: account,
-    variables: {
-      GIT_DIR: committed.path,
-      GIT_OBJECT_DIRECTORY: quarantine,
-      GIT_ALTERNATE_OBJECT_DIRECTORIES: quoteAlternate(objectsPath(committed)),
-    },
-  };
+export function quarantineView(committed: CacheFolder, quarantine: QuarantineFolder, account: string): ObjectView {
+  const all = viewOf(committed, account);
+  const variables = async () => ({
+    ...(await all.variables()),
+    GIT_OBJECT_DIRECTORY: await quarantine(),
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: quoteAlternate(objectsPath(committed)),
+  });
+  return { key: account, variables };
 }
 
 /** The objects of a quarantine folder and no others. */
-export function quarantineAlone(committed: CacheFolder, quarantine: string, account: string): ObjectView {
+export function quarantineAlone(committed: CacheFolder, quarantine: QuarantineFolder, account: string): ObjectView {
   return {
     key: account,
-    variables: { GIT_DIR: committed.path, GIT_OBJECT_DIRECTORY: quarantine },
+    variables: async () => ({ GIT_DIR: committed.path, GIT_OBJECT_DIRECTORY: await quarantine() }),
   };
 }
 
@@ -86,14 +89,8 @@ export interface IndexedPack {
   readonly pack: string;
   /** What the client sent; null where it has to be read from the pack. */
   readonly sent: readonly ObjectInfo[] | null;
-  /** What was written, if it is in memory; null where git wrote it, with a reverse index. */
-  readonly written: WrittenPack | null;
-}
-
-/** The bytes of a pack and its index. */
-export interface WrittenPack {
-  readonly pack: Buffer;
-  readonly idx: Buffer;
+  /** The pack, if it is in memory only; null where git wrote it, with a reverse index. */
+  readonly held: PackBytes | null;
 }
 
 /**
@@ -167,7 +164,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefu
   completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
-    if (pack !== undefined) return { pack, sent: null, written: null };
+    if (pack !== undefined) return { pack, sent: null, held: null };
     return { refused: 'pack-broken', detail: 'something follows the pack' };
   }
   const refusal = refusalOf(end);
@@ -194,7 +191,7 @@ export async function recheckPack(
     const command: GitCommand = {
       args: ['index-pack', `--strict=${SEVERITIES}`, '-o', join(scratch, 'recheck.idx'), packPath],
       // `scratch` is an empty object directory: beside the pack, git sees only the committed layers.
-      view: quarantineView(committed, scratch, account),
+      view: quarantineView(committed, async () => scratch, account),
       config: CONFIG,
       ...boundBy(admission, () => packBytes),
     };

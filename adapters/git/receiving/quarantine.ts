@@ -1,5 +1,5 @@
 /**
- * A received pack in a folder of its own: checked, and invisible to every reader until it is installed.
+ * A received pack in files of its own: checked, and invisible to every reader until it is installed.
  *
  * Must stay true: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
  * the layers it was checked against.
@@ -15,20 +15,22 @@ import type {
   PackRefusal,
   Quarantine,
 } from '../../../core/ports/object-database.ts';
-import type { Git, ObjectView } from '../process/git-commands.ts';
+import type { Git } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import type { HashObject } from '../packs/object-hash.ts';
 import { type IndexedPack, quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import type { PushMemory } from './push-memory.ts';
+import { packBaseIn, QuarantineFiles } from './quarantine-files.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
+import { type PackFiles, viewOf } from '../cache/cache-folder.ts';
 import type { WholePacks } from '../cache/whole-packs.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { GitLog } from '../process/log.ts';
 import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
 import { readCommitSeconds, readTips } from '../packs/object-graph.ts';
-import { createObjectSource, openFreshPack, type OpenPack } from '../packs/object-source.ts';
+import { createObjectSource, openFreshPack, openHeldPack, type OpenPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 
 export interface QuarantineContext {
@@ -56,29 +58,21 @@ export interface ReceivedPack {
 
 export interface StoredPack {
   readonly pack: OpenPack;
-  /** Holds `pack/pack-<hex>.{pack,idx}`, and `.rev` if it has a reverse index. */
-  readonly folder: string;
-  readonly hasReverseIndex: boolean;
+  readonly files: QuarantineFiles;
 }
 
-/** Opens the pack and index that were written into a folder. */
+/** Opens a pack that lies in these files, or that they are to hold. */
 export async function openStored(
   { memory }: QuarantineContext,
-  { pack: name, written }: Pick<IndexedPack, 'pack' | 'written'>,
-  folder: string,
+  { pack: name, held }: Pick<IndexedPack, 'pack' | 'held'>,
+  files: QuarantineFiles,
 ): Promise<StoredPack> {
-  const files = [packFileIn(folder, name, 'pack'), packFileIn(folder, name, 'idx')] as const;
-  const pack = await openFreshPack(memory, name, ...files, written);
-  return { pack, folder, hasReverseIndex: written === null };
+  if (held !== null) return { pack: await openHeldPack(memory, name, held, files.hold(name, held)), files };
+  const base = packBaseIn(await files.folder(), name);
+  return { pack: await openFreshPack(memory, name, `${base}.pack`, `${base}.idx`), files };
 }
 
-function packFileIn(folder: string, name: string, extension: string): string {
-  return join(folder, 'pack', `pack-${name}.${extension}`);
-}
-
-const NOT_STORED = { folder: null, pack: null, hasReverseIndex: false };
-
-/** Takes over the lease and the folder: install or discard releases both. */
+/** Takes over the lease and the files: install or discard ends both. */
 export async function createQuarantine(
   context: QuarantineContext,
   received: ReceivedPack,
@@ -87,10 +81,10 @@ export async function createQuarantine(
   const { git, cache, memory, log } = context;
   const { receivedBytes, account } = received;
   let { pack } = received;
-  let { folder, pack: ownPack, hasReverseIndex } = received.stored ?? NOT_STORED;
-  const fileOf = (extension: string) => packFileIn(folder ?? '', pack, extension);
+  let { stored } = received;
   let lease = leased;
-  const objectsNow = () => objectsOf(git, { lease, ownPack, folder, account });
+  const held = (): Held => ({ lease, stored, account });
+  const objectsNow = () => objectsOf(git, held());
   let objects = objectsNow();
   let ended = false;
   /** The tips that the pack was last asked for: those that it was sent with. */
@@ -102,36 +96,36 @@ export async function createQuarantine(
     ended = true;
     return true;
   };
-  const cleanUp = (moved: OpenPack | null) => removeFiles(context, { lease, folder, moved, tips: sentTips });
+  const cleanUp = (moved: OpenPack | null) => removeFiles(context, { lease, stored, moved, tips: sentTips });
 
   return {
     get pack() {
       return pack;
     },
     get objectCount() {
-      return ownPack?.index.objectCount ?? 0;
+      return stored?.pack.index.objectCount ?? 0;
     },
     receivedBytes,
     keepReached: async (tips, known, signal) => {
-      if (folder === null) return;
-      const before = folder;
-      const kept = await keptOf(context, { tips, known, signal, view: quarantineView(lease.folder, before, account) });
-      pack = kept?.pack.name ?? pack;
-      ({ folder, pack: ownPack, hasReverseIndex } = kept ?? NOT_STORED);
+      if (stored === null) return;
+      const before = stored.files;
+      const view = quarantineView(lease.folder, () => before.folder(), account);
+      stored = await keptOf(context, { tips, known, signal, view });
+      pack = stored?.pack.name ?? pack;
       objects = objectsNow();
       sentTips = tips;
-      await cache.incoming.remove(before);
+      await before.end();
     },
     tips: (ids) => {
       sentTips = ids;
-      countAlone(context, { lease, ownPack, folder, account }, ids);
+      countAlone(context, held(), ids);
       return checking(cache, lease, () => readTips(objects.source, ids));
     },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
     compareMoves: (moves, signal) => checking(cache, lease, () => compareMoves(git, objects, moves, signal)),
-    layer: (updates, description) => contentOf(memory, ownPack, updates, description),
+    layer: (updates, description) => contentOf(memory, stored?.pack ?? null, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
-      const next = await recheckedLease(context, committed, { folder, ownPack, packFile: fileOf('pack'), account });
+      const next = await recheckedLease(context, committed, { stored, account });
       if ('refused' in next) return next;
       lease.release();
       lease = next;
@@ -140,8 +134,8 @@ export async function createQuarantine(
     },
     install: async (layer: Layer) => {
       if (!claimEnd()) return;
-      const cleaning = cleanUp(await moveIntoCache(context, { ownPack, fileOf, hasReverseIndex, lease, layer }));
-      cleaning.catch((error: unknown) => log.warn({ folder, error }, 'A quarantine could not be removed'));
+      const cleaning = cleanUp(await moveIntoCache(context, { stored, lease, layer }));
+      cleaning.catch((error: unknown) => log.warn({ layer: layer.id, error }, 'A quarantine could not be removed'));
     },
     discard: async () => {
       if (claimEnd()) await cleanUp(null);
@@ -152,40 +146,38 @@ export async function createQuarantine(
 /** Begins to count what the tips of a first pack reach, which refers to no other one. */
 function countAlone(
   { wholePacks }: QuarantineContext,
-  { lease, ownPack, folder, account }: Held,
+  { lease, stored, account }: Held,
   tips: readonly ObjectId[],
 ): void {
-  if (ownPack === null || folder === null || lease.packs.length > 0) return;
+  if (stored === null || lease.packs.length > 0) return;
   // Counts are known by repository, and one is made at a time.
-  const view = { ...quarantineAlone(lease.folder, folder, account), key: lease.folder.repository };
-  wholePacks.arriving(view, ownPack, tips);
+  const view = quarantineAlone(lease.folder, () => stored.files.folder(), account);
+  wholePacks.arriving({ ...view, key: lease.folder.repository }, stored.pack, tips);
 }
 
 /** What a quarantine holds at a moment. */
 interface Held {
   readonly lease: CacheLease;
-  readonly ownPack: OpenPack | null;
-  readonly folder: string | null;
+  readonly stored: StoredPack | null;
   readonly account: AccountId;
 }
 
 interface Ended {
   readonly lease: CacheLease;
-  readonly folder: string | null;
-  /** The pack, if its files were moved into the cache. */
+  readonly stored: StoredPack | null;
+  /** The pack, if the cache has taken it. */
   readonly moved: OpenPack | null;
   readonly tips: readonly ObjectId[];
 }
 
-async function removeFiles({ cache, wholePacks }: QuarantineContext, ended: Ended): Promise<void> {
-  const { lease, folder, moved, tips } = ended;
+async function removeFiles({ wholePacks }: QuarantineContext, ended: Ended): Promise<void> {
+  const { lease, stored, moved, tips } = ended;
   const release = () => lease.release();
   // A pack that was checked against no layer refers to no other one.
   if (moved !== null && lease.packs.length === 0) wholePacks.received(lease.folder, moved, tips, release);
   else release();
-  if (folder === null) return;
-  if (moved !== null) await cache.incoming.giveBack(folder);
-  else await cache.incoming.remove(folder);
+  // What was in memory was moved from there, and its files stayed.
+  await stored?.files.end(moved !== null && stored.files.held === null);
 }
 
 async function contentOf(
@@ -211,7 +203,8 @@ async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'tar
   let kept: StoredPack | null = null;
   try {
     const name = await trimPack(context.git, { ...wanted, target });
-    if (name !== null) kept = await openStored(context, { pack: name, written: null }, target);
+    const files = new QuarantineFiles(incoming, target);
+    if (name !== null) kept = await openStored(context, { pack: name, held: null }, files);
     return kept;
   } finally {
     if (kept === null) await incoming.remove(target);
@@ -222,15 +215,24 @@ async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'tar
 async function recheckedLease(
   { git, cache, pushMemory }: QuarantineContext,
   committed: CommittedObjects,
-  { folder, ownPack, packFile, account }: Omit<Held, 'lease'> & { readonly packFile: string },
+  { stored, account }: Omit<Held, 'lease'>,
 ): Promise<CacheLease | PackRefusal> {
   const next = await cache.acquire(committed);
   let passed = false;
   try {
-    const admission = pushMemory.largest(ownPack?.index.objectCount ?? 0);
-    const packBytes = ownPack?.file.file.sizeBytes ?? 0;
-    const rechecked = { packPath: packFile, packBytes, committed: next.folder, account, admission };
-    const refusal = folder === null ? null : await recheckPack(git, { ...rechecked, scratch: join(folder, 'recheck') });
+    let refusal: PackRefusal | null = null;
+    if (stored !== null) {
+      const { pack, files } = stored;
+      const folder = await files.folder();
+      refusal = await recheckPack(git, {
+        packPath: `${packBaseIn(folder, pack.name)}.pack`,
+        packBytes: pack.file.file.sizeBytes,
+        committed: next.folder,
+        scratch: join(folder, 'recheck'),
+        account,
+        admission: pushMemory.largest(pack.index.objectCount),
+      });
+    }
     passed = refusal === null;
     return refusal ?? next;
   } finally {
@@ -254,27 +256,21 @@ async function checking<Result>(
 
 interface NewLayer {
   /** Null if the push stores no pack. */
-  readonly ownPack: OpenPack | null;
-  /** The path of one of the pack's files. */
-  readonly fileOf: (extension: string) => string;
-  readonly hasReverseIndex: boolean;
+  readonly stored: StoredPack | null;
   readonly lease: CacheLease;
   readonly layer: Layer;
 }
 
-/** Resolves with the pack when its files were moved into the cache, else with null. */
-async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLayer): Promise<OpenPack | null> {
-  const { ownPack, fileOf, hasReverseIndex, lease, layer } = newLayer;
-  if (ownPack === null) return null;
-  const files = {
-    packPath: fileOf('pack'),
-    idxPath: fileOf('idx'),
-    ...(hasReverseIndex ? { revPath: fileOf('rev') } : {}),
-    packBytes: ownPack.file.file.sizeBytes,
-    idxBytes: ownPack.index.file.sizeBytes,
-  };
+/** Resolves with the pack when the cache has taken it, else with null. */
+async function moveIntoCache(
+  { cache, log }: QuarantineContext,
+  { stored, lease, layer }: NewLayer,
+): Promise<OpenPack | null> {
+  if (stored === null) return null;
+  const { pack, files } = stored;
   try {
-    return (await cache.install(lease, layer, files, ownPack)) ? ownPack : null;
+    const from = files.held ?? filesOf(await files.folder(), pack);
+    return (await cache.install(lease, layer, from, pack)) ? pack : null;
   } catch (error) {
     // The push is committed: the next reader fetches the layer from the store.
     log.warn({ layer: layer.id, error }, 'A new layer could not be moved into the cache');
@@ -282,11 +278,18 @@ async function moveIntoCache({ cache, log }: QuarantineContext, newLayer: NewLay
   }
 }
 
-function objectsOf(git: Git, { lease, ownPack, folder, account }: Held): ObjectAccess {
-  const view: ObjectView =
-    folder === null
-      ? { key: account, variables: { GIT_DIR: lease.folder.path } }
-      : quarantineView(lease.folder, folder, account);
-  const packs = ownPack === null ? lease.packs : [...lease.packs, ownPack];
+/** The files that git wrote into a folder of incoming files. */
+function filesOf(folder: string, { name, file, index }: OpenPack): PackFiles {
+  const base = packBaseIn(folder, name);
+  const sizes = { packBytes: file.file.sizeBytes, idxBytes: index.file.sizeBytes };
+  return { packPath: `${base}.pack`, idxPath: `${base}.idx`, revPath: `${base}.rev`, ...sizes };
+}
+
+function objectsOf(git: Git, { lease, stored, account }: Held): ObjectAccess {
+  const view =
+    stored === null
+      ? viewOf(lease.folder, account)
+      : quarantineView(lease.folder, () => stored.files.folder(), account);
+  const packs = stored === null ? lease.packs : [...lease.packs, stored.pack];
   return { source: createObjectSource(packs, createGitObjects(git, view)), view };
 }

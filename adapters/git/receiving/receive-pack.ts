@@ -14,12 +14,13 @@ import { explainRefusal } from './explain-refusal.ts';
 import { indexArriving } from './index-arriving.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
-import { isDiskFull } from '../cache/layer-fetch.ts';
+import { isDiskFull } from '../cache/disk-room.ts';
 import type { IncomingPush } from './incoming-bytes.ts';
 import { createNearbyObjects } from './nearby-objects.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { refuseLargeObjects } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
+import { QuarantineFiles } from './quarantine-files.ts';
 import { indexSmallPack } from './small-pack.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 
@@ -35,7 +36,7 @@ export async function receivePack(
   const { account } = options.objects.place;
   const incoming = context.incomingBytes.open(account);
   let lease: CacheLease | null = null;
-  let folder: string | null = null;
+  const files = new QuarantineFiles(context.cache.incoming);
   let kept = false;
   try {
     lease = await context.cache.acquire(options.objects);
@@ -46,8 +47,7 @@ export async function receivePack(
       kept = true;
       return quarantine;
     }
-    folder = await context.cache.incoming.take();
-    const quarantine = await receiveInto(context, options, { input, incoming, lease, folder });
+    const quarantine = await receiveInto(context, options, { input, incoming, lease, files });
     if ('refused' in quarantine) await assertNotLost(context, lease);
     kept = !('refused' in quarantine);
     return quarantine;
@@ -61,7 +61,7 @@ export async function receivePack(
     incoming.release();
     if (!kept) {
       lease?.release();
-      if (folder !== null) await context.cache.incoming.remove(folder);
+      await files.end();
     }
   }
 }
@@ -76,17 +76,18 @@ interface Received {
   readonly input: PackInput;
   readonly incoming: IncomingPush;
   readonly lease: CacheLease;
-  readonly folder: string;
+  readonly files: QuarantineFiles;
 }
 
 async function receiveInto(
   context: QuarantineContext,
   options: ReceivePackOptions,
-  { input, incoming, lease, folder }: Received,
+  { input, incoming, lease, files }: Received,
 ): Promise<Quarantine | PackRefusal> {
   const { git, memory, pushMemory, smallPacks, hash } = context;
   const { signal, packSizeBytesMax } = options;
   const { account } = options.objects.place;
+  const folder = () => files.folder();
   const view = quarantineView(lease.folder, folder, account);
   const alone = quarantineAlone(lease.folder, folder, account);
   const explaining = { git, memory, folder, alone, whole: view, signal };
@@ -104,7 +105,7 @@ async function receiveInto(
       const committed = createNearbyObjects(lease.packs);
       const done = await smallPacks.acquire(account, signal);
       try {
-        return await indexSmallPack({ bytes: pack, committed, hash, folder, signal });
+        return await indexSmallPack({ bytes: pack, committed, hash, signal });
       } finally {
         done();
       }
@@ -113,7 +114,7 @@ async function receiveInto(
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
-  const stored = await openStored(context, indexed, folder);
+  const stored = await openStored(context, indexed, files);
   const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
   const refusal = await refuseLargeObjects({ ...checked, alone, whole: view, signal });
   if (refusal !== null) return refusal;

@@ -7,8 +7,6 @@
  * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */
 import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { crc32, deflate, deflateSync, inflateSync } from 'node:zlib';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
@@ -21,7 +19,8 @@ import { entryHeader, wholeHeader } from '../packs/entry-header.ts';
 import { applyDelta, countInstructions, deltaSizes } from '../packs/pack-delta.ts';
 import type { StoredObject } from '../packs/pack-file.ts';
 import { packIndexFile, type PackRow } from '../packs/pack-index-file.ts';
-import type { IndexedPack, WrittenPack } from './index-pack.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
+import type { IndexedPack } from './index-pack.ts';
 import { type Link, type PlainContent, plainObject } from './plain-objects.ts';
 
 export interface SmallPack {
@@ -30,8 +29,6 @@ export interface SmallPack {
   /** The objects of the committed layers (nearby-objects.ts). */
   readonly committed: ObjectSource;
   readonly hash: HashObject;
-  /** The quarantine's folder: the files come into its folder `pack`. */
-  readonly folder: string;
   readonly signal: AbortSignal;
 }
 
@@ -60,24 +57,13 @@ const HEADER_BYTES = 12;
 const CHECKSUM_BYTES = 20;
 const VERSION = 2;
 
-/**
- * Writes pack and index into the folder. Null, and nothing is written, when git has to decide. Rejects with the signal's
- * reason when it is aborted before anything is written.
- */
+/** Pack and index, in memory. Null when git has to decide. Rejects with the signal's reason when it is aborted. */
 export async function indexSmallPack(small: SmallPack): Promise<IndexedPack | null> {
-  const { folder, signal } = small;
   const checked = await checkedFiles(small);
-  signal.throwIfAborted();
+  small.signal.throwIfAborted();
   if (checked === null) return null;
-  const { sent } = checked;
-  const { name, ...written } = checked.files;
-  const target = (extension: string) => join(folder, 'pack', `pack-${name}.${extension}`);
-  await Promise.all(
-    Object.entries(written).map(([extension, content]) =>
-      writeFile(target(extension), content, { flag: 'wx', mode: 0o444 }),
-    ),
-  );
-  return { pack: name, sent, written };
+  const { name, ...held } = checked.files;
+  return { pack: name, sent: checked.sent, held };
 }
 
 interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
@@ -89,7 +75,7 @@ interface Checked {
   readonly sent: readonly ObjectInfo[];
 }
 
-/** What to write, or null. */
+/** Null when git has to decide. */
 async function checkedFiles(small: SmallPack): Promise<Checked | null> {
   const checking: Checking = { ...small, turns: createTurns(TURN_MS, small.signal) };
   try {
@@ -323,7 +309,7 @@ async function havePlainContents(
   return true;
 }
 
-interface PackFiles extends WrittenPack {
+interface PackFiles extends PackBytes {
   /** The pack's checksum, hex. */
   readonly name: string;
 }

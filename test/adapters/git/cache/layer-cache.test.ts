@@ -269,10 +269,11 @@ describe('the cache, of which any part may be lost,', () => {
 
 describe('eviction', () => {
   test('removes whole repositories, least recently used first, and none that is being read', async () => {
-    const database = await testDatabase({ cacheBytesMax: 150_000 });
+    const database = await testDatabase({ cacheBytesMax: 200_000 });
     try {
+      // Too large to be held in memory.
       const packs = Array.from({ length: 4 }, (_, index) =>
-        repository.commit({ e: randomBytes(60_000), [`${index}`]: '' }, { parents: [] }),
+        repository.commit({ e: randomBytes(80_000), [`${index}`]: '' }, { parents: [] }),
       );
       const all: CommittedObjects[] = [];
       for (const commit of packs) all.push(await database.push(database.newObjects(), repository.pack([commit])));

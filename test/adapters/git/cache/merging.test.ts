@@ -14,6 +14,7 @@ import {
 } from '../../../../adapters/git/cache/cache-folder.ts';
 import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
+import { scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
@@ -197,7 +198,13 @@ describe('merging packs', () => {
     await mkdir(parent, { recursive: true });
     const warnings: unknown[] = [];
     const log = { info: assert.fail, warn: (fields: object) => warnings.push(fields), error: assert.fail };
-    const entries = await openCacheEntries({ paths, cacheBytesMax: 2 ** 30, log, onBegun: async () => undefined });
+    const entries = await openCacheEntries({
+      paths,
+      cacheBytesMax: 2 ** 30,
+      room: scratchRoom(),
+      log,
+      onBegun: async () => undefined,
+    });
     const entry = entries.add(await makeCacheFolder(parent, uuid<RepositoryId>(randomUUID()), 0), true);
     entries.keepOpen(entry, 'pack', new Promise(() => undefined));
     let tried = 0;

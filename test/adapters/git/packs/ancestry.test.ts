@@ -53,7 +53,7 @@ function history(commits: number) {
       return { code, signal: null, killed: 'no', stdout: '', stderr: '', outgrown: false };
     },
   };
-  return { source, view: { key: 'account', variables: {} }, git, asked };
+  return { source, view: { key: 'account', variables: async () => ({}) }, git, asked };
 }
 
 describe('the moves of a push', () => {

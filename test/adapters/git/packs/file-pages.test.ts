@@ -17,7 +17,7 @@ describe('pages of files', () => {
     await writeFile(path, bytes);
     for (const memoryBytesMax of [1_000_000, 20_000]) {
       const pages = createFilePages({ memoryBytesMax });
-      for (const file of [await pages.open(path), pages.openFresh(path), pages.openWritten(path, bytes)]) {
+      for (const file of [await pages.open(path), pages.openFresh(path), pages.openHeld('', bytes, () => bytes)]) {
         for (const start of [0, 1, 16_383, 16_384, 50_000, 99_999, 100_000, 200_000]) {
           for (const length of [0, 1, 20, 16_384, 16_385, 100_000]) {
             const expected = bytes.subarray(start, start + length);
@@ -41,15 +41,21 @@ describe('pages of files', () => {
     assert.equal(String(await pages.read(file, 6, 5)), 'bytes');
   });
 
-  test('of a small file whose bytes are known are in memory without a read, and take only their own', async () => {
-    const path = join(folder.path, 'not-there');
+  test('of a file that is in memory only are read from there, and from the disk once it is written', async () => {
+    const path = join(folder.path, 'not-there-yet');
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });
-    const bytes = Buffer.from('behind written bytes').subarray(7);
-    const file = pages.openWritten(path, bytes);
-    assert.equal(file.sizeBytes, 13);
-    assert.equal(String(await pages.read(file, 0, 100)), 'written bytes');
-    assert.equal(pages.peek(file, 0, 100)?.buffer.byteLength, 13);
-    await assert.rejects(pages.read(pages.openWritten(path, randomBytes(100_000)), 0, 10), /ENOENT/);
+    const bytes = randomBytes(40_000);
+    let held: Buffer | null = bytes;
+    const file = pages.openHeld(path, bytes, () => held);
+    assert.equal(file.sizeBytes, 40_000);
+    assert.deepEqual(await pages.read(file, 16_000, 1_000), bytes.subarray(16_000, 17_000));
+    assert.deepEqual(pages.page(file, 16_384), bytes.subarray(16_384, 32_768));
+    assert.equal(pages.memoryBytes(), 0);
+    held = null;
+    assert.equal(pages.peek(file, 0, 1), null);
+    await assert.rejects(pages.read(file, 0, 1), /ENOENT/);
+    await writeFile(path, bytes);
+    assert.deepEqual(await pages.read(file, 16_000, 1_000), bytes.subarray(16_000, 17_000));
   });
 
   test('keep no memory except their own bytes', async () => {

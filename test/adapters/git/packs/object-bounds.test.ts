@@ -95,7 +95,7 @@ test('isAncestorNearby leaves the walk to git after some hundred commits, howeve
 });
 
 test('a git process that reached a limit has another error code than one that could not run', () => {
-  const command = { args: ['rev-list'], view: { key: '', variables: {} } };
+  const command = { args: ['rev-list'], view: { key: '', variables: async () => ({}) } };
   const end = (more: Partial<ProcessEnd>): ProcessEnd => {
     return { code: 128, signal: null, killed: 'no', stdout: '', stderr: '', outgrown: false, ...more };
   };

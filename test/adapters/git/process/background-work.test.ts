@@ -161,7 +161,7 @@ async function newGit(context: TestContext): Promise<Started> {
   });
   context.onTestFinished(() => runner.close());
   const git = await createGit(runner, undefined);
-  const view = { key: 'repository', variables: { GIT_DIR: path.join(repository.path, '.git') } };
+  const view = { key: 'repository', variables: async () => ({ GIT_DIR: path.join(repository.path, '.git') }) };
   const start: Started['start'] = async (options) => {
     const running = await git.start({ args: ['cat-file', '--batch'], view, ...options }, 'stream', 'stream');
     running.stdin?.on('error', () => undefined);

@@ -57,7 +57,7 @@ describe('The search for what refers to a missing object', () => {
           yield Buffer.alloc(0);
         },
       },
-      folder: '/nonexistent',
+      folder: async () => '/nonexistent',
       signal: NEVER,
     };
     const sent = { bytes: () => once(), again: async () => null };

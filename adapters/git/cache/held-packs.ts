@@ -1,0 +1,152 @@
+/**
+ * The packs of small pushes that a cached repository has in memory only. Mostly a compaction joins them before git needs
+ * their files, so these are never written.
+ *
+ * Must stay true: a pack is in memory until its files are whole, and git starts in the folder only after `write`, so it
+ * finds every pack. What all repositories hold together is bounded. Nothing is lost with the process: the layer store has
+ * every layer.
+ */
+import { rename, writeFile } from 'node:fs/promises';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
+import { inOwnMemory } from '../packs/own-memory.ts';
+import type { WithRoom } from './disk-room.ts';
+
+/** What a pack takes at least, with all that is known of it. */
+const PACK_BYTES_MIN = 4_096;
+/** Packs that are written at once. */
+const WRITTEN_AT_ONCE = 4;
+
+export interface HeldRoomOptions {
+  readonly bytesMax: number;
+  readonly withRoom: WithRoom;
+  /** Called when the files are there, and the next process will not know it. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** The memory that the repositories of a cache share. */
+export class HeldRoom {
+  readonly options: HeldRoomOptions;
+  bytes = 0;
+
+  constructor(options: HeldRoomOptions) {
+    this.options = options;
+  }
+
+  has(bytes: PackBytes): boolean {
+    return this.bytes + weightOf(bytes) <= this.options.bytesMax;
+  }
+}
+
+/** For a folder of work that ends soon, with bytes that a repository of the cache holds too. */
+export function scratchRoom(): HeldRoom {
+  return new HeldRoom({ bytesMax: Infinity, withRoom: (_bytes, work) => work(), onFault: () => undefined });
+}
+
+export interface HeldPacksOptions {
+  readonly room: HeldRoom;
+  /** The path of a file of a pack, without its extension. */
+  readonly pathOf: (pack: string) => string;
+}
+
+interface HeldPack<Layer> {
+  readonly bytes: PackBytes;
+  /** Two layers may hold the same pack. */
+  readonly layers: Layer[];
+  writing: Promise<void> | null;
+}
+
+export class HeldPacks<Layer> {
+  readonly #options: HeldPacksOptions;
+  /** By the packs' checksums, hex, in the order in which they came. */
+  readonly #packs = new Map<string, HeldPack<Layer>>();
+
+  constructor(options: HeldPacksOptions) {
+    this.#options = options;
+  }
+
+  get room(): HeldRoom {
+    return this.#options.room;
+  }
+
+  get count(): number {
+    return this.#packs.size;
+  }
+
+  /** The bytes of a pack; null if it is not held, or no more since its files are there. */
+  get(pack: string): PackBytes | null {
+    return this.#packs.get(pack)?.bytes ?? null;
+  }
+
+  add(pack: string, bytes: PackBytes, layer: Layer): void {
+    const held = this.#packs.get(pack);
+    if (held !== undefined) {
+      held.layers.push(layer);
+      return;
+    }
+    // A push must not keep the memory of the whole request.
+    const own = { pack: inOwnMemory(bytes.pack), idx: inOwnMemory(bytes.idx) };
+    this.#packs.set(pack, { bytes: own, layers: [layer], writing: null });
+    this.room.bytes += weightOf(own);
+  }
+
+  /**
+   * Writes the files of all packs that are held now. Resolves with the layers of those that this call, and no other one,
+   * began to write. Rejects with an ObjectDatabaseError, and what was not written stays in memory. The caller has a lease
+   * on the folder.
+   */
+  async write(): Promise<readonly Layer[]> {
+    const names = [...this.#packs.keys()];
+    const written: Layer[] = [];
+    for (let start = 0; start < names.length; start += WRITTEN_AT_ONCE) {
+      const writing = names.slice(start, start + WRITTEN_AT_ONCE).map(async (name) => {
+        const held = this.#packs.get(name);
+        if (held === undefined) return;
+        if (held.writing !== null) return held.writing;
+        held.writing = this.#write(name, held).finally(() => {
+          held.writing = null;
+        });
+        await held.writing;
+        written.push(...held.layers);
+      });
+      const ended = await Promise.allSettled(writing);
+      for (const result of ended) if (result.status === 'rejected') throw asDatabaseError(result.reason);
+    }
+    return written;
+  }
+
+  /** For a folder that is removed. */
+  clear(): void {
+    for (const name of this.#packs.keys()) this.#forget(name);
+  }
+
+  async #write(name: string, { bytes }: HeldPack<Layer>): Promise<void> {
+    const path = this.#options.pathOf(name);
+    await this.room.options.withRoom(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
+    this.#forget(name);
+  }
+
+  #forget(name: string): void {
+    const held = this.#packs.get(name);
+    if (held !== undefined && this.#packs.delete(name)) this.room.bytes -= weightOf(held.bytes);
+  }
+}
+
+/** Writes a pack and its index at a path without extension, each under another name first: git sees whole files only. */
+export async function writePackFiles(path: string, bytes: PackBytes): Promise<void> {
+  const unfinished = `${path}.unfinished-`;
+  const write = (extension: keyof PackBytes) =>
+    writeFile(`${unfinished}${extension}`, bytes[extension], { mode: 0o640 });
+  await Promise.all([write('pack'), write('idx')]);
+  // The index last: git finds packs by their index.
+  for (const extension of ['pack', 'idx'] as const) await rename(`${unfinished}${extension}`, `${path}.${extension}`);
+}
+
+function weightOf({ pack, idx }: PackBytes): number {
+  return PACK_BYTES_MIN + pack.length + idx.length;
+}
+
+function asDatabaseError(cause: unknown): ObjectDatabaseError {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new ObjectDatabaseError('object-database-unavailable', message, { cause });
+}
