@@ -25,6 +25,8 @@ export interface OwnTail {
   behind(from: Anchor, categories: readonly string[] | null): Window | null;
 }
 
+const NONE: AppendedEvents = { events: [], sizeBytes: 0 };
+
 export function createOwnTail(): OwnTail {
   /** Each begins where the one before it ends. */
   let appends: AppendedEvents[] = [];
@@ -62,15 +64,26 @@ export function createOwnTail(): OwnTail {
   }
   const isBeyond = (part: number): boolean => count > EVENTS_MAX / part || sizeBytes > SIZE_BYTES_MAX / part;
 
+  /** The index of the first append that begins at this position or behind it: of a thousand, each subscription asks often. */
+  function firstFrom(position: bigint): number {
+    let [low, high] = [0, appends.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const start = startOf(appends[middle] ?? NONE);
+      if (start !== undefined && start < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   return {
     add: (added) => added.forEach(addOne),
     behind: (from, categories) => {
       // The first read of a subscription compares its place with the log.
       if (from.id === null) return null;
       const next = from.position + 1n;
-      // Most subscriptions are close behind.
-      const index = appends.findLastIndex((append) => startOf(append) === next);
-      if (index < 0) return null;
+      const index = firstFrom(next);
+      if (startOf(appends[index] ?? NONE) !== next) return null;
       const events = appends.slice(index).flatMap((append) => append.events);
       const last = events.at(-1);
       if (last === undefined) return null;
