@@ -236,12 +236,14 @@ export class CacheEntries {
     if (entry.retired) return;
     this.#take(entry);
     const { folder } = entry;
-    this.#writing = Promise.allSettled([this.#writing, writeHeld(folder)]).then(([, written]) => {
-      // It stays in memory until git needs it, or the entry holds another one.
-      const error: unknown = written.status === 'rejected' ? written.reason : null;
-      if (error !== null) this.#log.warn({ folder: folder.path, error }, 'Packs in memory could not be written');
-      this.release(entry);
-    });
+    // One entry after the other: all at once would have thousands of files open.
+    this.#writing = this.#writing
+      .then(() => writeHeld(folder))
+      // They stay in memory until git needs them, or the entry gets another one.
+      .catch((error: unknown) => {
+        this.#log.warn({ folder: folder.path, error }, 'Packs in memory could not be written');
+      })
+      .then(() => this.release(entry));
   }
 
   /** Writes all packs that are in memory only. */

@@ -60,6 +60,8 @@ export class HeldPacks<Layer> {
   readonly #options: HeldPacksOptions;
   /** By the packs' checksums, hex, in the order in which they came. */
   readonly #packs = new Map<string, HeldPack<Layer>>();
+  /** Layers of packs that were written, until a call of `write` returns them. */
+  readonly #written: Layer[] = [];
 
   constructor(options: HeldPacksOptions) {
     this.#options = options;
@@ -91,38 +93,37 @@ export class HeldPacks<Layer> {
   }
 
   /**
-   * Writes the files of all packs that are held now. Resolves with the layers of those that this call, and no other one,
-   * began to write. Rejects with an ObjectDatabaseError, and what was not written stays in memory. The caller has a lease
-   * on the folder.
+   * Writes the files of all packs that are held now. Resolves with the layers of packs that were written since the last
+   * call. Rejects with an ObjectDatabaseError, and what was not written stays in memory. The caller has a lease on the
+   * folder.
    */
   async write(): Promise<readonly Layer[]> {
     const names = [...this.#packs.keys()];
-    const written: Layer[] = [];
     for (let start = 0; start < names.length; start += WRITTEN_AT_ONCE) {
-      const writing = names.slice(start, start + WRITTEN_AT_ONCE).map(async (name) => {
-        const held = this.#packs.get(name);
-        if (held === undefined) return;
-        if (held.writing !== null) return held.writing;
-        held.writing = this.#write(name, held).finally(() => {
-          held.writing = null;
-        });
-        await held.writing;
-        written.push(...held.layers);
-      });
-      const ended = await Promise.allSettled(writing);
+      const ended = await Promise.allSettled(names.slice(start, start + WRITTEN_AT_ONCE).map(this.#writeOnce));
       for (const result of ended) if (result.status === 'rejected') throw asDatabaseError(result.reason);
     }
-    return written;
+    return this.#written.splice(0);
   }
+
+  readonly #writeOnce = async (name: string): Promise<void> => {
+    const held = this.#packs.get(name);
+    if (held === undefined) return;
+    held.writing ??= this.#write(name, held).finally(() => {
+      held.writing = null;
+    });
+    await held.writing;
+  };
 
   /** For a folder that is removed. */
   clear(): void {
     for (const name of this.#packs.keys()) this.#forget(name);
   }
 
-  async #write(name: string, { bytes }: HeldPack<Layer>): Promise<void> {
+  async #write(name: string, { bytes, layers }: HeldPack<Layer>): Promise<void> {
     const path = this.#options.pathOf(name);
     await this.room.options.withRoom(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
+    this.#written.push(...layers);
     this.#forget(name);
   }
 

@@ -112,6 +112,7 @@ export class LayerArrivals {
     const missing = layers.filter(({ id }) => !folder.present.has(id));
     const fetched = await Promise.allSettled(missing.map((layer) => this.#fetchInto(folder, place, layer, key)));
     for (const result of fetched) if (result.status === 'rejected') throw result.reason;
+    // Its packs are read as files too, not by git alone.
     await writeHeld(folder);
   }
 
