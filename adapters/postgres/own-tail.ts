@@ -32,7 +32,6 @@ export function createOwnTail(): OwnTail {
   let appends: AppendedEvents[] = [];
   let [count, sizeBytes] = [0, 0];
 
-  const startOf = ({ events }: AppendedEvents): LogPosition | undefined => events[0]?.position;
   const endOf = ({ events }: AppendedEvents): LogPosition | undefined => events.at(-1)?.position;
 
   function addOne(added: AppendedEvents): void {
@@ -64,25 +63,13 @@ export function createOwnTail(): OwnTail {
   }
   const isBeyond = (part: number): boolean => count > EVENTS_MAX / part || sizeBytes > SIZE_BYTES_MAX / part;
 
-  /** The index of the first append that begins at this position or behind it: of a thousand, each subscription asks often. */
-  function firstFrom(position: bigint): number {
-    let [low, high] = [0, appends.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const start = startOf(appends[middle] ?? NONE);
-      if (start !== undefined && start < position) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   return {
     add: (added) => added.forEach(addOne),
     behind: (from, categories) => {
       // The first read of a subscription compares its place with the log.
       if (from.id === null) return null;
       const next = from.position + 1n;
-      const index = firstFrom(next);
+      const index = firstFrom(appends, next);
       if (startOf(appends[index] ?? NONE) !== next) return null;
       const events = appends.slice(index).flatMap((append) => append.events);
       const last = events.at(-1);
@@ -98,4 +85,20 @@ export function createOwnTail(): OwnTail {
       };
     },
   };
+}
+
+function startOf({ events }: AppendedEvents): LogPosition | undefined {
+  return events[0]?.position;
+}
+
+/** The index of the first append that begins at this position or behind it: of a thousand, each subscription asks often. */
+function firstFrom(appends: readonly AppendedEvents[], position: bigint): number {
+  let [low, high] = [0, appends.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const start = startOf(appends[middle] ?? NONE);
+    if (start !== undefined && start < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
