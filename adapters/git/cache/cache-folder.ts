@@ -14,7 +14,7 @@ import type { Layer } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { PackPlace } from '../packs/object-source.ts';
 import type { ObjectView } from '../process/git-commands.ts';
-import { HeldPacks, type HeldRoom, scratchRoom } from './held-packs.ts';
+import { HeldPacks, type HeldRoom, scratchRoom, writePackFiles } from './held-packs.ts';
 
 /** A layer that is in a folder. */
 export interface PresentLayer {
@@ -56,7 +56,7 @@ export function packPath(folder: CacheFolder, pack: string, extension: 'pack' | 
 }
 
 /** The path of a pack's files, without their extension. */
-export function packBase(path: string, pack: string): string {
+function packBase(path: string, pack: string): string {
   return join(path, 'objects', 'pack', `pack-${pack}`);
 }
 
@@ -163,21 +163,33 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
     revPath === undefined ? null : renameIfThere(revPath, packPath(folder, pack, 'rev')),
   ]);
   await rename(files.idxPath, packPath(folder, pack, 'idx'));
-  const present = { id, sha256, pack, packBytes, idxBytes };
-  folder.present.set(id, present);
+  return addPresent(folder, { id, sha256, pack, packBytes, idxBytes });
+}
+
+/** As `addPack`, for a pack of these bytes, whose files it writes. */
+export async function writePack(folder: CacheFolder, layer: Layer, bytes: PackBytes): Promise<PresentLayer> {
+  await writePackFiles(packBase(folder.path, layer.pack), bytes);
+  return addPresent(folder, presentOf(layer, bytes));
+}
+
+function presentOf({ id, sha256, pack }: Pick<Layer, 'id' | 'sha256' | 'pack'>, bytes: PackBytes): PresentLayer {
+  return { id, sha256, pack, packBytes: bytes.pack.length, idxBytes: bytes.idx.length };
+}
+
+function addPresent(folder: CacheFolder, present: PresentLayer): PresentLayer {
+  folder.present.set(present.id, present);
   return present;
 }
 
 /** As `addPack`, for a small pack that comes onto the disk when git needs it. */
 export function holdPack(
   folder: CacheFolder,
-  { id, sha256, pack }: Pick<Layer, 'id' | 'sha256' | 'pack'>,
+  layer: Pick<Layer, 'id' | 'sha256' | 'pack'>,
   bytes: PackBytes,
 ): PresentLayer {
-  const present = { id, sha256, pack, packBytes: bytes.pack.length, idxBytes: bytes.idx.length };
-  folder.held.add(pack, bytes, present);
-  folder.present.set(id, present);
-  return present;
+  const present = presentOf(layer, bytes);
+  folder.held.add(layer.pack, bytes, present);
+  return addPresent(folder, present);
 }
 
 /** Writes the packs that are in memory only. The caller has a lease on the folder. Rejects with an ObjectDatabaseError. */

@@ -147,7 +147,8 @@ function weightOf({ pack, idx }: PackBytes): number {
   return PACK_BYTES_MIN + pack.length + idx.length;
 }
 
-function asDatabaseError(cause: unknown): ObjectDatabaseError {
+export function asDatabaseError(cause: unknown): ObjectDatabaseError {
+  if (cause instanceof ObjectDatabaseError) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
   return new ObjectDatabaseError('object-database-unavailable', message, { cause });
 }

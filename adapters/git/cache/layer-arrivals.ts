@@ -17,14 +17,13 @@ import {
   copyLayers,
   holdPack,
   isMissing,
-  packBase,
   type PackFiles,
   type PresentLayer,
   recordLayers,
   writeHeld,
+  writePack,
 } from './cache-folder.ts';
 import type { WithRoom } from './disk-room.ts';
-import { writePackFiles } from './held-packs.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 import { fetchLayer } from './layer-fetch.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
@@ -92,16 +91,10 @@ export class LayerArrivals {
   /** Keeps a pack in memory while there is room, else writes it now. */
   async #hold(entry: CacheEntry, layer: Layer, bytes: PackBytes): Promise<PresentLayer> {
     const { folder } = entry;
-    if (folder.held.room.has(bytes)) {
-      const held = holdPack(folder, layer, bytes);
-      this.#options.entries.holds(entry);
-      return held;
-    }
-    const { id, sha256, pack } = layer;
-    await writePackFiles(packBase(folder.path, pack), bytes);
-    const present = { id, sha256, pack, packBytes: bytes.pack.length, idxBytes: bytes.idx.length };
-    folder.present.set(id, present);
-    return present;
+    if (!folder.held.room.has(bytes)) return writePack(folder, layer, bytes);
+    const held = holdPack(folder, layer, bytes);
+    this.#options.entries.holds(entry);
+    return held;
   }
 
   /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */

@@ -7,7 +7,7 @@
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
-import { type CommittedObjects, type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import type { CommittedObjects, Layer } from '../../../core/ports/object-database.ts';
 import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
 import {
   type CacheFolder,
@@ -19,7 +19,7 @@ import {
 } from './cache-folder.ts';
 import { createDiskRoom } from './disk-room.ts';
 import { FolderMerges } from './folder-merges.ts';
-import { HeldRoom } from './held-packs.ts';
+import { asDatabaseError, HeldRoom } from './held-packs.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
@@ -341,10 +341,4 @@ class DiskLayerCache implements LayerCache {
     this.#parts.entries.keepOpen(entry, pack, opened);
     return opened;
   }
-}
-
-function asDatabaseError(cause: unknown): Error {
-  if (cause instanceof ObjectDatabaseError) return cause;
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return new ObjectDatabaseError('object-database-unavailable', message, { cause });
 }
