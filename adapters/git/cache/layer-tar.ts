@@ -5,16 +5,14 @@
  * Must stay true: the same pack, updates and description give the same bytes for ever.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import type { LayerContent } from '../../../core/ports/object-database.ts';
-import type { FilePages, PagedFile } from '../packs/file-pages.ts';
+import { fileChunks, type FilePages, type PagedFile } from '../packs/file-pages.ts';
 
 const BLOCK_BYTES = 512;
 /** The size in a tar header has eleven octal digits. */
 const ENTRY_BYTES_MAX = 8 ** 11 - 1;
 /** Layers up to this size are built in memory once; larger ones are read from their files each time. */
 const WHOLE_LAYER_BYTES_MAX = 1024 * 1024;
-const READ_CHUNK_BYTES = 1024 * 1024;
 
 export function packEntryName(pack: string, extension: 'pack' | 'idx'): string {
   return `objects/pack/pack-${pack}.${extension}`;
@@ -29,7 +27,7 @@ export interface LayerSource {
   readonly description: string;
 }
 
-/** The tar of a layer whose pack is on disk. The caller must keep the pack's files until the last `body` was read. */
+/** The tar of a layer. The caller must keep the pack until the last `body` was read. */
 export async function layerContent(pages: FilePages, source: LayerSource): Promise<LayerContent> {
   const { packFile, idxFile } = source;
   const updates = Buffer.from(source.updates);
@@ -75,7 +73,7 @@ async function* tarChunks(entries: readonly TarEntry[]): AsyncGenerator<Buffer> 
   for (const entry of entries) {
     yield tarHeader(entry);
     if (Buffer.isBuffer(entry.content)) yield entry.content;
-    else yield* createReadStream(entry.content.path, { highWaterMark: READ_CHUNK_BYTES }) as AsyncIterable<Buffer>;
+    else yield* fileChunks(entry.content);
     const padding = paddingBytes(entry.sizeBytes);
     if (padding > 0) yield Buffer.alloc(padding);
   }

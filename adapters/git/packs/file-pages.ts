@@ -3,7 +3,7 @@
  *
  * Must stay true: a page holds the bytes at its place in its file; nobody writes into a buffer that was read.
  */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { inOwnMemory } from './own-memory.ts';
@@ -15,6 +15,7 @@ const PAGES_MAX = 2 ** 26;
 const FRESH_BYTES_MAX = 64 * 1024;
 /** Longer reads are not kept. */
 const READ_KEPT_BYTES_MAX = 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
 
 export interface PagedFile {
   /** Changes when the file is renamed. */
@@ -128,6 +129,13 @@ function readFresh(path: string): { readonly sizeBytes: number; readonly bytes: 
   } finally {
     closeSync(descriptor);
   }
+}
+
+/** The whole file in pieces, none of which is kept. */
+export async function* fileChunks({ held, path }: PagedFile): AsyncGenerator<Buffer> {
+  const bytes = held?.() ?? null;
+  if (bytes !== null) yield bytes;
+  else yield* createReadStream(path, { highWaterMark: CHUNK_BYTES }) as AsyncIterable<Buffer>;
 }
 
 async function readAt(file: PagedFile, start: number, length: number): Promise<Buffer> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
@@ -24,14 +24,14 @@ describe('the tar of a layer', () => {
     }
   });
   const pages = createFilePages({ memoryBytesMax: 2 ** 20 });
-  const contentOf = async (name: string) =>
-    layerContent(pages, {
-      pack: 'a'.repeat(40),
-      packFile: await pages.open(join(folder.path, `${name}.pack`)),
-      idxFile: await pages.open(join(folder.path, `${name}.idx`)),
-      updates: 'x refs/heads/main\n',
-      description: '{"format":1}\n',
-    });
+  const sourceOf = async (name: string) => ({
+    pack: 'a'.repeat(40),
+    packFile: await pages.open(join(folder.path, `${name}.pack`)),
+    idxFile: await pages.open(join(folder.path, `${name}.idx`)),
+    updates: 'x refs/heads/main\n',
+    description: '{"format":1}\n',
+  });
+  const contentOf = async (name: string) => layerContent(pages, await sourceOf(name));
   const bytesOf = async (content: LayerContent) => Buffer.concat(await Array.fromAsync(content.body()));
 
   test('has the size and SHA-256 that it announces, every time it is read', async () => {
@@ -41,6 +41,21 @@ describe('the tar of a layer', () => {
         assert.equal(bytes.length, content.sizeBytes);
         assert.equal(createHash('sha256').update(bytes).digest('hex'), content.sha256);
       }
+    }
+  });
+
+  test('has the same bytes whether the pack is in memory or on the disk, with few updates and with many', async () => {
+    const [pack, idx] = await Promise.all(['pack', 'idx'].map((name) => readFile(join(folder.path, `small.${name}`))));
+    if (pack === undefined || idx === undefined) return assert.fail('not written');
+    const held = {
+      packFile: pages.openHeld('', pack, () => pack),
+      idxFile: pages.openHeld('', idx, () => idx),
+    };
+    for (const updates of [1, 60_000]) {
+      const source = { ...(await sourceOf('small')), updates: 'x refs/heads/main\n'.repeat(updates) };
+      const inMemory = await layerContent(pages, { ...source, ...held });
+      assert.equal(inMemory.sizeBytes > 2 ** 20, updates > 1);
+      assert.deepEqual(await bytesOf(inMemory), await bytesOf(await layerContent(pages, source)));
     }
   });
 
