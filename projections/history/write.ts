@@ -101,14 +101,33 @@ function headsOf(table: TableOf, plans: readonly RepositoryPlan[]): ListStatemen
   return { text, items };
 }
 
+/** Refs of one repository, column by column: for one row each, PostgreSQL would look up every column's name again. */
+interface MovedRefs {
+  readonly repository_id: RepositoryId;
+  readonly names: string[];
+  readonly ids: string[];
+  readonly types: string[];
+  readonly peeled: (string | null)[];
+}
+
 function refsOf(table: TableOf, plans: readonly RepositoryPlan[]): readonly ListStatement[] {
   const deleted: { repository_id: string; name: string }[] = [];
-  const moved: { repository_id: string; name: string; id: string | null; type: string; peeled: string | null }[] = [];
+  const moved: MovedRefs[] = [];
   for (const { change } of plans) {
+    let run: MovedRefs | null = null;
     for (const [name, value] of change.refs) {
-      const key = { repository_id: change.id, name };
-      if (value === null) deleted.push(key);
-      else moved.push({ ...key, id: bytea(value.id), type: value.type, peeled: bytea(value.peeled) });
+      if (value === null) {
+        deleted.push({ repository_id: change.id, name });
+        continue;
+      }
+      if (run === null || run.names.length === ROWS_AT_ONCE) {
+        run = { repository_id: change.id, names: [], ids: [], types: [], peeled: [] };
+        moved.push(run);
+      }
+      run.names.push(name);
+      run.ids.push(value.id);
+      run.types.push(value.type);
+      run.peeled.push(value.peeled);
     }
   }
   const refs = table('history_refs');
@@ -121,7 +140,9 @@ function refsOf(table: TableOf, plans: readonly RepositoryPlan[]): readonly List
     {
       items: moved,
       text: `INSERT INTO ${refs}
-        SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, name text, id bytea, type text, peeled bytea)
+        SELECT m.repository_id, r.name, decode(r.id, 'hex'), r.type, decode(r.peeled, 'hex')
+        FROM json_to_recordset($1) AS m(repository_id uuid, names text[], ids text[], types text[], peeled text[]),
+          unnest(m.names, m.ids, m.types, m.peeled) AS r(name, id, type, peeled)
         ON CONFLICT (repository_id, name) DO UPDATE
           SET id = excluded.id, type = excluded.type, peeled = excluded.peeled`,
     },
@@ -301,17 +322,25 @@ function bytea(id: ObjectId | null): string | null {
 function partsOf<Item>(items: readonly Item[]): (readonly Item[])[] {
   const parts: (readonly Item[])[] = [];
   let part: Item[] = [];
+  let rows = 0;
   let characters = 0;
   for (const item of items) {
     part.push(item);
+    rows += rowsOf(item);
     characters += entryLength(item);
-    if (part.length < ROWS_AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
+    if (rows < ROWS_AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
     parts.push(part);
     part = [];
+    rows = 0;
     characters = 0;
   }
   if (part.length > 0) parts.push(part);
   return parts;
+}
+
+function rowsOf(item: unknown): number {
+  const hasNames = typeof item === 'object' && item !== null && 'names' in item && Array.isArray(item.names);
+  return hasNames ? (item.names as readonly unknown[]).length : 1;
 }
 
 function entryLength(item: unknown): number {
