@@ -8,14 +8,15 @@ import { LRUCache } from 'lru-cache';
 import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import { repositoryEventKinds } from '../../core/repository/events.ts';
+import { ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import { repositoryEventKinds, type StoredRefUpdate } from '../../core/repository/events.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
-import { activityTables } from './table.ts';
+import { activityTables, RUN_CHANGES_MAX } from './table.ts';
 
 export const activityProjection: Projection = {
   name: 'activity',
-  version: 1,
+  version: 2,
   categories: ['repository', 'accessToken'],
   tables: activityTables,
   onPoison: 'park',
@@ -49,25 +50,32 @@ interface PushFields {
   readonly restored: boolean;
 }
 
-interface ChangeFields {
+/** A row of changes; the next number of the repository is not known yet. */
+interface RunFields {
   readonly repository_id: string;
   readonly revision: number;
-  readonly ref: string;
-  readonly before: string;
-  readonly after: string;
-  readonly target: string | null;
-  readonly kind: string;
+  readonly count: number;
+  readonly has_targets: boolean;
+  readonly changes: readonly Change[];
 }
+
+type Change = readonly [
+  ref: string,
+  kind: StoredRefUpdate['kind'],
+  before: string | null,
+  after: string | null,
+  target: string | null,
+];
 
 interface Folded {
   readonly pushes: PushFields[];
-  readonly changes: ChangeFields[];
+  readonly runs: RunFields[];
   /** The last name of each token. */
   readonly tokens: Map<string, string>;
 }
 
 function fold(events: readonly RecordedEvent[]): Folded {
-  const folded: Folded = { pushes: [], changes: [], tokens: new Map() };
+  const folded: Folded = { pushes: [], runs: [], tokens: new Map() };
   for (const recorded of events) {
     if (categoryOf(recorded.stream) === 'repository') foldPush(folded, recorded);
     else foldToken(folded, recorded);
@@ -75,7 +83,7 @@ function fold(events: readonly RecordedEvent[]): Folded {
   return folded;
 }
 
-function foldPush({ pushes, changes }: Folded, recorded: RecordedEvent): void {
+function foldPush({ pushes, runs }: Folded, recorded: RecordedEvent): void {
   const event = readEvent(repositoryEventKinds, recorded);
   if (event.type !== 'RefsUpdated') return;
   const repository_id = entityIdOf(recorded.stream);
@@ -89,10 +97,17 @@ function foldPush({ pushes, changes }: Folded, recorded: RecordedEvent): void {
     occurred_at: recorded.occurredAt,
     restored: event.data.restored !== null,
   });
-  for (const { ref, before, after, peeled, kind } of event.data.updates) {
-    const target = kind === 'delete' ? null : (peeled ?? after);
-    changes.push({ repository_id, revision, ref, before, after, target, kind });
+  const { updates } = event.data;
+  for (let start = 0; start < updates.length; start += RUN_CHANGES_MAX) {
+    const changes = updates.slice(start, start + RUN_CHANGES_MAX).map(changeOf);
+    const has_targets = changes.some(([, , , , target]) => target !== null);
+    runs.push({ repository_id, revision, count: changes.length, has_targets, changes });
   }
+}
+
+function changeOf({ ref, kind, before, after, peeled }: StoredRefUpdate): Change {
+  const [from, to] = [before, after].map((id) => (id === ZERO_OBJECT_ID ? null : id));
+  return [ref, kind, from ?? null, to ?? null, kind === 'delete' ? null : (peeled ?? after)];
 }
 
 function foldToken({ tokens }: Folded, recorded: RecordedEvent): void {
@@ -117,18 +132,18 @@ async function nextNumbers(
     else next.set(id, number);
   }
   if (unknown.length === 0) return next;
-  const text = `SELECT r.id, coalesce((SELECT max(number) + 1 FROM ${table('activity_changes')}
-      WHERE repository_id = r.id), 0) AS next FROM unnest($1::uuid[]) AS r(id)`;
+  const text = `SELECT r.id, coalesce((SELECT number + count FROM ${table('activity_changes')}
+      WHERE repository_id = r.id ORDER BY number DESC LIMIT 1), 0) AS next FROM unnest($1::uuid[]) AS r(id)`;
   const { rows } = await database.query(prepared(text, [unknown]));
   for (const row of rows) next.set(row['id'] as string, Number(row['next']));
   return next;
 }
 
-function toWrite(table: TableOf, { pushes, changes, tokens }: Folded, next: Map<string, number>): Write {
-  const numbered = changes.map((change) => {
-    const number = next.get(change.repository_id) ?? 0;
-    next.set(change.repository_id, number + 1);
-    return { ...change, number };
+function toWrite(table: TableOf, { pushes, runs, tokens }: Folded, next: Map<string, number>): Write {
+  const numbered = runs.map((run) => {
+    const number = next.get(run.repository_id) ?? 0;
+    next.set(run.repository_id, number + run.count);
+    return { ...run, number };
   });
   return {
     lists: [
@@ -139,10 +154,8 @@ function toWrite(table: TableOf, { pushes, changes, tokens }: Folded, next: Map<
       },
       {
         items: numbered,
-        text: `INSERT INTO ${table('activity_changes')} SELECT repository_id, number, revision, ref,
-            decode(before, 'hex'), decode(after, 'hex'), decode(target, 'hex'), kind
-          FROM json_to_recordset($1) AS c(repository_id uuid, number integer, revision integer, ref text, before text,
-            after text, target text, kind text)`,
+        text: `INSERT INTO ${table('activity_changes')} SELECT * FROM json_to_recordset($1) AS c(repository_id uuid,
+          number integer, count integer, revision integer, has_targets boolean, changes text)`,
       },
       {
         items: [...tokens].map(([id, name]) => ({ id, name })),

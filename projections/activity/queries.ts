@@ -1,9 +1,10 @@
 /** The queries of ref changes and of the pushes that made them. */
 import type { ActivityRow, PushRow, PushTip } from '../../core/ports/activity.ts';
-import type { RepositoryId } from '../../core/kernel/ids.ts';
+import { type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
+import { RUN_CHANGES_MAX } from './table.ts';
 
 /** A push as JSON, from `activity_pushes AS p` and its token's name. */
 const PUSH_JSON = `json_build_object('revision', p.revision, 'eventId', p.event_id, 'at', p.occurred_at,
@@ -14,16 +15,27 @@ function pushesWithTokens(table: TableOf): string {
     ON t.id = CASE WHEN p.actor_kind = 'token' THEN p.actor_id::uuid END`;
 }
 
+/** The number of a change that `changesOf` gives. */
+const NUMBER = '(c.number + change.place - 1)';
+
+/** The changes of runs, from `activity_changes AS c`: `change.value` is the list that table.ts describes. */
+function changesOf(runs: string): string {
+  return `${runs} AS c CROSS JOIN LATERAL json_array_elements(c.changes::json) WITH ORDINALITY AS change(value, place)`;
+}
+
+const idAt = (place: number) => `coalesce(change.value->>${place}, '${ZERO_OBJECT_ID}')`;
+
 const activityQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object('total', n.total, 'items', coalesce((
-      SELECT json_agg(json_build_object('number', c.number, 'push', ${PUSH_JSON}, 'ref', c.ref,
-        'before', encode(c.before, 'hex'), 'after', encode(c.after, 'hex'),
-        'kind', CASE WHEN p.restored THEN 'restore' ELSE c.kind END) ORDER BY c.number DESC)
-      FROM ${table('activity_changes')} AS c JOIN ${pushesWithTokens(table)}
+      SELECT json_agg(json_build_object('number', ${NUMBER}, 'push', ${PUSH_JSON}, 'ref', change.value->>0,
+        'before', ${idAt(2)}, 'after', ${idAt(3)},
+        'kind', CASE WHEN p.restored THEN 'restore' ELSE change.value->>1 END) ORDER BY ${NUMBER} DESC)
+      FROM ${changesOf(table('activity_changes'))} JOIN ${pushesWithTokens(table)}
         ON p.repository_id = c.repository_id AND p.revision = c.revision
-      WHERE c.repository_id = $1 AND c.number < n.total - $2 AND c.number >= n.total - $2 - $3), '[]'))
-    FROM (SELECT coalesce(max(number) + 1, 0)::bigint AS total FROM ${table('activity_changes')}
-      WHERE repository_id = $1) AS n`,
+      WHERE c.repository_id = $1 AND c.number < n.total - $2 AND c.number > n.total - $2 - $3 - ${RUN_CHANGES_MAX}
+        AND ${NUMBER} < n.total - $2 AND ${NUMBER} >= n.total - $2 - $3), '[]'))
+    FROM (SELECT coalesce((SELECT number + count FROM ${table('activity_changes')}
+      WHERE repository_id = $1 ORDER BY number DESC LIMIT 1), 0)::bigint AS total) AS n`,
 };
 
 const pushesQuery: ReadQuery = {
@@ -31,12 +43,16 @@ const pushesQuery: ReadQuery = {
     WHERE p.repository_id = $1 AND p.revision = ANY($2::integer[])`,
 };
 
-/** Triples of number, revision and target, which parse faster than objects. */
+/**
+ * Triples of number, revision and target, which parse faster than objects. Of the runs that are read, all but the first
+ * have a target that counts.
+ */
 const tipsQuery: ReadQuery = {
-  answer: (table) => `SELECT coalesce(json_agg(json_build_array(number, revision, encode(target, 'hex'))
-      ORDER BY number), '[]')
-    FROM (SELECT number, revision, target FROM ${table('activity_changes')}
-      WHERE repository_id = $1 AND number >= $2 AND target IS NOT NULL ORDER BY number LIMIT $3) AS c`,
+  answer: (table) => `SELECT coalesce(json_agg(json_build_array(number, revision, target) ORDER BY number), '[]')
+    FROM (SELECT ${NUMBER} AS number, c.revision, change.value->>4 AS target
+      FROM ${changesOf(`(SELECT number, revision, changes FROM ${table('activity_changes')}
+        WHERE repository_id = $1 AND number > $2 - ${RUN_CHANGES_MAX} AND has_targets ORDER BY number LIMIT $3 + 1)`)}
+      WHERE ${NUMBER} >= $2 AND change.value->>4 IS NOT NULL ORDER BY 1 LIMIT $3) AS tips`,
 };
 
 const concerning = (repository: RepositoryId) => () => ({ streams: [`repository-${repository}`] });

@@ -1,6 +1,6 @@
 /**
- * The tables of ref changes: one row for each change of a ref, one for each event that made some, and the names of
- * access tokens, which stay when a token is revoked.
+ * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some, and the names
+ * of access tokens, which stay when a token is revoked.
  *
  * Must stay true: nothing is removed when a repository is deleted, because it may be restored with its past.
  */
@@ -23,7 +23,14 @@ const pushes: ProjectionTable = {
   ],
 };
 
-/** `target` is what the ref pointed to from then on, a tag peeled; null for a deletion. */
+/** So many short names make a row that PostgreSQL need not compress, which would take longer than the rest of the row. */
+export const RUN_CHANGES_MAX = 12;
+
+/**
+ * Consecutive changes of one event: a row for each would be most of what a wide push costs. `number` is that of the
+ * first; `changes` is a JSON list of `[ref, kind, before, after, target]`, where ids are hex, null for no object, and
+ * `target` is what the ref pointed to from then on, a tag peeled. `has_targets` is false if all of them are deletions.
+ */
 const changes: ProjectionTable = {
   name: 'activity_changes',
   key: ['repository_id', 'number'],
@@ -32,12 +39,10 @@ const changes: ProjectionTable = {
     `CREATE TABLE ${table} (
       repository_id uuid NOT NULL,
       number integer NOT NULL,
+      count integer NOT NULL,
       revision integer NOT NULL,
-      ref text COLLATE "C" NOT NULL,
-      before bytea NOT NULL,
-      after bytea NOT NULL,
-      target bytea,
-      kind text NOT NULL,
+      has_targets boolean NOT NULL,
+      changes text NOT NULL,
       PRIMARY KEY (repository_id, number))`,
   ],
 };

@@ -545,6 +545,56 @@ function activityContract(open: Open): void {
     assert.deepEqual(await reads.activity(newUuid(), PAGE), { items: [], total: 0 });
   });
 
+  test('list the changes of wide pushes from any place on, and what they pointed refs to', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const repository = await append.repository(account, 'project');
+    const name = (n: number) => `refs/tags/"é${n}`;
+    const numbers = Array.from({ length: 40 }, (_, n) => n);
+    const kinds = numbers.map((n) => (n % 7 === 3 ? 'delete' : n % 7 === 5 ? 'fast-forward' : 'create'));
+    const wide = numbers.map((n) => {
+      const [before, after] = [kinds[n] === 'create' ? ZERO_OBJECT_ID : id('a'), id('b')];
+      return update(name(n), before, kinds[n] === 'delete' ? ZERO_OBJECT_ID : after, kinds[n] ?? 'create');
+    });
+    const gone = numbers.map((n) => update(name(n), id('b'), ZERO_OBJECT_ID, 'delete'));
+    for (const updates of [wide, gone, wide.slice(0, 1), wide.slice(1, 30)]) {
+      await append.push(account, repository, { updates });
+    }
+    const changes = [wide, gone, wide.slice(0, 1), wide.slice(1, 30)].flatMap((updates, revision) =>
+      updates.map(({ ref, before, after, kind }) => ({ revision, ref, before, after, kind })),
+    );
+    const reads = await current(models);
+    const newest = changes.map((change, number) => ({ number, ...change })).reverse();
+    for (const [offset, limit] of [
+      [0, 110],
+      [0, 1],
+      [3, 30],
+      [29, 2],
+      [31, 45],
+      [69, 13],
+      [100, 100],
+    ] as const) {
+      const { items, total } = await reads.activity(repository, { offset, limit });
+      assert.equal(total, 110);
+      assert.deepEqual(
+        items.map(({ push: { revision }, ...change }) => ({ revision, ...change })),
+        newest.slice(offset, offset + limit),
+      );
+    }
+    const tips = newest.reverse().filter(({ kind }) => kind !== 'delete');
+    for (const from of [0, 1, 11, 13, 37, 39, 60, 80, 81, 100]) {
+      for (const limit of [1, 5, 34, 100]) {
+        const expected = tips.filter(({ number }) => number >= from).slice(0, limit);
+        assert.deepEqual(
+          await reads.pushTips(repository, from, limit),
+          expected.map(({ number, revision, after }) => ({ number, revision, target: after })),
+          `from ${from}, ${limit}`,
+        );
+      }
+    }
+  });
+
   test('keep the last name of a token that was renamed and revoked, and the changes of a deleted repository', async (context) => {
     const models = await open(context);
     const { append } = models;
