@@ -45,14 +45,14 @@ const pushesQuery: ReadQuery = {
 
 /**
  * Triples of number, revision and target, which parse faster than objects. Of the runs that are read, all but the first
- * have a target that counts.
+ * have a target that counts. Ordered by the two numbers and not by their sum, it opens no more runs than fill the page.
  */
 const tipsQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(json_build_array(number, revision, target) ORDER BY number), '[]')
     FROM (SELECT ${NUMBER} AS number, c.revision, change.value->>4 AS target
       FROM ${changesOf(`(SELECT number, revision, changes FROM ${table('activity_changes')}
         WHERE repository_id = $1 AND number > $2 - ${RUN_CHANGES_MAX} AND has_targets ORDER BY number LIMIT $3 + 1)`)}
-      WHERE ${NUMBER} >= $2 AND change.value->>4 IS NOT NULL ORDER BY 1 LIMIT $3) AS tips`,
+      WHERE ${NUMBER} >= $2 AND change.value->>4 IS NOT NULL ORDER BY c.number, change.place LIMIT $3) AS tips`,
 };
 
 const concerning = (repository: RepositoryId) => () => ({ streams: [`repository-${repository}`] });
