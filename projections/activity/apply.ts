@@ -106,8 +106,11 @@ function foldPush({ pushes, runs }: Folded, recorded: RecordedEvent): void {
 }
 
 function changeOf({ ref, kind, before, after, peeled }: StoredRefUpdate): Change {
-  const [from, to] = [before, after].map((id) => (id === ZERO_OBJECT_ID ? null : id));
-  return [ref, kind, from ?? null, to ?? null, kind === 'delete' ? null : (peeled ?? after)];
+  return [ref, kind, idOrNull(before), idOrNull(after), kind === 'delete' ? null : (peeled ?? after)];
+}
+
+function idOrNull(id: string): string | null {
+  return id === ZERO_OBJECT_ID ? null : id;
 }
 
 function foldToken({ tokens }: Folded, recorded: RecordedEvent): void {

@@ -325,14 +325,17 @@ function partsOf<Item>(items: readonly Item[]): (readonly Item[])[] {
   let rows = 0;
   let characters = 0;
   for (const item of items) {
+    const added = rowsOf(item);
+    const isFull = rows + added > ROWS_AT_ONCE || characters >= CHARACTERS_AT_ONCE;
+    if (isFull && part.length > 0) {
+      parts.push(part);
+      part = [];
+      rows = 0;
+      characters = 0;
+    }
     part.push(item);
-    rows += rowsOf(item);
+    rows += added;
     characters += entryLength(item);
-    if (rows < ROWS_AT_ONCE && characters < CHARACTERS_AT_ONCE) continue;
-    parts.push(part);
-    part = [];
-    rows = 0;
-    characters = 0;
   }
   if (part.length > 0) parts.push(part);
   return parts;
