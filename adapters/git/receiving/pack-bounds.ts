@@ -87,32 +87,52 @@ async function infoOf({ file }: OpenPack, offset: number) {
   }
 }
 
-const FOUND = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
+/** What git prints of each object. It prints `<id> missing` of one whose header it cannot read. */
+const LISTED = '%(objecttype) %(objectsize) %(objectname)';
+const LISTED_LINE = /^(commit|tree|blob|tag) (\d+) ([0-9a-f]{40})$/;
 
-/** In the order of the pack (git-cat-file(1), --unordered), in which the client sent them. */
+/**
+ * In the order of the pack (git-cat-file(1), --unordered), in which the client sent them; without the objects that are
+ * surely within every bound.
+ */
 async function* infosByGit({ git, alone, sentObjects, signal }: PackToCheck): AsyncGenerator<ObjectInfo | Unreadable> {
-  const args = [
-    'cat-file',
-    '--batch-all-objects',
-    '--unordered',
-    '--buffer',
-    '--batch-check=%(objectname) %(objecttype) %(objectsize)',
-  ];
+  const args = ['cat-file', '--batch-all-objects', '--unordered', '--buffer', `--batch-check=${LISTED}`];
   const command: GitCommand = { args, view: alone, signal };
-  let rest = '';
-  let seen = 0;
+  let rest = Buffer.alloc(0);
+  let left = sentObjects;
   for await (const chunk of git.stream(command, lines([]))) {
-    const found = (rest + chunk.toString('latin1')).split('\n');
-    rest = found.pop() ?? '';
-    for (const line of found) {
-      seen += 1;
-      if (seen > sentObjects) return;
-      const [, id = '', type = '', size = ''] = FOUND.exec(line) ?? [];
-      // git says `<id> missing` of an object whose header it cannot read.
-      if (id === '') yield { id: objectId(line.slice(0, 40)), type: null };
-      else if (type !== 'blob') yield { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
+    const bytes = Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = bytes.indexOf(LINE_FEED); end !== -1; end = bytes.indexOf(LINE_FEED, start)) {
+      if (left === 0) return;
+      left -= 1;
+      if (mayBreakBound(bytes, start, end)) yield parseListed(bytes.toString('latin1', start, end));
+      start = end + 1;
     }
+    rest = bytes.subarray(start);
   }
+}
+
+const LINE_FEED = 0x0a;
+const SPACE = 0x20;
+const START_OF_BLOB = 'b'.charCodeAt(0);
+/** No id ends with it. */
+const END_OF_MISSING = 'g'.charCodeAt(0);
+const SIZE_DIGITS_MIN = String(MANY_PARENTS_BYTES_MIN).length;
+
+/** Whether this line needs to be parsed. A push may bring millions of objects, of which hardly any does. */
+function mayBreakBound(bytes: Buffer, start: number, end: number): boolean {
+  if (bytes[end - 1] === END_OF_MISSING) return true;
+  if (bytes[start] === START_OF_BLOB) return false;
+  const sizeStart = bytes.indexOf(SPACE, start) + 1;
+  const sizeEnd = end - 1 - 40;
+  return sizeEnd - sizeStart >= SIZE_DIGITS_MIN;
+}
+
+function parseListed(line: string): ObjectInfo | Unreadable {
+  const [, type, size, id] = LISTED_LINE.exec(line) ?? [];
+  if (id === undefined) return { id: objectId(line.slice(0, 40)), type: null };
+  return { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
 }
 
 /** Finds one of these commits that has too many parents, or null. git does it, as it reads each in bounded memory. */
