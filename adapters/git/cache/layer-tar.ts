@@ -69,15 +69,21 @@ interface TarEntry {
   readonly content: Buffer | PagedFile;
 }
 
+/** What lies between two files comes as one chunk: each write of a layer waits for a thread. */
 async function* tarChunks(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
+  let between: Buffer[] = [];
   for (const entry of entries) {
-    yield tarHeader(entry);
-    if (Buffer.isBuffer(entry.content)) yield entry.content;
-    else yield* fileChunks(entry.content);
-    const padding = paddingBytes(entry.sizeBytes);
-    if (padding > 0) yield Buffer.alloc(padding);
+    between.push(tarHeader(entry));
+    if (Buffer.isBuffer(entry.content)) {
+      between.push(entry.content);
+    } else {
+      yield Buffer.concat(between);
+      between = [];
+      yield* fileChunks(entry.content);
+    }
+    between.push(Buffer.alloc(paddingBytes(entry.sizeBytes)));
   }
-  yield Buffer.alloc(2 * BLOCK_BYTES);
+  yield Buffer.concat([...between, Buffer.alloc(2 * BLOCK_BYTES)]);
 }
 
 function tarHeader({ name, sizeBytes }: TarEntry): Buffer {
