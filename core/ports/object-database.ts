@@ -102,8 +102,9 @@ export interface ReceivePackOptions {
 /** The bytes of a layer's tar, ready for a layer store. `body` may be called any number of times. */
 export interface LayerContent {
   readonly sizeBytes: number;
-  readonly sha256: string;
   body(): AsyncIterable<Uint8Array>;
+  /** Returns the SHA-256 of the body, hex. Call it after a body was read to its end. */
+  sha256(): string;
 }
 
 /** Where a ref was and where it is to be. */

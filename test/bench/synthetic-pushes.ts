@@ -267,7 +267,7 @@ async function storeLayer(
   });
   const key = layerKeyOf(repository, id);
   await layers.put(key, content.body(), content.sizeBytes);
-  return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256, pack: packName };
+  return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256(), pack: packName };
 }
 
 async function append(

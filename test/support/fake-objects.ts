@@ -79,7 +79,7 @@ export function createFakeObjects(): FakeObjects {
         const bytes = Buffer.concat([head, Buffer.alloc(Math.max(0, objects.layerSizeBytes - head.length))]);
         return {
           sizeBytes: bytes.length,
-          sha256: createHash('sha256').update(bytes).digest('hex'),
+          sha256: () => createHash('sha256').update(bytes).digest('hex'),
           body: async function* () {
             yield bytes;
           },

@@ -110,7 +110,7 @@ export async function storeLayer(
   const key = layerKey(`repositories/${objects.repository}/layers/${id}.tar`);
   const content = await quarantine.layer([], { format: 1, layer_id: id });
   await layers.put(key, content.body(), content.sizeBytes);
-  return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256, pack: quarantine.pack };
+  return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256(), pack: quarantine.pack };
 }
 
 /** Returns the repository's objects after one more layer was committed. */

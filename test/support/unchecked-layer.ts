@@ -26,7 +26,7 @@ export async function putUncheckedLayer(layers: LayerStore, repository: string, 
     const id = uuid<LayerId>(randomUUID());
     const key = layerKey(`repositories/${repository}/layers/${id}.tar`);
     await layers.put(key, content.body(), content.sizeBytes);
-    return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256, pack };
+    return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256(), pack };
   } finally {
     folder.remove();
   }

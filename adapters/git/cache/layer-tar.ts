@@ -40,11 +40,7 @@ export async function layerContent(pages: FilePages, source: LayerSource): Promi
   ];
   let sizeBytes = 2 * BLOCK_BYTES;
   for (const entry of entries) sizeBytes += BLOCK_BYTES + entry.sizeBytes + paddingBytes(entry.sizeBytes);
-  if (sizeBytes > WHOLE_LAYER_BYTES_MAX) {
-    const hash = createHash('sha256');
-    for await (const chunk of tarChunks(entries)) hash.update(chunk);
-    return { sizeBytes, sha256: hash.digest('hex'), body: () => tarChunks(entries) };
-  }
+  if (sizeBytes > WHOLE_LAYER_BYTES_MAX) return hashedAsRead(sizeBytes, () => tarChunks(entries));
   const whole = Buffer.alloc(sizeBytes);
   let at = 0;
   for (const entry of entries) {
@@ -59,7 +55,30 @@ export async function layerContent(pages: FilePages, source: LayerSource): Promi
   const body = async function* () {
     yield whole;
   };
-  return { sizeBytes, sha256: createHash('sha256').update(whole).digest('hex'), body };
+  const sha256 = createHash('sha256').update(whole).digest('hex');
+  return { sizeBytes, body, sha256: () => sha256 };
+}
+
+/** A large body is read from its files once, to be stored. */
+function hashedAsRead(sizeBytes: number, chunks: () => AsyncIterable<Buffer>): LayerContent {
+  let sha256: string | null = null;
+  return {
+    sizeBytes,
+    body: async function* () {
+      const hash = createHash('sha256');
+      let leftBytes = sizeBytes;
+      for await (const chunk of chunks()) {
+        hash.update(chunk);
+        leftBytes -= chunk.length;
+        if (leftBytes === 0) sha256 = hash.digest('hex');
+        yield chunk;
+      }
+    },
+    sha256: () => {
+      if (sha256 === null) throw new TypeError('The SHA-256 of a layer is known once its body was read');
+      return sha256;
+    },
+  };
 }
 
 interface TarEntry {

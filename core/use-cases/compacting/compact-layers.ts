@@ -71,13 +71,13 @@ export async function storeMerged(
 ): Promise<StoredLayer> {
   const id = ids.next<LayerId>();
   const content = await merged.layer(layerDescription(repository, id, merged.objectCount));
-  const { sizeBytes, sha256 } = content;
+  const { sizeBytes } = content;
   const key = layerKeyOf(repository, id);
   const storedAt = clock.now();
   if ((await layers.put(key, content.body(), sizeBytes)) === 'exists') {
     throw new TypeError(`The new layer ${id} exists already`);
   }
-  return { id, key, sizeBytes, sha256, pack: merged.pack, storedAt };
+  return { id, key, sizeBytes, sha256: content.sha256(), pack: merged.pack, storedAt };
 }
 
 /** Returns what the `layer.json` of a layer says that a compaction made. */

@@ -13,7 +13,7 @@ import type { StoredRefUpdate } from '../../repository/events.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 
 export interface PreparedLayer {
-  readonly layer: Layer;
+  readonly layer: Omit<Layer, 'sha256'>;
   readonly content: LayerContent;
 }
 
@@ -41,20 +41,19 @@ export async function prepareLayer(
     object_count: quarantine.objectCount,
   });
   const key = layerKeyOf(about.repository, id);
-  const { sizeBytes, sha256 } = content;
-  return { layer: { id, key, sizeBytes, sha256, pack: quarantine.pack }, content };
+  return { layer: { id, key, sizeBytes: content.sizeBytes, pack: quarantine.pack }, content };
 }
 
-/** Stores a layer, which is durable when this resolves to null. Resolves to a refusal if the platform's store is full. */
+/** Stores a layer, which is durable when this resolves. Resolves to a refusal if the platform's store is full. */
 export async function storeLayer(
   stores: LayerStores,
   place: LayerPlace,
   { layer, content }: PreparedLayer,
-): Promise<PackRefusal | null> {
+): Promise<Layer | PackRefusal> {
   try {
     const put = await stores.of(place, 'push').put(layer.key, content.body(), content.sizeBytes);
     if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
-    return null;
+    return { ...layer, sha256: content.sha256() };
   } catch (error) {
     const isFull = error instanceof LayerStoreError && error.code === 'layer-store-full';
     if (!isFull || place.storageBucketId !== null) throw error;

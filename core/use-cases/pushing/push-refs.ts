@@ -26,6 +26,7 @@ import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../..
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
+  type Layer,
   type ObjectDatabase,
   ObjectDatabaseError,
   type PackRefusal,
@@ -203,15 +204,12 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     if (stored === null) {
       const since = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       const about = { account: accountId, cause: (await push.causeAgain?.()) ?? push.cause };
-      stored = { ...since, about, eventsOf: createPushEvents(context, about) };
-      if (prepared !== null) {
-        const refused = await storeLayer(context.layers, placeOf(push.repository), prepared);
-        if (refused !== null) return refusedPack(refused);
-        await context.failpoint('push-layer-stored');
-      }
+      const layer = prepared === null ? null : await storeLayer(context.layers, placeOf(push.repository), prepared);
+      if (layer !== null && 'refused' in layer) return refusedPack(layer);
+      stored = { ...since, about, eventsOf: createPushEvents(context, about), layer };
+      if (layer !== null) await context.failpoint('push-layer-stored');
     }
-    const { about, eventsOf } = stored;
-    const layer = prepared?.layer ?? null;
+    const { about, eventsOf, layer } = stored;
     const receivedBytes = push.receivedBytes();
     const { pushOptions, refusedNames } = push;
     const facts = { pushId, layer, pushOptions, receivedBytes, refusedNames, restored: null };
@@ -238,12 +236,13 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
   };
 }
 
-/** The time at which the put of the layer began, by both clocks, and what the push appends from then on. */
+/** The time at which the put of the layer began, by both clocks, the layer, and what the push appends from then on. */
 interface StoredSince {
   readonly at: Timestamp;
   readonly monotonicMs: number;
   readonly about: { readonly account: AccountId; readonly cause: Cause };
   readonly eventsOf: ReturnType<typeof createPushEvents>;
+  readonly layer: Layer | null;
 }
 
 /**

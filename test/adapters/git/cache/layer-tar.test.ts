@@ -39,7 +39,7 @@ describe('the tar of a layer', () => {
       const content = await contentOf(name);
       for (const bytes of [await bytesOf(content), await bytesOf(content), await bytesOf(await contentOf(name))]) {
         assert.equal(bytes.length, content.sizeBytes);
-        assert.equal(createHash('sha256').update(bytes).digest('hex'), content.sha256);
+        assert.equal(createHash('sha256').update(bytes).digest('hex'), content.sha256());
       }
     }
   });

@@ -344,8 +344,7 @@ async function compact(
   const id = uuid<LayerId>(randomUUID());
   const key = layerKey(`repositories/${objects.repository}/layers/${id}.tar`);
   await layers.put(key, content.body(), content.sizeBytes);
-  const { sizeBytes, sha256 } = content;
-  const layer = { id, key, sizeBytes, sha256, pack: merged.pack };
+  const layer = { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256(), pack: merged.pack };
   const shrinkEpoch = objects.shrinkEpoch + 1;
   const after = { ...objects, shrinkEpoch, layers: [layer], ...(drops ? { keptSinceEpoch: shrinkEpoch } : {}) };
   await merged.install(after, layer);
