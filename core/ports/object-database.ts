@@ -83,6 +83,16 @@ export interface PackRefusal {
   readonly detail: string;
 }
 
+/** Thrown by a quarantine whose pack is refused after all. */
+export class PackRefusedError extends Error {
+  override readonly name = 'PackRefusedError';
+  readonly refusal: PackRefusal;
+  constructor(refusal: PackRefusal) {
+    super(refusal.detail);
+    this.refusal = refusal;
+  }
+}
+
 export interface ReceivePackOptions {
   readonly objects: CommittedObjects;
   /**
@@ -114,8 +124,11 @@ export interface RefMove {
 }
 
 /**
- * A pack that passed every check and is not yet part of the repository. The first call of `install` or `discard` ends
- * the quarantine; later calls do nothing.
+ * A pack that is not yet part of the repository. It passed every check but one, which may go on: that of the sizes of
+ * a large pack's objects. Until it is done, the other methods than `tips` and `layer` wait, and so does the last chunk
+ * of a layer's body, so that no layer is stored of a pack that fails it. They throw `PackRefusedError` then.
+ *
+ * The first call of `install` or `discard` ends the quarantine; later calls do nothing.
  */
 export interface Quarantine {
   /** The checksum of the pack, hex, and the number of its objects; `keepReached` changes both. */

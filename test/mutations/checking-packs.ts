@@ -36,4 +36,12 @@ export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
     test: 'test/adapters/git/packs/ancestry.test.ts',
     red: 'different ones are far, before git compares any',
   },
+  {
+    without: 'the check of a large pack before the end of its layer',
+    file: 'adapters/git/receiving/unfinished-quarantine.ts',
+    text: 'await passed();\n      if (last',
+    by: 'if (last',
+    test: 'test/adapters/git/receiving/receiving.test.ts',
+    red: 'nothing is stored of what is refused',
+  },
 ];

@@ -75,8 +75,8 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
     without: 'what git calls missing in a pack',
     file: BOUNDS,
-    text: "if (id === '') yield { id: objectId(line.slice(0, 40)), type: null };\n      else if (type",
-    by: 'if (type',
+    text: 'if (bytes[end - 1] === END_OF_MISSING) return true;',
+    by: '',
     test: REFUSED.test,
     red: 'are refused by git where they could not be read, with 200 more objects',
   },

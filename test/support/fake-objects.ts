@@ -1,14 +1,15 @@
 /** An object database that accepts every pack and answers as the test configured it. */
 import { createHash } from 'node:crypto';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import type {
-  CommittedObjects,
-  Layer,
-  ObjectDatabase,
-  ObjectType,
-  PackRefusal,
-  Quarantine,
-  ReceivePackOptions,
+import {
+  type CommittedObjects,
+  type Layer,
+  type ObjectDatabase,
+  type ObjectType,
+  type PackRefusal,
+  PackRefusedError,
+  type Quarantine,
+  type ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
 
 export interface FakeObjects {
@@ -27,6 +28,8 @@ export interface FakeObjects {
   layerSizeBytes: number;
   /** The refusal of the next packs; null accepts them. */
   refusal: PackRefusal | null;
+  /** The refusal of the next packs, found while their layers are stored; null accepts them. */
+  lateRefusal: PackRefusal | null;
   /** The refusal of the moves of the next pushes; null compares them. */
   movesRefusal: PackRefusal | null;
   recheck: (objects: CommittedObjects) => Promise<PackRefusal | null>;
@@ -81,6 +84,7 @@ export function createFakeObjects(): FakeObjects {
           sizeBytes: bytes.length,
           sha256: () => createHash('sha256').update(bytes).digest('hex'),
           body: async function* () {
+            if (objects.lateRefusal !== null) throw new PackRefusedError(objects.lateRefusal);
             yield bytes;
           },
         };
@@ -119,6 +123,7 @@ export function createFakeObjects(): FakeObjects {
     objectCount: 3,
     layerSizeBytes: 1_000,
     refusal: null,
+    lateRefusal: null,
     movesRefusal: null,
     recheck: async () => null,
     onInstall: () => undefined,

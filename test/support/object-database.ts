@@ -6,12 +6,13 @@ import type { GitObjectDatabaseOptions } from '../../adapters/git/object-databas
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
-import type {
-  CommittedObjects,
-  Layer,
-  PackRefusal,
-  Quarantine,
-  ReceivePackOptions,
+import {
+  type CommittedObjects,
+  type Layer,
+  type PackRefusal,
+  PackRefusedError,
+  type Quarantine,
+  type ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
 import { temporaryFolder } from './git.ts';
 import { layersIn, onPlatform } from './layers-in.ts';
@@ -111,6 +112,19 @@ export async function storeLayer(
   const content = await quarantine.layer([], { format: 1, layer_id: id });
   await layers.put(key, content.body(), content.sizeBytes);
   return { id, key, sizeBytes: content.sizeBytes, sha256: content.sha256(), pack: quarantine.pack };
+}
+
+/** Waits for the checks of a pack that may go on after it was received. */
+export async function fullyChecked(received: Quarantine | PackRefusal): Promise<Quarantine | PackRefusal> {
+  if ('refused' in received || received.objectCount === 0) return received;
+  try {
+    await Array.fromAsync((await received.layer([], {})).body());
+    return received;
+  } catch (error) {
+    await received.discard();
+    if (error instanceof PackRefusedError) return error.refusal;
+    throw error;
+  }
 }
 
 /** Returns the repository's objects after one more layer was committed. */

@@ -37,6 +37,45 @@ interface Unreadable {
   readonly type: null;
 }
 
+/** A check that goes on while its pack is made ready to be stored. */
+export interface BoundsCheck {
+  /** As `refuseLargeObjects` resolves. */
+  readonly refusal: Promise<PackRefusal | null>;
+  /** Stops the check if it goes on. Resolves when it reads the pack no more. */
+  end(): Promise<void>;
+}
+
+/** Whether git has to list the objects, which takes a while. */
+export function takesGit({ pack, sent }: Pick<PackToCheck, 'pack' | 'sent'>): boolean {
+  return sent === null && pack.index.objectCount > IN_PROCESS_OBJECTS_MAX;
+}
+
+export function beginBoundsCheck(checked: PackToCheck): BoundsCheck {
+  const stop = new AbortController();
+  const refusal = refuseLargeObjects({ ...checked, signal: AbortSignal.any([checked.signal, stop.signal]) });
+  // A failure is told to whoever waits for the outcome; a push that ends early does not.
+  const settled = Promise.allSettled([refusal]);
+  return {
+    refusal,
+    end: async () => {
+      stop.abort(new Error('The quarantine has ended'));
+      await settled;
+    },
+  };
+}
+
+/** Calls this at once if no check goes on, else when the pack has passed. */
+export function oncePassed(bounds: BoundsCheck | null, call: () => void): void {
+  if (bounds === null) {
+    call();
+    return;
+  }
+  const heard = (refusal: PackRefusal | null) => {
+    if (refusal === null) call();
+  };
+  bounds.refusal.then(heard, () => undefined);
+}
+
 /** Null when every object can be read and is within its bounds. */
 export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefusal | null> {
   // A set: when a chain of deltas is too long to read in process, git lists every object again from the start.

@@ -18,10 +18,11 @@ import { isDiskFull } from '../cache/disk-room.ts';
 import type { IncomingPush } from './incoming-bytes.ts';
 import { createNearbyObjects } from './nearby-objects.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
-import { refuseLargeObjects } from './pack-bounds.ts';
+import { beginBoundsCheck, refuseLargeObjects, takesGit } from './pack-bounds.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
 import { QuarantineFiles } from './quarantine-files.ts';
 import { indexSmallPack } from './small-pack.ts';
+import { unfinishedQuarantine } from './unfinished-quarantine.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 
 const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
@@ -43,7 +44,7 @@ export async function receivePack(
     if (input.objectCount === 0) {
       const empty = await unlessAborted(signal, () => readEmptyPack(input, options));
       if ('refused' in empty) return empty;
-      const quarantine = await createQuarantine(context, { ...empty, account, stored: null }, lease);
+      const quarantine = await createQuarantine(context, { ...empty, account, stored: null, bounds: null }, lease);
       kept = true;
       return quarantine;
     }
@@ -116,13 +117,13 @@ async function receiveInto(
   if ('refused' in indexed) return indexed;
   const stored = await openStored(context, indexed, files);
   const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
-  const refusal = await refuseLargeObjects({ ...checked, alone, whole: view, signal });
+  const toCheck = { ...checked, alone, whole: view, signal };
+  const bounds = takesGit(toCheck) ? beginBoundsCheck(toCheck) : null;
+  const refusal = bounds === null ? await refuseLargeObjects(toCheck) : null;
   if (refusal !== null) return refusal;
-  return createQuarantine(
-    context,
-    { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored },
-    lease,
-  );
+  const received = { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored, bounds };
+  const quarantine = await createQuarantine(context, received, lease);
+  return bounds === null ? quarantine : unfinishedQuarantine(quarantine, bounds, { cache: context.cache, lease });
 }
 
 function once(call: (() => void) | undefined): () => void {

@@ -30,6 +30,7 @@ import {
   type ObjectDatabase,
   ObjectDatabaseError,
   type PackRefusal,
+  PackRefusedError,
   type Quarantine,
   type RefMove,
 } from '../../ports/object-database.ts';
@@ -126,6 +127,7 @@ export async function pushRefs(context: PushContext, push: Push): Promise<PushOu
     await context.failpoint('push-pack-received');
     return await commit(context, push, received);
   } catch (error) {
+    if (error instanceof PackRefusedError) return refusedPack(error.refusal);
     // The tip was stored before objects had a size limit: no ref may newly point to it.
     if (!(error instanceof ObjectDatabaseError) || error.code !== 'object-too-large') throw error;
     return refusedPack({ refused: 'pack-object-too-large', detail: error.message });

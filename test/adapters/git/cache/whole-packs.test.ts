@@ -8,7 +8,7 @@ import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, PlainClone, RefsView } from '../../../../core/ports/object-database.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
 import { loggingGit } from '../../../support/logging-git.ts';
-import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 /** Enough objects for a pack that is worth counting. */
 const FILES = 1_100;
@@ -177,12 +177,14 @@ test('What an import holds is counted once, while its push goes on', async () =>
   const database = await testDatabase({ gitPath: loggingGit(log) });
   const counts = () => readFileSync(log, 'utf8').match(/^rev-list --objects --count/gm)?.length;
   try {
-    const received = await database.receive(database.newObjects(), repository.pack(['--all']));
+    const objects = database.newObjects();
+    const received = await database.receive(objects, repository.pack(['--all']));
     assert.ok(!('refused' in received));
     await received.tips(tipsOf(repository));
+    const layer = await storeLayer(database.layers, objects, received);
     await database.database.settled();
     assert.equal(counts(), 1);
-    await database.commit(database.newObjects(), received);
+    await received.install(layer);
     await database.database.settled();
     assert.equal(counts(), 1);
     assert.deepEqual(database.warnings, []);

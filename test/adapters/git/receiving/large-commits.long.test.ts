@@ -8,7 +8,7 @@ import { MANY_PARENTS_BYTES_MIN } from '../../../../core/git/object-bounds.ts';
 import { PUSH_LARGE_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { commitBytes } from '../../../support/hostile-packs.ts';
-import { testDatabase } from '../../../support/object-database.ts';
+import { fullyChecked, testDatabase } from '../../../support/object-database.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
 
 /** Commits of the smallest size that leaves room for too many parents; all but the first are deltas of 30 bytes. */
@@ -30,10 +30,10 @@ function packOf(commits: number): Buffer {
 test('a push may bring as many commits with room for too many parents as the limit says, and no more', async (context) => {
   const db = await testDatabase();
   cleanUp(context, () => db.close());
-  const received = await db.receive(db.newObjects(), packOf(PUSH_LARGE_COMMITS_MAX));
+  const received = await fullyChecked(await db.receive(db.newObjects(), packOf(PUSH_LARGE_COMMITS_MAX)));
   if ('refused' in received) assert.fail(received.detail);
   await received.discard();
-  const refused = await db.receive(db.newObjects(), packOf(PUSH_LARGE_COMMITS_MAX + 1));
+  const refused = await fullyChecked(await db.receive(db.newObjects(), packOf(PUSH_LARGE_COMMITS_MAX + 1)));
   assert.deepEqual(refused, {
     refused: 'pack-object-too-large',
     detail: `the pack has more than 10000 commits of ${MANY_PARENTS_BYTES_MIN} bytes or more`,

@@ -14,10 +14,15 @@ import {
   TAG_CHAIN_LENGTH_MAX,
   TREE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import type { CommittedObjects, PackRefusalCode } from '../../../../core/ports/object-database.ts';
+import {
+  type CommittedObjects,
+  type PackRefusalCode,
+  PackRefusedError,
+  type Quarantine,
+} from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
-import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { fullyChecked, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { commitBytes, EMPTY_TREE, packOfTags, tagBytes } from '../../../support/hostile-packs.ts';
 import { storeUnchecked } from '../../../support/unchecked-layer.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
@@ -34,7 +39,7 @@ afterAll(async () => {
 });
 
 async function accepted(objects: CommittedObjects, pack: Uint8Array) {
-  const received = await db.receive(objects, pack);
+  const received = await fullyChecked(await db.receive(objects, pack));
   if ('refused' in received) assert.fail(`${received.refused}: ${received.detail}`);
   return received;
 }
@@ -47,7 +52,7 @@ async function refused(
   objects = db.newObjects(),
   options: Parameters<TestDatabase['receive']>[2] = {},
 ): Promise<void> {
-  const received = await db.receive(objects, pack, options);
+  const received = await fullyChecked(await db.receive(objects, pack, options));
   if (!('refused' in received)) assert.fail('The pack was taken');
   assert.equal(received.refused, code, received.detail);
   assert.match(received.detail, detail);
@@ -589,6 +594,54 @@ describe('receiving objects at the bounds of their types', () => {
       });
     }
   }
+
+  describe('in a large pack, which git checks while it is made ready to be stored', () => {
+    const large = { type: 'commit', bytes: commitBytes([], 'm'.repeat(COMMIT_BYTES_MAX)) } as const;
+    const tip = objectId(rawId('commit', large.bytes));
+    const received = async (signal = new AbortController().signal) => {
+      const quarantine = await db.receive(db.newObjects(), rawPack([emptyTree, ...fill, rawEntry(large)]), { signal });
+      if ('refused' in quarantine) assert.fail(quarantine.detail);
+      return quarantine;
+    };
+    const isRefused = (error: unknown) =>
+      error instanceof PackRefusedError && error.refusal.refused === 'pack-object-too-large';
+
+    test('nothing is stored of what is refused', async () => {
+      const stored = async () => (await Array.fromAsync(db.layers.list(''))).length;
+      const before = await stored();
+      const quarantine = await received();
+      await assert.rejects(storeLayer(db.layers, db.newObjects(), quarantine), isRefused);
+      await quarantine.discard();
+      assert.equal(await stored(), before);
+      await nothingLeft();
+    });
+
+    test('git reads no history and makes no other pack of what is refused', async () => {
+      const { signal } = new AbortController();
+      for (const reading of [
+        (quarantine: Quarantine) => quarantine.compareMoves([{ before: tip, after: tip }], signal),
+        (quarantine: Quarantine) => quarantine.commitSeconds([tip]),
+        (quarantine: Quarantine) => quarantine.keepReached([tip], [], signal),
+        (quarantine: Quarantine) => quarantine.recheck(db.newObjects()),
+      ]) {
+        const quarantine = await received();
+        await assert.rejects(reading(quarantine), isRefused);
+        await quarantine.discard();
+        await nothingLeft();
+      }
+    });
+
+    test('the check ends with the quarantine, and with the client', async () => {
+      await (await received()).discard();
+      await nothingLeft();
+      const client = new AbortController();
+      const quarantine = await received(client.signal);
+      client.abort(new Error('The client left'));
+      await assert.rejects(storeLayer(db.layers, db.newObjects(), quarantine), /The client left/);
+      await quarantine.discard();
+      await nothingLeft();
+    });
+  });
 
   test('accepts a commit of a thousand parents, and refuses one of more', async () => {
     const root = commitBytes([], 'root');

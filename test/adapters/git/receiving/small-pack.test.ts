@@ -20,7 +20,7 @@ import { noteFigure } from '../../../support/figures.ts';
 import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
 import { loggingGit } from '../../../support/logging-git.ts';
 import { committedEntries, mutatedPack } from '../../../support/mutated-packs.ts';
-import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { fullyChecked, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { ODD_PACKS } from '../../../support/odd-packs.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
 
@@ -486,7 +486,7 @@ describe('Small packs with something wrong', () => {
     let refused = 0;
     for (const { name, entries, isMisread } of ODD_PACKS) {
       const bytes = rawPack([...others, ...entries]);
-      const received = await byGit.receive(objects, bytes);
+      const received = await fullyChecked(await byGit.receive(objects, bytes));
       if ('refused' in received) {
         refused += 1;
         assert.match(received.refused, /^pack-/, name);

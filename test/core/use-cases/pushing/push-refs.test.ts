@@ -146,6 +146,16 @@ describe('A push', () => {
     assert.equal(pushing.objects.open, 0);
   });
 
+  test('changes nothing and stores nothing if its pack is refused while its layer is written', async () => {
+    const pushing = await startPushing();
+    pushing.objects.lateRefusal = { refused: 'pack-object-too-large', detail: 'a commit has too many bytes' };
+    assert.deepEqual(await pushing.push([create]), {
+      refused: { code: 'pack-object-too-large', detail: 'a commit has too many bytes' },
+    });
+    assert.deepEqual(await pushing.refs(), {});
+    assert.equal(pushing.objects.open, 0);
+  });
+
   test('records a partial refusal in its event, and leaves the repository not clean', async () => {
     const pushing = await startPushing();
     pushing.objects.types.set(B, null);
