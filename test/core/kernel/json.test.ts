@@ -108,6 +108,16 @@ describe('Canonical JSON', () => {
     );
   });
 
+  test('has its keys in the order of UTF-16 code units, however many they are', () => {
+    const names = fc.uniqueArray(fc.string({ unit: 'binary', minLength: 1 }), { maxLength: 40, size: 'max' });
+    fc.assert(
+      fc.property(names, (keys) => {
+        const sorted = keys.toSorted().map((key) => `${JSON.stringify(key)}:0`);
+        assert.equal(canonicalJson(Object.fromEntries(keys.map((key) => [key, 0]))), `{${sorted.join(',')}}`);
+      }),
+    );
+  });
+
   test('does not depend on the order in which members were written', () => {
     const entries = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary' }), fc.integer()), { selector: ([key]) => key });
     fc.assert(
