@@ -64,18 +64,6 @@ export function beginBoundsCheck(checked: PackToCheck): BoundsCheck {
   };
 }
 
-/** Calls this at once if no check goes on, else when the pack has passed. */
-export function oncePassed(bounds: BoundsCheck | null, call: () => void): void {
-  if (bounds === null) {
-    call();
-    return;
-  }
-  const heard = (refusal: PackRefusal | null) => {
-    if (refusal === null) call();
-  };
-  bounds.refusal.then(heard, () => undefined);
-}
-
 /** Null when every object can be read and is within its bounds. */
 export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefusal | null> {
   // A set: when a chain of deltas is too long to read in process, git lists every object again from the start.

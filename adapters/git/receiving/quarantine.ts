@@ -20,7 +20,6 @@ import { createGitObjects } from '../packs/git-objects.ts';
 import type { HashObject } from '../packs/object-hash.ts';
 import { type IndexedPack, quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
-import { type BoundsCheck, oncePassed } from './pack-bounds.ts';
 import type { PushMemory } from './push-memory.ts';
 import { packBaseIn, QuarantineFiles } from './quarantine-files.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
@@ -55,8 +54,6 @@ export interface ReceivedPack {
   readonly account: AccountId;
   /** Null for a pack without objects, which is not stored. */
   readonly stored: StoredPack | null;
-  /** A check of the pack that goes on: git counts what the pack holds when it has passed, and not at the same time. */
-  readonly bounds: BoundsCheck | null;
 }
 
 export interface StoredPack {
@@ -121,7 +118,7 @@ export async function createQuarantine(
     },
     tips: (ids) => {
       sentTips = ids;
-      oncePassed(received.bounds, () => (ended ? undefined : countAlone(context, held(), ids)));
+      countAlone(context, held(), ids);
       return checking(cache, lease, () => readTips(objects.source, ids));
     },
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),

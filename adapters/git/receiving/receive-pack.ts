@@ -44,7 +44,7 @@ export async function receivePack(
     if (input.objectCount === 0) {
       const empty = await unlessAborted(signal, () => readEmptyPack(input, options));
       if ('refused' in empty) return empty;
-      const quarantine = await createQuarantine(context, { ...empty, account, stored: null, bounds: null }, lease);
+      const quarantine = await createQuarantine(context, { ...empty, account, stored: null }, lease);
       kept = true;
       return quarantine;
     }
@@ -121,7 +121,7 @@ async function receiveInto(
   const bounds = takesGit(toCheck) ? beginBoundsCheck(toCheck) : null;
   const refusal = bounds === null ? await refuseLargeObjects(toCheck) : null;
   if (refusal !== null) return refusal;
-  const received = { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored, bounds };
+  const received = { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored };
   const quarantine = await createQuarantine(context, received, lease);
   return bounds === null ? quarantine : unfinishedQuarantine(quarantine, bounds, { cache: context.cache, lease });
 }
