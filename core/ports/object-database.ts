@@ -83,16 +83,6 @@ export interface PackRefusal {
   readonly detail: string;
 }
 
-/** Thrown by a quarantine whose pack is refused after all. */
-export class PackRefusedError extends Error {
-  override readonly name = 'PackRefusedError';
-  readonly refusal: PackRefusal;
-  constructor(refusal: PackRefusal) {
-    super(refusal.detail);
-    this.refusal = refusal;
-  }
-}
-
 export interface ReceivePackOptions {
   readonly objects: CommittedObjects;
   /**
@@ -126,7 +116,8 @@ export interface RefMove {
 /**
  * A pack that is not yet part of the repository. It passed every check but one, which may go on: that of the sizes of
  * a large pack's objects. Until it is done, the other methods than `tips` and `layer` wait, and so does the last chunk
- * of a layer's body, so that no layer is stored of a pack that fails it. They throw `PackRefusedError` then.
+ * of a layer's body, so that no layer is stored of a pack that fails it. They throw
+ * `PackRefusedError` (core/git/pack-refused-error.ts) then.
  *
  * The first call of `install` or `discard` ends the quarantine; later calls do nothing.
  */

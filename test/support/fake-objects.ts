@@ -1,5 +1,6 @@
 /** An object database that accepts every pack and answers as the test configured it. */
 import { createHash } from 'node:crypto';
+import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import {
   type CommittedObjects,
@@ -7,7 +8,6 @@ import {
   type ObjectDatabase,
   type ObjectType,
   type PackRefusal,
-  PackRefusedError,
   type Quarantine,
   type ReceivePackOptions,
 } from '../../core/ports/object-database.ts';

@@ -10,10 +10,10 @@ import {
   type CommittedObjects,
   type Layer,
   type PackRefusal,
-  PackRefusedError,
   type Quarantine,
   type ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
+import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import { temporaryFolder } from './git.ts';
 import { layersIn, onPlatform } from './layers-in.ts';
 

@@ -4,7 +4,8 @@
  * Must stay true: until the pack has passed, nothing but its tips is read, nothing else is made of it, and nobody gets the
  * end of its layer; so no store takes a layer of a pack that fails.
  */
-import { type LayerContent, PackRefusedError, type Quarantine } from '../../../core/ports/object-database.ts';
+import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
+import type { LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import type { BoundsCheck } from './pack-bounds.ts';
 import { checking } from './quarantine.ts';

@@ -12,6 +12,7 @@
  * - every exit before the append leaves at most an orphaned layer, which no event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
+import { PackRefusedError } from '../../git/pack-refused-error.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import {
@@ -30,7 +31,6 @@ import {
   type ObjectDatabase,
   ObjectDatabaseError,
   type PackRefusal,
-  PackRefusedError,
   type Quarantine,
   type RefMove,
 } from '../../ports/object-database.ts';

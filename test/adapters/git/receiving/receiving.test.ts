@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { PackRefusedError } from '../../../../core/git/pack-refused-error.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
 import {
   COMMIT_BYTES_MAX,
@@ -17,7 +18,6 @@ import {
 import {
   type CommittedObjects,
   type PackRefusalCode,
-  PackRefusedError,
   type Quarantine,
 } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
