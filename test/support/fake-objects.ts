@@ -2,14 +2,14 @@
 import { createHash } from 'node:crypto';
 import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import {
-  type CommittedObjects,
-  type Layer,
-  type ObjectDatabase,
-  type ObjectType,
-  type PackRefusal,
-  type Quarantine,
-  type ReceivePackOptions,
+import type {
+  CommittedObjects,
+  Layer,
+  ObjectDatabase,
+  ObjectType,
+  PackRefusal,
+  Quarantine,
+  ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
 
 export interface FakeObjects {

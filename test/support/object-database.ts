@@ -6,12 +6,12 @@ import type { GitObjectDatabaseOptions } from '../../adapters/git/object-databas
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
-import {
-  type CommittedObjects,
-  type Layer,
-  type PackRefusal,
-  type Quarantine,
-  type ReceivePackOptions,
+import type {
+  CommittedObjects,
+  Layer,
+  PackRefusal,
+  Quarantine,
+  ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
 import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import { temporaryFolder } from './git.ts';

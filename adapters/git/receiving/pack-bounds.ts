@@ -84,7 +84,7 @@ export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefu
 
 async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo | Unreadable> {
   const { pack, sentObjects } = checked;
-  const places = pack.index.objectCount <= IN_PROCESS_OBJECTS_MAX ? pack.index.resident() : null;
+  const places = takesGit(checked) ? null : pack.index.resident();
   if (places === null) {
     yield* infosByGit(checked);
     return;

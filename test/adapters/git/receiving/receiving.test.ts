@@ -15,11 +15,7 @@ import {
   TAG_CHAIN_LENGTH_MAX,
   TREE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import {
-  type CommittedObjects,
-  type PackRefusalCode,
-  type Quarantine,
-} from '../../../../core/ports/object-database.ts';
+import type { CommittedObjects, PackRefusalCode, Quarantine } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { fullyChecked, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
