@@ -147,6 +147,12 @@ export interface Quarantine {
     description: { readonly [key: string]: string | number | null },
   ): Promise<LayerContent>;
   /**
+   * Returns whether the pack holds an object that neither these tips reach nor the committed layers hold, against which
+   * it was last checked. The walk of what the tips reach may end at `known`, some tips of these layers. Throws a
+   * `PackRefusedError` if it takes more than a push may.
+   */
+  leavesOver(tips: readonly ObjectId[], known: Iterable<ObjectId>, signal: AbortSignal): Promise<boolean>;
+  /**
    * Leaves out of the pack what these tips do not reach, and what is committed already. `known` are tips of the
    * committed layers that it was last checked against. Call it before `layer`.
    */

@@ -36,6 +36,8 @@ export interface FakeObjects {
   onInstall: (layer: Layer) => Promise<void> | void;
   readonly received: Pick<ReceivePackOptions, 'objects' | 'packSizeBytesMax' | 'objectCountMax'>[];
   readonly installed: Layer[];
+  /** Whether the next packs hold what their tips do not reach. */
+  leftOver: boolean;
   /** The tips of each call of `keepReached`. */
   readonly keptTips: (readonly ObjectId[])[];
   discarded: number;
@@ -89,6 +91,7 @@ export function createFakeObjects(): FakeObjects {
           },
         };
       },
+      leavesOver: async () => objects.leftOver,
       keepReached: async (tips) => {
         objects.keptTips.push(tips);
       },
@@ -129,6 +132,7 @@ export function createFakeObjects(): FakeObjects {
     onInstall: () => undefined,
     received: [],
     installed: [],
+    leftOver: false,
     keptTips: [],
     discarded: 0,
     tipsCalls: 0,

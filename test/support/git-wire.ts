@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
+import { deltaSize } from './raw-pack.ts';
 import type { Account, Strata } from './strata.ts';
 
 export const ZERO = '0'.repeat(40);
@@ -86,6 +87,16 @@ export function packOfEntries(entries: readonly Buffer[], count: number = entrie
 
 export function pack(objects: readonly WireObject[]): Buffer {
   return packOfEntries(objects.map(({ type, bytes }) => packEntry(type, bytes)));
+}
+
+/** A delta that makes the result of nothing of its base but its size. */
+export function deltaOf(base: Buffer, result: Buffer): Buffer {
+  const literals: Buffer[] = [];
+  for (let at = 0; at < result.length; at += 127) {
+    const literal = result.subarray(at, at + 127);
+    literals.push(Buffer.from([literal.length]), literal);
+  }
+  return Buffer.concat([deltaSize(base.length), deltaSize(result.length), ...literals]);
 }
 
 export function packet(payload: string | Buffer): Buffer {

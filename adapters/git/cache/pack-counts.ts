@@ -1,5 +1,5 @@
 /**
- * Finds the packs that hold exactly what some tips reach: git counts what the tips reach.
+ * Finds the packs that hold exactly what some tips reach: their push found that out, or git counts what the tips reach.
  *
  * Must stay true: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
  * lies in it, and equal counts mean equal objects, each there once.
@@ -43,10 +43,8 @@ export interface WholePack {
 }
 
 export interface PackCounts {
-  /** As `begin`, in a folder that may soon be moved or removed: only if the count can begin at once. */
-  beginNow(view: ObjectView, pack: OpenPack, tips: readonly ObjectId[]): void;
-  /** Begins to count what tips of a pack reach that refers to no other one. Calls `release` when it is done. */
-  begin(view: ObjectView, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
+  /** Takes over that these tips reach exactly what a pack holds, which refers to no other one. */
+  know(view: ObjectView, pack: OpenPack, tips: readonly ObjectId[]): void;
   /**
    * The largest whole one of these packs. A pack without others is counted first by these tips, which the refs of the
    * repository lead to; null if they are not known.
@@ -64,17 +62,6 @@ interface Counted {
   state: 'waiting' | 'counting' | 'whole' | 'part';
   readonly ended: Promise<void>;
   readonly attempt: number;
-  /** Where the pack lies. */
-  view: ObjectView;
-  /** Whether it may move from there before git has opened it. */
-  mayMove: boolean;
-  /** Called when the view is not needed any more. */
-  readonly releases: (() => void)[];
-}
-
-interface BeginOptions {
-  readonly mayMove: boolean;
-  readonly release: () => void;
 }
 
 export function createPackCounts(git: Git, log: GitLog): PackCounts {
@@ -83,54 +70,42 @@ export function createPackCounts(git: Git, log: GitLog): PackCounts {
   let last: Promise<void> = Promise.resolve();
   let unfinished = 0;
 
-  const begin = (view: ObjectView, pack: OpenPack, tips: readonly ObjectId[], { mayMove, release }: BeginOptions) => {
+  const remember = (view: ObjectView, pack: OpenPack, made: Omit<Counted, 'objectCount'>): Counted => {
+    const known = { ...made, objectCount: pack.index.objectCount };
+    counted.set(keyOf(view, pack), known);
+    return known;
+  };
+  /** Begins to count, unless that was done. Calls `release` when the view is not needed any more. */
+  const begin = (view: ObjectView, pack: OpenPack, tips: readonly ObjectId[], release: () => void) => {
     const before = counted.get(keyOf(view, pack));
-    if (before?.mayMove === true && !mayMove) {
-      before.mayMove = false;
-      before.view = view;
-      if (before.state === 'counting') {
-        before.releases.push(release);
-        return;
-      }
-    }
     const isKnown = before !== undefined && (before.state !== 'part' || before.attempt >= ATTEMPTS_MAX);
     if (isKnown || !isWorth(pack, tips)) {
       release();
       return;
     }
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    const made: Counted = {
-      objectCount: pack.index.objectCount,
-      tips: new Set(tips),
-      state: unfinished === 0 ? 'counting' : 'waiting',
-      ended,
-      attempt: (before?.attempt ?? 0) + 1,
-      view,
-      mayMove,
-      releases: [release],
-    };
-    counted.set(keyOf(view, pack), made);
+    const state = unfinished === 0 ? 'counting' : 'waiting';
+    const attempt = (before?.attempt ?? 0) + 1;
+    const made = remember(view, pack, { tips: new Set(tips), state, ended, attempt });
     unfinished += 1;
     last = last
-      .then(() => count(git, log, made))
+      .then(() => count(git, log, view, made))
       .then(() => {
         unfinished -= 1;
-        for (const each of made.releases) each();
+        release();
         resolve();
       });
   };
 
   return {
-    begin: (view, pack, tips, release) => begin(view, pack, tips, { mayMove: false, release }),
-    beginNow: (view, pack, tips) => {
-      if (unfinished === 0) begin(view, pack, tips, { mayMove: true, release: () => undefined });
+    know: (view, pack, tips) => {
+      if (!isWorth(pack, tips)) return;
+      remember(view, pack, { tips: new Set(tips), state: 'whole', ended: Promise.resolve(), attempt: 1 });
     },
     find: async ({ folder, packs, extendLease }, tips) => {
       const view = viewOf(folder);
       const [only] = packs;
-      if (packs.length === 1 && only !== undefined && tips !== null) {
-        begin(view, only, tips, { mayMove: false, release: extendLease() });
-      }
+      if (packs.length === 1 && only !== undefined && tips !== null) begin(view, only, tips, extendLease());
       const known = packs.flatMap((pack) => {
         const found = counted.get(keyOf(view, pack));
         // A clone waits for no count of another pack.
@@ -146,16 +121,14 @@ export function createPackCounts(git: Git, log: GitLog): PackCounts {
   };
 }
 
-/** Counts what the tips of a pack reach; again, if the pack was moved before git had opened it. */
-async function count(git: Git, log: GitLog, made: Counted): Promise<void> {
-  const { view } = made;
+async function count(git: Git, log: GitLog, view: ObjectView, made: Counted): Promise<void> {
   made.state = 'counting';
   try {
-    made.state = (await reachedCount(git, view, made.tips)) === made.objectCount ? 'whole' : 'part';
+    const reached = await reachedCount(git, view, made.tips, { wallMsMax: COUNT_SPAN_MS });
+    made.state = reached === made.objectCount ? 'whole' : 'part';
   } catch (error) {
-    if (made.view !== view) return count(git, log, made);
     made.state = 'part';
-    if (!made.mayMove) log.warn({ repository: view.key, error }, 'What a pack holds could not be counted');
+    log.warn({ repository: view.key, error }, 'What a pack holds could not be counted');
   }
 }
 
@@ -170,8 +143,14 @@ function keyOf({ key }: ObjectView, { name }: OpenPack): string {
   return `${key} ${name}`;
 }
 
-async function reachedCount(git: Git, view: ObjectView, tips: ReadonlySet<ObjectId>): Promise<number> {
-  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, wallMsMax: COUNT_SPAN_MS };
+/** Counts what at least one tip reaches. */
+export async function reachedCount(
+  git: Git,
+  view: ObjectView,
+  tips: Iterable<ObjectId>,
+  bounds: Pick<GitCommand, 'signal' | 'wallMsMax'>,
+): Promise<number> {
+  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, ...bounds };
   let printed = '';
   for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');
   if (!/^\d+\n$/.test(printed)) throw new TypeError(`git rev-list printed ${JSON.stringify(printed)}`);

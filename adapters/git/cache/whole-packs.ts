@@ -48,15 +48,10 @@ export interface CloneOptions extends Sending {
 
 export interface WholePacks {
   /**
-   * Begins to count what these tips reach. Call it for a pack in the folder that refers to no other, as the first one of
-   * a repository. `release` is called when the folder is not needed any more.
+   * Takes over that these tips reach exactly what a pack of the folder holds. Call it for one that refers to no other, as
+   * the first one of a repository.
    */
-  received(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[], release: () => void): void;
-  /**
-   * As `received`, while the push goes on: the clone that follows it then waits less. `alone` are the objects of the pack
-   * and no others. Git keeps the files open, so they may be moved meanwhile.
-   */
-  arriving(alone: ObjectView, pack: OpenPack, tips: readonly ObjectId[]): void;
+  received(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[]): void;
   /** The answer to a clone, or null if git must make it. */
   answer(from: ClonedObjects, options: CloneOptions): Promise<AsyncGenerator<Uint8Array> | null>;
   /** Forgets what is known of a repository. */
@@ -92,8 +87,7 @@ export function createWholePacks(git: Git, log: GitLog): WholePacks {
   };
 
   return {
-    received: (folder, pack, tips, release) => counts.begin(viewOf(folder), pack, tips, release),
-    arriving: counts.beginNow,
+    received: (folder, pack, tips) => counts.know(viewOf(folder), pack, tips),
     answer: async (from, options) => {
       const { areAllWanted, areTagsWanted } = wantedOf(options);
       // git would add the annotated tags that nobody wants by name.

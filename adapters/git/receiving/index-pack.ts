@@ -6,6 +6,7 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { ObjectInfo, PackRefusal } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, objectsPath, viewOf } from '../cache/cache-folder.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
@@ -89,6 +90,8 @@ export interface IndexedPack {
   readonly pack: string;
   /** What the client sent; null where it has to be read from the pack. */
   readonly sent: readonly ObjectInfo[] | null;
+  /** The sent objects to which no other one of them refers, all of which are new; null where that is not known. */
+  readonly unreferenced: readonly ObjectId[] | null;
   /** The pack, if it is in memory only; null where git wrote it, with a reverse index. */
   readonly held: PackBytes | null;
 }
@@ -164,7 +167,7 @@ function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefu
   completed(command, end);
   if (end.code === 0) {
     const pack = CHECKSUM_LINE.exec(end.stdout ?? '')?.[1];
-    if (pack !== undefined) return { pack, sent: null, held: null };
+    if (pack !== undefined) return { pack, sent: null, unreferenced: null, held: null };
     return { refused: 'pack-broken', detail: 'something follows the pack' };
   }
   const refusal = refusalOf(end);

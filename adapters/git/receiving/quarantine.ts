@@ -18,8 +18,9 @@ import type {
 import type { Git } from '../process/git-commands.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import type { HashObject } from '../packs/object-hash.ts';
-import { type IndexedPack, quarantineAlone, quarantineView, recheckPack } from './index-pack.ts';
+import { type IndexedPack, quarantineView, recheckPack } from './index-pack.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
+import { holdsLeftOver, type PushedTips, type SentObjects } from './left-over.ts';
 import type { PushMemory } from './push-memory.ts';
 import { packBaseIn, QuarantineFiles } from './quarantine-files.ts';
 import { trimPack, type TrimOptions } from './trim-pack.ts';
@@ -37,7 +38,7 @@ export interface QuarantineContext {
   readonly git: Git;
   readonly cache: LayerCache;
   readonly memory: PackMemory;
-  readonly wholePacks: Pick<WholePacks, 'received' | 'arriving'>;
+  readonly wholePacks: Pick<WholePacks, 'received'>;
   readonly pushMemory: PushMemory;
   readonly incomingBytes: IncomingBytes;
   /** For the checks of small packs in process, by account. */
@@ -59,6 +60,8 @@ export interface ReceivedPack {
 export interface StoredPack {
   readonly pack: OpenPack;
   readonly files: QuarantineFiles;
+  /** Null once the pack was written again, or checked again against other layers. */
+  readonly sent: SentObjects | null;
 }
 
 /** Opens a pack that lies in these files, or that they are to hold. */
@@ -66,10 +69,11 @@ export async function openStored(
   { memory }: QuarantineContext,
   { pack: name, held }: Pick<IndexedPack, 'pack' | 'held'>,
   files: QuarantineFiles,
+  sent: SentObjects | null,
 ): Promise<StoredPack> {
-  if (held !== null) return { pack: await openHeldPack(memory, name, held, files.hold(name, held)), files };
+  if (held !== null) return { pack: await openHeldPack(memory, name, held, files.hold(name, held)), files, sent };
   const base = packBaseIn(await files.folder(), name);
-  return { pack: await openFreshPack(memory, name, `${base}.pack`, `${base}.idx`), files };
+  return { pack: await openFreshPack(memory, name, `${base}.pack`, `${base}.idx`), files, sent };
 }
 
 /** Takes over the lease and the files: install or discard ends both. */
@@ -87,8 +91,8 @@ export async function createQuarantine(
   const objectsNow = () => objectsOf(git, held());
   let objects = objectsNow();
   let ended = false;
-  /** The tips that the pack was last asked for: those that it was sent with. */
-  let sentTips: readonly ObjectId[] = [];
+  /** Tips that reach every object of the pack which the committed layers do not hold; null if none are known. */
+  let wholeTips: readonly ObjectId[] | null = null;
 
   /** Returns true for the first caller only. */
   const claimEnd = () => {
@@ -96,7 +100,7 @@ export async function createQuarantine(
     ended = true;
     return true;
   };
-  const cleanUp = (moved: OpenPack | null) => removeFiles(context, { lease, stored, moved, tips: sentTips });
+  const cleanUp = (moved: OpenPack | null) => removeFiles(context, { lease, stored, moved, tips: wholeTips });
 
   return {
     get pack() {
@@ -106,6 +110,11 @@ export async function createQuarantine(
       return stored?.pack.index.objectCount ?? 0;
     },
     receivedBytes,
+    leavesOver: async (tips, known, signal) => {
+      const left = await checking(cache, lease, () => leavesOver(context, held(), { tips, known, signal }));
+      wholeTips = left ? null : tips;
+      return left;
+    },
     keepReached: async (tips, known, signal) => {
       if (stored === null) return;
       const before = stored.files;
@@ -113,14 +122,10 @@ export async function createQuarantine(
       stored = await keptOf(context, { tips, known, signal, view });
       pack = stored?.pack.name ?? pack;
       objects = objectsNow();
-      sentTips = tips;
+      wholeTips = tips;
       await before.end();
     },
-    tips: (ids) => {
-      sentTips = ids;
-      countAlone(context, held(), ids);
-      return checking(cache, lease, () => readTips(objects.source, ids));
-    },
+    tips: (ids) => checking(cache, lease, () => readTips(objects.source, ids)),
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
     compareMoves: (moves, signal) => checking(cache, lease, () => compareMoves(git, objects, moves, signal)),
     layer: (updates, description) => contentOf(memory, stored?.pack ?? null, updates, description),
@@ -129,6 +134,8 @@ export async function createQuarantine(
       if ('refused' in next) return next;
       lease.release();
       lease = next;
+      if (stored !== null) stored = { ...stored, sent: null };
+      wholeTips = null;
       objects = objectsNow();
       return null;
     },
@@ -143,16 +150,15 @@ export async function createQuarantine(
   };
 }
 
-/** Begins to count what the tips of a first pack reach, which refers to no other one. */
-function countAlone(
-  { wholePacks }: QuarantineContext,
+async function leavesOver(
+  { git, pushMemory }: QuarantineContext,
   { lease, stored, account }: Held,
-  tips: readonly ObjectId[],
-): void {
-  if (stored === null || lease.packs.length > 0) return;
-  // Counts are known by repository, and one is made at a time.
-  const view = quarantineAlone(lease.folder, () => stored.files.folder(), account);
-  wholePacks.arriving({ ...view, key: lease.folder.repository }, stored.pack, tips);
+  pushed: PushedTips,
+): Promise<boolean> {
+  if (stored === null) return false;
+  const { pack, sent, files } = stored;
+  const view = quarantineView(lease.folder, () => files.folder(), account);
+  return holdsLeftOver({ git, pushMemory, pack, sent, committed: lease.packs, view }, pushed);
 }
 
 /** What a quarantine holds at a moment. */
@@ -167,15 +173,15 @@ interface Ended {
   readonly stored: StoredPack | null;
   /** The pack, if the cache has taken it. */
   readonly moved: OpenPack | null;
-  readonly tips: readonly ObjectId[];
+  /** What reaches every new object of the pack, if that is known. */
+  readonly tips: readonly ObjectId[] | null;
 }
 
 async function removeFiles({ wholePacks }: QuarantineContext, ended: Ended): Promise<void> {
   const { lease, stored, moved, tips } = ended;
-  const release = () => lease.release();
   // A pack that was checked against no layer refers to no other one.
-  if (moved !== null && lease.packs.length === 0) wholePacks.received(lease.folder, moved, tips, release);
-  else release();
+  if (moved !== null && tips !== null && lease.packs.length === 0) wholePacks.received(lease.folder, moved, tips);
+  lease.release();
   // What was in memory was moved from there, and its files stayed.
   await stored?.files.end(moved !== null && stored.files.held === null);
 }
@@ -204,7 +210,7 @@ async function keptOf(context: QuarantineContext, wanted: Omit<TrimOptions, 'tar
   try {
     const name = await trimPack(context.git, { ...wanted, target });
     const files = new QuarantineFiles(incoming, target);
-    if (name !== null) kept = await openStored(context, { pack: name, held: null }, files);
+    if (name !== null) kept = await openStored(context, { pack: name, held: null }, files, null);
     return kept;
   } finally {
     if (kept === null) await incoming.remove(target);

@@ -115,13 +115,19 @@ async function receiveInto(
     explain: (sent, refusal, admission) => explainRefusal({ ...explaining, admission }, sent, refusal),
   });
   if ('refused' in indexed) return indexed;
-  const stored = await openStored(context, indexed, files);
+  const receivedBytes = input.receivedBytes();
+  const stored = await openStored(context, indexed, files, {
+    count: input.objectCount,
+    bytes: receivedBytes,
+    isSmall: receivedBytes === input.head.length,
+    unreferenced: indexed.unreferenced,
+  });
   const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
   const toCheck = { ...checked, alone, whole: view, signal };
   const bounds = takesGit(toCheck) ? beginBoundsCheck(toCheck) : null;
   const refusal = bounds === null ? await refuseLargeObjects(toCheck) : null;
   if (refusal !== null) return refusal;
-  const received = { pack: indexed.pack, account, receivedBytes: input.receivedBytes(), stored };
+  const received = { pack: indexed.pack, account, receivedBytes, stored };
   const quarantine = await createQuarantine(context, received, lease);
   return bounds === null ? quarantine : unfinishedQuarantine(quarantine, bounds, { cache: context.cache, lease });
 }

@@ -63,7 +63,7 @@ export async function indexSmallPack(small: SmallPack): Promise<IndexedPack | nu
   small.signal.throwIfAborted();
   if (checked === null) return null;
   const { name, ...held } = checked.files;
-  return { pack: name, sent: checked.sent, held };
+  return { pack: name, sent: checked.sent, unreferenced: checked.unreferenced, held };
 }
 
 interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
@@ -73,6 +73,7 @@ interface Checking extends Pick<SmallPack, 'committed' | 'hash'> {
 interface Checked {
   readonly files: PackFiles;
   readonly sent: readonly ObjectInfo[];
+  readonly unreferenced: readonly ObjectId[];
 }
 
 /** Null when git has to decide. */
@@ -82,9 +83,12 @@ async function checkedFiles(small: SmallPack): Promise<Checked | null> {
     const entries = await entriesOf(small.bytes, checking);
     if (entries === null) return null;
     const resolved = await resolve(entries, checking);
-    if (resolved === null || !(await isPlain(resolved, checking))) return null;
+    if (resolved === null) return null;
+    const referenced = await plainlyReferenced(resolved, checking);
+    if (referenced === null) return null;
+    const unreferenced = resolved.objects.flatMap(({ id }) => (referenced.has(id) ? [] : [id]));
     const sent = resolved.objects.map(({ id, type, bytes }) => ({ id, type, sizeBytes: bytes.length }));
-    return { files: await filesOf(small.bytes, resolved, checking), sent };
+    return { files: await filesOf(small.bytes, resolved, checking), sent, unreferenced };
   } catch {
     // A broken delta, a base that cannot be read or takes too long, or a collision attack: git says which.
     return null;
@@ -246,8 +250,14 @@ async function addBases(
   return bases.size > before;
 }
 
-/** Whether every object is new and plain, and everything that it refers to exists with the right type. */
-async function isPlain({ objects, byId, bases }: Resolved, { committed, turns }: Checking): Promise<boolean> {
+/**
+ * The ids that the objects refer to, if every object is new and plain, and everything that it refers to exists with the
+ * right type; else null.
+ */
+async function plainlyReferenced(
+  { objects, byId, bases }: Resolved,
+  { committed, turns }: Checking,
+): Promise<ReadonlySet<ObjectId> | null> {
   const types = await typesNamedBy(bases, turns);
   for (const { id, type } of objects) types.set(id, type);
   const links: Link[] = [];
@@ -255,24 +265,25 @@ async function isPlain({ objects, byId, bases }: Resolved, { committed, turns }:
   let treeBytes = 0;
   for (const { id, type, bytes } of objects) {
     if (type === 'tree') treeBytes += bytes.length;
-    if (type === 'tree' && (bytes.length > TREE_BYTES_MAX || treeBytes > TREES_BYTES_MAX)) return false;
+    if (type === 'tree' && (bytes.length > TREE_BYTES_MAX || treeBytes > TREES_BYTES_MAX)) return null;
     if (turns.isOver()) await turns.next();
     // git compares a known object with what it knows, and takes none that the pack is completed with as well.
-    if (await committed.has(id)) return false;
+    if (await committed.has(id)) return null;
     const plain = plainObject(type, bytes);
-    if (plain === null) return false;
+    if (plain === null) return null;
     links.push(...plain.links);
     contents.push(...plain.contents);
   }
-  const unknown = [...new Set(links.map(({ id }) => id))].filter((id) => !types.has(id));
-  if (unknown.length > LOOKUPS_MAX) return false;
+  const referenced = new Set(links.map(({ id }) => id));
+  const unknown = [...referenced].filter((id) => !types.has(id));
+  if (unknown.length > LOOKUPS_MAX) return null;
   const found = await readInTurn(unknown, (id) => committed.type(id), turns);
   for (const [index, id] of unknown.entries()) {
     const type = found[index] ?? null;
     if (type !== null) types.set(id, type);
   }
-  if (links.some(({ id, type }) => types.get(id) !== type)) return false;
-  return havePlainContents(contents, byId, { committed, turns });
+  if (links.some(({ id, type }) => types.get(id) !== type)) return null;
+  return (await havePlainContents(contents, byId, { committed, turns })) ? referenced : null;
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Writes the part of a received pack that some tips reach, for a push of which other refs were refused.
+ * Writes the part of a received pack that some tips reach, for a push whose pack holds more.
  *
  * Must stay true: the new pack and the committed layers together hold all that the tips reach. git takes no object from
  * the committed layers (git-pack-objects(1), --local), so that a push stores nothing twice.
@@ -42,7 +42,8 @@ export async function trimPack(git: Git, { view, tips, known, target, signal }: 
   return answer === '' ? null : packNameIn(answer);
 }
 
-async function* revisions(tips: readonly ObjectId[], known: Iterable<ObjectId>): AsyncGenerator<Buffer> {
+/** What git reads to walk what the tips reach, but for what the known ones reach. */
+export async function* revisions(tips: readonly ObjectId[], known: Iterable<ObjectId>): AsyncGenerator<Buffer> {
   yield* lines(tips);
   yield Buffer.from('--not\n');
   yield* lines(known);

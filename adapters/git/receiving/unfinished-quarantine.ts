@@ -34,6 +34,7 @@ export function unfinishedQuarantine(
       return quarantine.compareMoves(moves, signal);
     },
     layer: async (updates, description) => endingAfter(passed, await quarantine.layer(updates, description)),
+    leavesOver: (tips, known, signal) => passed().then(() => quarantine.leavesOver(tips, known, signal)),
     keepReached: (tips, known, signal) => passed().then(() => quarantine.keepReached(tips, known, signal)),
     recheck: (objects) => passed().then(() => quarantine.recheck(objects)),
     install: quarantine.install,

@@ -5,8 +5,8 @@
  * - the append of `RefsUpdated` is the only commit point: before it nothing is visible, after it nothing is lost;
  * - the pack is checked against exactly the layers committed at one revision of the repository. While the
  *   repository's shrink epoch is the same, later revisions only add layers, so a retry checks only the refs again;
- * - a layer holds nothing that only refused refs of its push reach: what was refused once stays refused in a retry,
- *   since the layer may lack its objects;
+ * - a layer holds no new object that the accepted refs of its push do not reach: what was refused once stays refused in
+ *   a retry, since the layer may lack its objects;
  * - the vault record that the cause names is asked for again when the layer is stored; from then on the push has
  *   `PUSH_COMMIT_SPAN_MS`, which is shorter than the time after which such a record is swept;
  * - every exit before the append leaves at most an orphaned layer, which no event names.
@@ -43,7 +43,7 @@ import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
-import { decideOthers, leaveOutRefused, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
+import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
 import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
 import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
@@ -164,12 +164,14 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
       updates = await inspect(push, quarantine);
       if ('refused' in updates) return refusedPack(updates);
       checked = entity.state;
+      // What was committed when the pack was checked, and nobody reaches, may be new again.
+      if (refused?.size === 0) refused = null;
     }
     const { initialDefaultBranch } = owned;
     const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
     const decision = await decideOthers(entity.state, command, refused ?? NONE_REFUSED, context.clock.nextTurn);
     const changesRefs = decision.updates.length > 0;
-    if (changesRefs) refused ??= await leaveOutRefused({ ...push, quarantine, decision, checked });
+    if (changesRefs) refused ??= await leaveOutUnreached({ ...push, quarantine, decision, checked });
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
     const { results, defaultBranch } = decision;
     if (attempt === 'appended') return { results, defaultBranch };
@@ -187,8 +189,8 @@ async function commit(context: PushContext, push: Push, quarantine: Quarantine |
 type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) => Promise<'appended' | 'lost' | Refused>;
 
 /**
- * Returns a function that tries to append a decision. Only its first call stores the layer. Every call checks the
- * quotas, the guards and the time.
+ * Returns a function that tries to append a decision. Its first call stores the layer, and so does a later one after the
+ * pack was written again. Every call checks the quotas, the guards and the time.
  */
 function createAttempts(context: PushContext, push: Push, quarantine: Quarantine | null): Attempt {
   const { id, accountId } = push.repository;
@@ -197,6 +199,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
   let stored: StoredSince | null = null;
 
   return async (entity, decision) => {
+    if (stored !== null && quarantine !== null && stored.pack !== quarantine.pack) stored = null;
     if (stored === null && quarantine !== null) {
       const { updates } = decision;
       prepared = await prepareLayer(context.ids, quarantine, { repository: id, pushId, updates });
@@ -208,7 +211,8 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
       const about = { account: accountId, cause: (await push.causeAgain?.()) ?? push.cause };
       const layer = prepared === null ? null : await storeLayer(context.layers, placeOf(push.repository), prepared);
       if (layer !== null && 'refused' in layer) return refusedPack(layer);
-      stored = { ...since, about, eventsOf: createPushEvents(context, about), layer };
+      const pack = quarantine?.pack ?? null;
+      stored = { ...since, about, eventsOf: createPushEvents(context, about), layer, pack };
       if (layer !== null) await context.failpoint('push-layer-stored');
     }
     const { about, eventsOf, layer } = stored;
@@ -245,6 +249,8 @@ interface StoredSince {
   readonly about: { readonly account: AccountId; readonly cause: Cause };
   readonly eventsOf: ReturnType<typeof createPushEvents>;
   readonly layer: Layer | null;
+  /** The pack of the quarantine then; null without one. */
+  readonly pack: string | null;
 }
 
 /**

@@ -1,12 +1,13 @@
 /**
- * The refs that a push was refused, whose objects its layer leaves out: otherwise a mirrored push that is refused in
- * part stores the same objects each time.
+ * What the layer of a push leaves out: objects that no accepted ref reaches. Some are of refs that were refused: a
+ * mirrored push that is refused in part would store them each time. Others nothing refers to: they could be fetched by
+ * their ids, since a clean repository serves whatever its layers hold.
  *
- * Must stay true: from then on these refs stay refused, whatever a later race decides, since the layer may lack what
- * they reach.
+ * Must stay true: from then on the refused refs stay refused, whatever a later race decides, since the layer may lack
+ * what they reach.
  */
 import type { RefName } from '../../git/ref-name.ts';
-import { objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import { finishInTurns, type NextTurn } from '../../kernel/turns.ts';
 import type { Quarantine } from '../../ports/object-database.ts';
 import type { RefRefusalCode, UpdateRefs } from '../../repository/commands.ts';
@@ -45,12 +46,28 @@ export interface LeftOut {
   readonly signal: AbortSignal;
 }
 
-/** Leaves the objects of refused refs out of the pack, and returns these refs. */
-export async function leaveOutRefused(about: LeftOut): Promise<RefusedRefs> {
+/** How many of the repository's tips end the walk of what a push brought: nearly every push builds on one of them. */
+const NEAR_TIPS_MAX = 1_000;
+
+/** Leaves what no accepted ref reaches out of the pack, and returns the refused refs. */
+export async function leaveOutUnreached(about: LeftOut): Promise<RefusedRefs> {
   const { quarantine, decision, refusedNames, checked, signal } = about;
   const refused = new Map(decision.results.flatMap(({ ref, code }) => (code === null ? [] : [[ref, code] as const])));
-  if (quarantine === null || quarantine.objectCount === 0 || refused.size + refusedNames === 0) return NONE_REFUSED;
+  if (quarantine === null || quarantine.objectCount === 0) return NONE_REFUSED;
   const tips = decision.updates.flatMap(({ after }) => (after === ZERO_OBJECT_ID ? [] : [objectId(after)]));
-  await quarantine.keepReached(tips, currentTips(checked), signal);
+  const known = currentTips(checked);
+  const holdsOthers =
+    refused.size + refusedNames > 0 || (await quarantine.leavesOver(tips, nearTips(decision, known), signal));
+  if (holdsOthers) await quarantine.keepReached(tips, known, signal);
   return refused;
+}
+
+/** The tips that the refs leave, and some others. A repository may have hundreds of thousands, and git would read all. */
+function nearTips({ updates }: UpdateRefsDecision, known: ReadonlySet<ObjectId>): ReadonlySet<ObjectId> {
+  const near = new Set(known.values().take(NEAR_TIPS_MAX));
+  for (const { before } of updates) {
+    const left = objectId(before);
+    if (known.has(left)) near.add(left);
+  }
+  return near;
 }

@@ -1,0 +1,149 @@
+/**
+ * Finds whether a pack in quarantine holds more than its push leads to: objects that the committed layers do not hold
+ * and that no accepted tip reaches. Nobody may be served them (docs/git-path.md, Push).
+ *
+ * Must stay true: it says no only if every object of the pack is committed or reached. What the tips reach and no
+ * committed layer holds lies in the pack, since the pack is connected and the layers are closed under reachability. So
+ * it is enough to compare counts. Objects that a client sent again, and bases that git appended, are committed.
+ */
+import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
+import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { isBeyondBounds, type PackRefusal } from '../../../core/ports/object-database.ts';
+import { createTurns } from '../packs/event-loop-turns.ts';
+import type { OpenPack } from '../packs/object-source.ts';
+import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+import type { ProcessEnd } from '../process/process-runner.ts';
+import { boundBy } from './index-pack.ts';
+import type { PackAdmission, PushMemory } from './push-memory.ts';
+import { revisions } from './trim-pack.ts';
+
+/** What the check of a received pack found out. It holds for the layers that the pack was checked against then. */
+export interface SentObjects {
+  /** The number of objects that the client sent. What the pack holds beyond them are committed bases. */
+  readonly count: number;
+  readonly bytes: number;
+  /** Whether the pack was whole and in memory when its check began. */
+  readonly isSmall: boolean;
+  /** The sent objects to which no other one of them refers, all of which are new; null where git has to look. */
+  readonly unreferenced: readonly ObjectId[] | null;
+}
+
+export interface PackToCompare {
+  readonly git: Git;
+  readonly pushMemory: PushMemory;
+  readonly pack: OpenPack;
+  /** Null when the pack was written again or the layers have changed since the check. */
+  readonly sent: SentObjects | null;
+  /** The packs of the committed layers. */
+  readonly committed: readonly OpenPack[];
+  /** The pack's objects, and the committed ones as its alternates. */
+  readonly view: ObjectView;
+}
+
+export interface PushedTips {
+  readonly tips: readonly ObjectId[];
+  /** Some tips of the committed layers, at which the walk of what the tips reach may end. */
+  readonly known: Iterable<ObjectId>;
+  readonly signal: AbortSignal;
+}
+
+/** How many objects are looked for in committed packs. A pack that takes more is written again, which is as right. */
+const LOOKUPS_MAX = 1_000_000;
+const IDS_AT_ONCE = 4_096;
+const ID_BYTES = 20;
+/** How long the search has the event loop at a time. */
+const TURN_MS = 2;
+
+/** Throws a `PackRefusedError` if git cannot walk what the tips reach within the bounds of a push. */
+export async function holdsLeftOver(compared: PackToCompare, pushed: PushedTips): Promise<boolean> {
+  const { pack, sent } = compared;
+  if (sent !== null && sent.unreferenced !== null) {
+    const tips = new Set(pushed.tips);
+    return sent.unreferenced.some((id) => !tips.has(id));
+  }
+  const reached = await newlyReachedCount(compared, pushed);
+  if (reached === pack.index.objectCount || reached === sent?.count) return false;
+  return hasMoreNew(compared, reached, pushed.signal);
+}
+
+/** Counts what the tips reach and the committed layers do not hold. */
+async function newlyReachedCount(compared: PackToCompare, pushed: PushedTips): Promise<number> {
+  const { pack, sent, pushMemory } = compared;
+  const { objectCount } = pack.index;
+  const first = sent?.isSmall === true ? pushMemory.small(objectCount) : pushMemory.large(objectCount);
+  for (const admission of [first, pushMemory.largest(objectCount)]) {
+    const count = await countOnce(compared, pushed, admission);
+    if (count !== 'outgrown') return count;
+  }
+  throw new PackRefusedError(TAKES_TOO_MUCH);
+}
+
+const TAKES_TOO_MUCH: PackRefusal = {
+  refused: 'pack-too-costly',
+  detail: 'git takes more memory or time than a push may to walk what its refs reach',
+};
+
+/** A pack begins with `PACK`, its version and the number of its objects (gitformat-pack(5)). */
+const COUNT_OFFSET = 8;
+const HEADER_BYTES = 12;
+
+async function countOnce(
+  { git, view, pack, sent }: PackToCompare,
+  { tips, known, signal }: PushedTips,
+  admission: PackAdmission,
+): Promise<number | 'outgrown'> {
+  const command: GitCommand = {
+    // git counts before it writes, and is ended then. With --local it counts nothing that a committed layer holds.
+    args: ['pack-objects', '--revs', '--local', '--stdout', '--window=0', '-q'],
+    view,
+    signal,
+    ...boundBy(admission, () => sent?.bytes ?? pack.file.file.sizeBytes),
+  };
+  const ends: ProcessEnd[] = [];
+  const accepts = (end: ProcessEnd) => ends.push(end) > 0 && end.code === 0;
+  let head = Buffer.alloc(0);
+  try {
+    for await (const chunk of git.stream(command, revisions(tips, known), accepts)) {
+      head = Buffer.concat([head, chunk]);
+      if (head.length >= HEADER_BYTES) return head.readUInt32BE(COUNT_OFFSET);
+    }
+  } catch (error) {
+    if (ends.some(({ outgrown }) => outgrown)) return 'outgrown';
+    // git follows folders in folders by recursion, up to the end of its stack.
+    if (isBeyondBounds(error) || ends.some((end) => end.signal === 'SIGSEGV')) {
+      throw new PackRefusedError(TAKES_TOO_MUCH);
+    }
+    throw error;
+  }
+  throw new TypeError('git pack-objects wrote no pack');
+}
+
+/** Whether the pack holds more than so many objects that are in no committed layer. */
+async function hasMoreNew(
+  { pack: { index }, committed }: Pick<PackToCompare, 'pack' | 'committed'>,
+  reached: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (index.objectCount * committed.length > LOOKUPS_MAX) return true;
+  const turns = createTurns(TURN_MS, signal);
+  let found = 0;
+  for (let start = 0; start < index.objectCount; start += IDS_AT_ONCE) {
+    const ids = await index.ids(start, start + IDS_AT_ONCE);
+    for (let at = 0; at < ids.length; at += ID_BYTES) {
+      if (turns.isOver()) await turns.next();
+      if (await isCommitted(committed, ids.subarray(at, at + ID_BYTES))) continue;
+      found += 1;
+      if (found > reached) return true;
+    }
+  }
+  return false;
+}
+
+async function isCommitted(committed: readonly OpenPack[], id: Uint8Array): Promise<boolean> {
+  for (const { index } of committed) {
+    const offset = index.find(id);
+    // Mostly it is known without a wait, which would cost more than the search.
+    if ((offset instanceof Promise ? await offset : offset) !== null) return true;
+  }
+  return false;
+}
