@@ -18,7 +18,7 @@ import {
   SMALL_PACKS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
-import type { LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
@@ -27,6 +27,7 @@ import { createArchiveContext } from './archive.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { type CommitGraphs, createCommitGraphs } from './cache/commit-graphs.ts';
+import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
 import { createFilePages } from './packs/file-pages.ts';
@@ -91,7 +92,7 @@ export interface GitObjectDatabaseOptions {
 
 type KeptMemory = 'git_pages' | 'git_objects' | 'git_held_packs' | 'git_reachable' | 'git_answers';
 
-export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, CachedRepositories {
+export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, LayerCounts, CachedRepositories {
   /** This node may have applied events that the log has lost: layers of those are not read any more. */
   doubt(): void;
   /** E.g. `2.39.5`. */
@@ -223,6 +224,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),
       merge: (objects, merged, signal) => mergeLayers(quarantines, objects, merged, signal),
       keep: (objects, tips, signal) => keepReached(quarantines, objects, tips, signal),
+      holdMore: createLayerCounts(git, cache),
       ...cacheControl(cache, answers, wholePacks),
       ...endOf(git, runner, cache, [git.background, bitmaps, graphs, wholePacks, cache]),
     };

@@ -11,7 +11,7 @@ import type { Pause } from '../../core/ports/clock.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
-import type { LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
@@ -50,7 +50,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly refusedExchanges: RefusedExchanges;
   readonly readModels: ReadModels;
   readonly objects: ObjectDatabase;
-  readonly drops: LayerDrops;
+  readonly drops: LayerDrops & LayerCounts;
   readonly usage: UsageReader;
   readonly failpoint: Failpoint;
   readonly past: PastEntities;

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import type { LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -43,7 +43,7 @@ export interface WorkOptions {
   readonly settings: Settings;
   readonly foundation: Foundation;
   readonly layers: LayerStores;
-  readonly objects: ObjectDatabase & LayerMerges & LayerDrops;
+  readonly objects: ObjectDatabase & LayerMerges & LayerDrops & LayerCounts;
   readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
   readonly outgoing: OutgoingRequests;
   readonly checkpoints: Checkpoints;

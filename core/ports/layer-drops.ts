@@ -34,3 +34,11 @@ export interface LayerDrops {
   /** Rejects with an ObjectDatabaseError, and leaves no files then. */
   keep(objects: CommittedObjects, tips: KeptTips, signal: AbortSignal): Promise<KeptObjects>;
 }
+
+export interface LayerCounts {
+  /**
+   * Returns whether these layers hold an object that no tip reaches. A node that found none at a revision of the
+   * repository does not count again at this revision. Rejects with an ObjectDatabaseError.
+   */
+  holdMore(objects: CommittedObjects, tips: readonly ObjectId[], signal: AbortSignal): Promise<boolean>;
+}

@@ -55,7 +55,10 @@ function wideStory(text: string, parents: readonly string[] = []): Pick<Story, '
 }
 
 function tag(target: WireObject, name: string): WireObject {
-  return wireObject('tag', `object ${target.id}\ntype ${target.type}\ntag ${name}\ntagger A <a@b.c> 1 +0000\n\n${name}\n`);
+  return wireObject(
+    'tag',
+    `object ${target.id}\ntype ${target.type}\ntag ${name}\ntagger A <a@b.c> 1 +0000\n\n${name}\n`,
+  );
 }
 
 describe('An object of a pack that the push leads to by no ref', () => {

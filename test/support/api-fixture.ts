@@ -217,7 +217,10 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     ...base,
     past,
     layers: layersIn(createMemoryLayerStore()),
-    drops: { keep: async () => Promise.reject(new Error('There are no packs in memory')) },
+    drops: {
+      holdMore: async () => false,
+      keep: async () => Promise.reject(new Error('There are no packs in memory')),
+    },
     notifiedTo: async () => null,
     pause,
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),

@@ -84,13 +84,11 @@ export async function createQuarantine(
 ): Promise<Quarantine> {
   const { git, cache, memory, log } = context;
   const { receivedBytes, account } = received;
-  let { pack } = received;
-  let { stored } = received;
+  let { pack, stored } = received;
   let lease = leased;
-  const held = (): Held => ({ lease, stored, account });
-  const objectsNow = () => objectsOf(git, held());
-  let objects = objectsNow();
   let ended = false;
+  const held = (): Held => ({ lease, stored, account });
+  let objects = objectsOf(git, held());
   /** Tips that reach every object of the pack which the committed layers do not hold; null if none are known. */
   let wholeTips: readonly ObjectId[] | null = null;
 
@@ -111,7 +109,7 @@ export async function createQuarantine(
     },
     receivedBytes,
     leavesOver: async (tips, known, signal) => {
-      const left = await checking(cache, lease, () => leavesOver(context, held(), { tips, known, signal }));
+      const left = await leavesOver(context, held(), { tips, known, signal });
       wholeTips = left ? null : tips;
       return left;
     },
@@ -121,7 +119,7 @@ export async function createQuarantine(
       const view = quarantineView(lease.folder, () => before.folder(), account);
       stored = await keptOf(context, { tips, known, signal, view });
       pack = stored?.pack.name ?? pack;
-      objects = objectsNow();
+      objects = objectsOf(git, held());
       wholeTips = tips;
       await before.end();
     },
@@ -136,7 +134,7 @@ export async function createQuarantine(
       lease = next;
       if (stored !== null) stored = { ...stored, sent: null };
       wholeTips = null;
-      objects = objectsNow();
+      objects = objectsOf(git, held());
       return null;
     },
     install: async (layer: Layer) => {
@@ -151,14 +149,15 @@ export async function createQuarantine(
 }
 
 async function leavesOver(
-  { git, pushMemory }: QuarantineContext,
+  { git, cache, pushMemory }: QuarantineContext,
   { lease, stored, account }: Held,
   pushed: PushedTips,
 ): Promise<boolean> {
   if (stored === null) return false;
   const { pack, sent, files } = stored;
   const view = quarantineView(lease.folder, () => files.folder(), account);
-  return holdsLeftOver({ git, pushMemory, pack, sent, committed: lease.packs, view }, pushed);
+  const compared = { git, pushMemory, pack, sent, committed: lease.packs, view };
+  return checking(cache, lease, () => holdsLeftOver(compared, pushed));
 }
 
 /** What a quarantine holds at a moment. */

@@ -3,7 +3,8 @@
  *
  * Must stay true: a purge is in the log before the first byte is removed, and remove-purged.ts removes the bytes. Of a
  * living repository it removes no object that a ref reaches: the objects are chosen by the compaction that drops what
- * nobody reaches (drop-unreached.ts), with a window of nothing.
+ * nobody reaches (drop-unreached.ts), with a window of nothing. It does not trust a state that calls the layers clean:
+ * those of older versions may hold what no ref ever reached.
  */
 import { refuse } from '../../kernel/decider.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
@@ -12,22 +13,25 @@ import { PURGE_NOTIFICATION_WAIT_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { LayerDrops } from '../../ports/layer-drops.ts';
+import type { LayerCounts, LayerDrops } from '../../ports/layer-drops.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { letLayersGo, replacedLayers } from '../accounts/let-layers-go.ts';
 import { findRepositoryById, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
 import {
+  type Dropped,
   droppedBytes,
   type DroppingContext,
   type DroppingOutcome,
   dropUnreached,
+  tipsOf,
 } from '../compacting/drop-unreached.ts';
 import { isDroppable } from '../../repository/unreached.ts';
+import { committedObjects } from '../reading/committed-objects.ts';
 import { type DeletedRepositoriesContext, findDeleted } from './deleted-repositories.ts';
 
 export interface PurgeContext extends DeletedRepositoriesContext, Omit<DroppingContext, 'objects'> {
-  readonly drops: LayerDrops;
+  readonly drops: LayerDrops & LayerCounts;
   readonly failpoint: Failpoint;
   readonly pause: Pause;
   /** Bounds the purges of living repositories. */
@@ -58,8 +62,10 @@ export async function planPurge(
   const replaced = await replacedLayers(context, id, state);
   const waiting = sizeOf(replaced.flatMap(({ layers }) => layers));
   if (state.status === 'closed') return { event: null, freedBytes: waiting + state.before.layersSizeBytes };
+  const found = await whatIsLeft(context, origin, id, signal);
+  if ('refused' in found) return found;
   const dropped = await inSlot(context, origin, signal, () => {
-    const of = { account: origin.account, repository: id };
+    const of = { account: origin.account, repository: id, ...found };
     return droppedBytes(withoutWindow(context), of, signal);
   });
   // Objects that are packed anew may take more than before.
@@ -91,8 +97,10 @@ async function drop(
   id: RepositoryId,
   signal: AbortSignal,
 ): Promise<number | Refused> {
+  const found = await whatIsLeft(context, origin, id, signal);
+  if ('refused' in found) return found;
   const known = await openState(context, origin, id);
-  const outcome = await dropWhenNotified(context, origin, id, signal);
+  const outcome = await dropWhenNotified(context, origin, { id, ...found }, signal);
   if (outcome === 'waits') return refuse({ code: 'webhooks-not-notified' });
   if (outcome === 'lost') return refuse({ code: 'refs-moved-meanwhile' });
   if (outcome === 'nothing') return 0;
@@ -102,15 +110,34 @@ async function drop(
   return sizeOf([...now.layers].flatMap((layer) => (layers.has(layer.id) ? [] : { size_bytes: layer.sizeBytes })));
 }
 
-/** Waits for the webhooks of a push that was made just now, and holds no slot meanwhile. */
-async function dropWhenNotified(
+/** Whether layers that the state calls clean hold what no ref reaches. */
+type Found = Pick<Dropped, 'holdsMoreIn'>;
+
+/** Counts layers that the state calls clean. Refused if they hold more and are too large to be written again. */
+async function whatIsLeft(
   context: PurgeContext,
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
   signal: AbortSignal,
+): Promise<Found | Refused> {
+  const repository = await findRepositoryById(context, origin.account, id);
+  if (repository === null || !repository.entity.state.clean) return {};
+  const { state } = repository.entity;
+  const objects = committedObjects(repository, repository.entity);
+  const holdsMore = await inSlot(context, origin, signal, () => context.drops.holdMore(objects, tipsOf(state), signal));
+  if (!holdsMore) return {};
+  return isDroppable(state) ? { holdsMoreIn: state.shrinkEpoch } : refuse({ code: 'repository-too-large-to-purge' });
+}
+
+/** Waits for the webhooks of a push that was made just now, and holds no slot meanwhile. */
+async function dropWhenNotified(
+  context: PurgeContext,
+  origin: RepositoryCommandOrigin,
+  { id, ...found }: { readonly id: RepositoryId } & Found,
+  signal: AbortSignal,
 ): Promise<DroppingOutcome> {
   const { account, cause, guarding = async () => ({ guards: [] }) } = origin;
-  const of = { account, repository: id, by: { cause, guarding } };
+  const of = { account, repository: id, by: { cause, guarding }, ...found };
   for (let waitedMs = 0; ; waitedMs += NOTIFICATION_POLL_MS) {
     const outcome = await inSlot(context, origin, signal, () => dropUnreached(withoutWindow(context), of, signal));
     if (outcome !== 'waits' || waitedMs >= PURGE_NOTIFICATION_WAIT_MS) return outcome;

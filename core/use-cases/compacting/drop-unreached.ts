@@ -63,6 +63,8 @@ export interface Dropped {
   readonly repository: RepositoryId;
   /** Who asked for it, and the guard of the append; absent: the service itself. */
   readonly by?: { readonly cause: Cause; readonly guarding: Guarding };
+  /** The shrink epoch in which more was found in the layers than refs reach, though the state calls them clean. */
+  readonly holdsMoreIn?: number;
 }
 
 /** A small page, because each event may be almost as large as an append may be. */
@@ -114,7 +116,8 @@ async function begin(
   if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
   const begun: OpenEntity = { ...found.entity, revision: found.entity.revision };
   const now = context.clock.now();
-  if (!isDroppingDue(begun.state, now, context.retentionMs)) return 'nothing';
+  const holdsMore = of.holdsMoreIn === begun.state.shrinkEpoch;
+  if (!holdsMore && !isDroppingDue(begun.state, now, context.retentionMs)) return 'nothing';
   const window = await changesBetween(context, begun.stream, {
     from: begun.revision,
     since: plusMs(now, -context.retentionMs),
@@ -135,7 +138,8 @@ async function mayBeNotified(
   return notified !== null && notified < position;
 }
 
-function tipsOf({ refs }: OpenRepository): readonly ObjectId[] {
+/** Returns what refs name, each once. */
+export function tipsOf({ refs }: OpenRepository): readonly ObjectId[] {
   return [...new Set([...refs.entries()].map(([, { id }]) => id))];
 }
 

@@ -4,14 +4,18 @@ import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
+import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
+import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
-import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { DROPPING_BYTES_MAX, REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
+import type { ObjectDatabase } from '../../../../core/ports/object-database.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { planPurge, type PurgeContext, purgeRepository } from '../../../../core/use-cases/auditing/purge-repository.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
+import { pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
@@ -22,7 +26,7 @@ import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { CAUSE } from '../../../support/node.ts';
-import { testDatabase } from '../../../support/object-database.ts';
+import { once, testDatabase } from '../../../support/object-database.ts';
 import { appendPush } from '../../../support/memory/pushes.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 
@@ -32,10 +36,9 @@ const OWNER = { ...CAUSE, actor: { kind: 'user', id: 'ada' } } as const;
 
 /** A repository in which a secret was pushed to `main`, and forced away. */
 async function withSecret(context: TestContext, onFailpoint?: (point: FailpointName) => Promise<void>) {
-  const reading = await startGitReading();
-  context.onTestFinished(() => reading.close());
-  const { node, database, git, account } = reading;
-  const { events, entities } = node;
+  const started = await startPurging(context, onFailpoint);
+  const { reading } = started;
+  const { git } = reading;
   const main = git.commit({ file: 'main\n' });
   await reading.push({ 'refs/heads/main': main });
   const secret = git.object('blob', randomBytes(20_000).toString('hex'));
@@ -47,6 +50,15 @@ async function withSecret(context: TestContext, onFailpoint?: (point: FailpointN
   await reading.push({ 'refs/heads/main': leaked });
   const fixed = git.commit({ file: 'fixed\n' }, { branch: 'fixed', parents: [main] });
   await reading.push({ 'refs/heads/main': fixed });
+  return { ...started, main, fixed, secret, leaked };
+}
+
+/** An empty repository, and what purges it. */
+async function startPurging(context: TestContext, onFailpoint?: (point: FailpointName) => Promise<void>) {
+  const reading = await startGitReading();
+  context.onTestFinished(() => reading.close());
+  const { node, database, account } = reading;
+  const { events, entities } = node;
   const { id } = await reading.current();
   const past = createPastEntities({
     ...{ events, entities, snapshots: createMemorySnapshots(), onFault: () => undefined },
@@ -72,7 +84,7 @@ async function withSecret(context: TestContext, onFailpoint?: (point: FailpointN
     return { count: layers.length, bytes: layers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
   };
   return {
-    ...{ reading, id, main, fixed, secret, leaked, stored, purging, origin },
+    ...{ reading, id, stored, purging, origin },
     plan: () => planPurge(purging, origin, id, NEVER),
     purge: () => purgeRepository(purging, origin, id, NEVER),
     sweep: () => removePurged(sweeping, NEVER),
@@ -197,6 +209,88 @@ describe('A purge of a living repository', () => {
     const refused = { refused: { code: 'repository-too-large-to-purge' } };
     assert.deepEqual(await planPurge(purging, origin, id, NEVER), refused);
     assert.deepEqual(await purgeRepository(purging, origin, id, NEVER), refused);
+  });
+});
+
+/** Pushes to `main` as a version did that stored whatever a pack held. The state is clean after it. */
+async function pushAsBefore({ node, database, git, current }: GitReading, after: ObjectId, junk: readonly ObjectId[]) {
+  const repository = await current();
+  const ref = refName('refs/heads/main');
+  const before = repository.entity.state.refs.get(ref)?.id ?? null;
+  const reached = git.line(['rev-list', '--objects', '--no-object-names', after]).split('\n').map(objectId);
+  const objects: ObjectDatabase = {
+    ...database.database,
+    receive: async (options) => {
+      const received = await database.database.receive(options);
+      return 'refused' in received ? received : { ...received, leavesOver: async () => false };
+    },
+  };
+  const outcome = await pushRefs(
+    {
+      ...{ ...node, objects, layers: layersIn(database.layers), onLayer: () => undefined },
+      usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
+    },
+    {
+      ...{ repository, quotas: DEFAULT_PLANS.PRO, cause: CAUSE, refusedNames: 0, atomic: false, signal: NEVER },
+      ...{ guarding: async () => ({ guards: [] }), pushOptions: [], receivedBytes: () => 500 },
+      ...{ commands: [{ ref, before, after }], pack: once(git.packOf([...new Set([...reached, ...junk])])) },
+    },
+  );
+  assert.deepEqual('results' in outcome ? outcome.results : outcome, [{ ref, code: null }]);
+  assert.equal((await current()).entity.state.clean, true);
+}
+
+describe('A purge of a repository that is called clean', () => {
+  async function clean(context: TestContext, junk: boolean) {
+    const started = await startPurging(context);
+    const { reading } = started;
+    const lone = reading.git.object('blob', randomBytes(20_000).toString('hex'));
+    const main = reading.git.commit({ file: 'main\n' });
+    await pushAsBefore(reading, main, junk ? [lone] : []);
+    return { ...started, lone, main };
+  }
+
+  test('removes what no ref ever reached from a layer of an older version, and then finds nothing', async (context) => {
+    const { reading, main, lone, plan, purge, sweep, stored } = await clean(context, true);
+    const more = reading.git.commit({ more: 'more\n' });
+    await reading.push({ 'refs/heads/main': more });
+    assert.deepEqual(await found(reading, [main, more, lone]), [true, true, true]);
+    const before = await stored();
+    const planned = await plan();
+    assert.deepEqual(await stored(), before, 'a dry run stores nothing');
+    const purged = await purge();
+    assert.ok(!('refused' in planned) && !('refused' in purged), JSON.stringify([planned, purged]));
+    assert.ok(purged.event !== null && purged.freedBytes > 20_000);
+    assert.equal(purged.freedBytes, planned.freedBytes);
+    assert.deepEqual(await found(reading, [main, more, lone]), [true, true, false]);
+    reading.node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
+    await sweep();
+    assert.equal((await stored()).count, 1);
+    assert.deepEqual(await purge(), { event: null, freedBytes: 0 });
+  });
+
+  test('packs nothing where refs reach everything, though a layer holds an object again', async (context) => {
+    const { reading, purging, main, origin, id } = await clean(context, false);
+    const next = reading.git.commit({ file: 'next\n' });
+    await pushAsBefore(reading, next, [main, reading.git.object('blob', 'main\n')]);
+    const { revision } = (await reading.current()).entity;
+    const drops = { ...purging.drops, keep: async () => assert.fail('nothing is packed') };
+    const nothing = { event: null, freedBytes: 0 };
+    assert.deepEqual(await planPurge({ ...purging, drops }, origin, id, NEVER), nothing);
+    assert.deepEqual(await purgeRepository({ ...purging, drops }, origin, id, NEVER), nothing);
+    assert.equal((await reading.current()).entity.revision, revision);
+  });
+
+  test('is refused where its layers hold more and are too large to be written again', async (context) => {
+    const { reading, purging, main, origin, id } = await clean(context, false);
+    const repository = await reading.current();
+    await appendPush(reading.node, createMemoryObjects(), repository, { 'refs/heads/x': main }, DROPPING_BYTES_MAX);
+    for (const holds of [true, false]) {
+      const context = { ...purging, drops: { ...purging.drops, holdMore: async () => holds } };
+      const expected = holds ? { refused: { code: 'repository-too-large-to-purge' } } : { event: null, freedBytes: 0 };
+      assert.deepEqual(await planPurge(context, origin, id, NEVER), expected);
+      assert.deepEqual(await purgeRepository(context, origin, id, NEVER), expected);
+    }
   });
 });
 
