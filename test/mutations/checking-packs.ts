@@ -2,6 +2,10 @@
 import type { Mutation } from './mutation.ts';
 
 const TEST = 'test/adapters/git/receiving/admission.test.ts';
+const LEFT_OVER = {
+  test: 'test/adapters/git/receiving/left-over.test.ts',
+  red: 'is found exactly, whoever checks the pack',
+};
 
 export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
   {
@@ -43,5 +47,27 @@ export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
     by: 'if (last',
     test: 'test/adapters/git/receiving/receiving.test.ts',
     red: 'nothing is stored of what is refused',
+  },
+  {
+    without: 'a look at what nothing refers to in a small pack',
+    file: 'adapters/git/receiving/left-over.ts',
+    text: 'return sent.unreferenced.some((id) => !tips.has(id));',
+    by: 'return false && tips.size > 0;',
+    ...LEFT_OVER,
+  },
+  {
+    without: 'a search for what is new in a pack that holds more than its tips reach',
+    file: 'adapters/git/receiving/left-over.ts',
+    text: 'return hasMoreNew(compared, reached, pushed.signal);',
+    by: 'return false;',
+    ...LEFT_OVER,
+  },
+  {
+    without: 'the search for committed objects in a pack',
+    file: 'adapters/git/receiving/left-over.ts',
+    text: 'if (await isCommitted(committed, ids.subarray(at, at + ID_BYTES))) continue;',
+    by: '',
+    test: LEFT_OVER.test,
+    red: 'is not what the client sent again, nor a base that git appended',
   },
 ];

@@ -45,7 +45,7 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
     without: 'the type of what a plain object names',
     file: SMALL,
-    text: 'if (links.some(({ id, type }) => types.get(id) !== type)) return false;',
+    text: 'if (links.some(({ id, type }) => types.get(id) !== type)) return null;',
     by: '',
     ...REFUSED,
   },
@@ -107,15 +107,15 @@ export const SMALL_PACK_MUTATIONS: readonly Mutation[] = [
   {
     without: 'objects that are known',
     file: SMALL,
-    text: 'if (await committed.has(id)) return false;',
+    text: 'if (await committed.has(id)) return null;',
     by: '',
     ...READ,
   },
   {
     without: 'the contents of plain files',
     file: SMALL,
-    text: 'return havePlainContents(contents, byId, { committed, turns });',
-    by: 'return true;',
+    text: 'return (await havePlainContents(contents, byId, { committed, turns })) ? referenced : null;',
+    by: 'return referenced;',
     ...REFUSED,
   },
 ];

@@ -55,6 +55,7 @@ export function createFakeObjects(): FakeObjects {
 
   function quarantine(): Quarantine {
     let ended = false;
+    let pack = PACK;
     objects.open += 1;
     const end = (): boolean => {
       if (ended) return false;
@@ -63,7 +64,9 @@ export function createFakeObjects(): FakeObjects {
       return true;
     };
     return {
-      pack: PACK,
+      get pack() {
+        return pack;
+      },
       objectCount: objects.objectCount,
       receivedBytes: 100,
       tips: async (ids) => {
@@ -94,6 +97,7 @@ export function createFakeObjects(): FakeObjects {
       leavesOver: async () => objects.leftOver,
       keepReached: async (tips) => {
         objects.keptTips.push(tips);
+        pack = String(objects.keptTips.length).padStart(40, '0');
       },
       recheck: (committed) => objects.recheck(committed),
       install: async (layer) => {

@@ -236,6 +236,17 @@ describe('Layers that are removed while a push is checked', () => {
     assert.equal((await pushing.layerKeys()).length, 3, 'the layer was stored once');
   });
 
+  test('cause what only they held to be left out of the pack, and the layer to be stored again', async () => {
+    const { pushing, outcome } = await shrinking(async () => {
+      pushing.objects.leftOver = true;
+      return null;
+    });
+    assert.deepEqual(await outcome, [null]);
+    assert.deepEqual(pushing.objects.keptTips, [[B]]);
+    assert.equal((await pushing.layerKeys()).length, 4);
+    assert.equal([...(await pushing.state()).layers].at(-1)?.pack, '1'.padStart(40, '0'));
+  });
+
   test('refuse a push whose pack depends on them', async () => {
     const { pushing, outcome } = await shrinking(async () => ({
       refused: 'pack-not-connected',

@@ -479,6 +479,16 @@ describe('The first push without main or master', () => {
   });
 });
 
+describe('A push whose pack holds more than its refs reach', () => {
+  test('keeps of its pack what they reach, and leaves the repository clean', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.objects.leftOver = true;
+    assert.deepEqual(await codes(pushing.push([{ ref: branch('more'), before: null, after: B }])), [null]);
+    assert.deepEqual([pushing.objects.keptTips, (await pushing.state()).clean], [[[B]], true]);
+  });
+});
+
 describe('A push that is refused in part', () => {
   test('keeps of its pack what the accepted refs reach', async () => {
     const pushing = await startPushing();
