@@ -10,6 +10,7 @@ import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { isBeyondBounds, type PackRefusal } from '../../../core/ports/object-database.ts';
 import { createTurns } from '../packs/event-loop-turns.ts';
+import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
@@ -83,29 +84,49 @@ const TAKES_TOO_MUCH: PackRefusal = {
   detail: 'git takes more memory or time than a push may to walk what its refs reach',
 };
 
+/** A way in which git counts what it is given, and where the number stands in what it prints. */
+interface Counting {
+  readonly args: readonly string[];
+  readonly input: (pushed: PushedTips) => AsyncIterable<Buffer>;
+  /** Returns the number; null if it is not printed yet. */
+  readonly read: (printed: Buffer) => number | null;
+}
+
+/** Without committed layers everything that the tips reach is new, and git has to choose no order for a pack. */
+const OF_FIRST_PACK: Counting = {
+  args: ['rev-list', '--objects', '--count', '--stdin'],
+  input: ({ tips }) => lines(tips),
+  read: (printed) => (printed.at(-1) === LINE_FEED ? Number(printed.toString('latin1')) : null),
+};
+
 /** A pack begins with `PACK`, its version and the number of its objects (gitformat-pack(5)). */
 const COUNT_OFFSET = 8;
 const HEADER_BYTES = 12;
+const LINE_FEED = 0x0a;
+
+/** git counts before it writes, and is ended then. With --local it counts nothing that a committed layer holds. */
+const BESIDE_LAYERS: Counting = {
+  args: ['pack-objects', '--revs', '--local', '--stdout', '--window=0', '-q'],
+  input: ({ tips, known }) => revisions(tips, known),
+  read: (printed) => (printed.length < HEADER_BYTES ? null : printed.readUInt32BE(COUNT_OFFSET)),
+};
 
 async function countOnce(
-  { git, view, pack, sent }: PackToCompare,
-  { tips, known, signal }: PushedTips,
+  { git, view, pack, sent, committed }: PackToCompare,
+  pushed: PushedTips,
   admission: PackAdmission,
 ): Promise<number | 'outgrown'> {
-  const command: GitCommand = {
-    // git counts before it writes, and is ended then. With --local it counts nothing that a committed layer holds.
-    args: ['pack-objects', '--revs', '--local', '--stdout', '--window=0', '-q'],
-    view,
-    signal,
-    ...boundBy(admission, () => sent?.bytes ?? pack.file.file.sizeBytes),
-  };
+  const { args, input, read } = committed.length === 0 ? OF_FIRST_PACK : BESIDE_LAYERS;
+  const bounds = boundBy(admission, () => sent?.bytes ?? pack.file.file.sizeBytes);
+  const command: GitCommand = { args, view, signal: pushed.signal, ...bounds };
   const ends: ProcessEnd[] = [];
   const accepts = (end: ProcessEnd) => ends.push(end) > 0 && end.code === 0;
-  let head = Buffer.alloc(0);
+  let printed = Buffer.alloc(0);
   try {
-    for await (const chunk of git.stream(command, revisions(tips, known), accepts)) {
-      head = Buffer.concat([head, chunk]);
-      if (head.length >= HEADER_BYTES) return head.readUInt32BE(COUNT_OFFSET);
+    for await (const chunk of git.stream(command, input(pushed), accepts)) {
+      printed = Buffer.concat([printed, chunk]);
+      const count = read(printed);
+      if (count !== null) return count;
     }
   } catch (error) {
     if (ends.some(({ outgrown }) => outgrown)) return 'outgrown';
@@ -115,7 +136,7 @@ async function countOnce(
     }
     throw error;
   }
-  throw new TypeError('git pack-objects wrote no pack');
+  throw new TypeError(`git ${args[0]} did not count`);
 }
 
 /** Whether the pack holds more than so many objects that are in no committed layer. */

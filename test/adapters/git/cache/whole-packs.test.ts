@@ -190,7 +190,7 @@ test('What an import holds is counted once, by its push', async () => {
     await Array.fromAsync(reader.uploadPack({ ...options, request, clone: { wants, includeTag: false } }));
     reader.close();
     await database.database.settled();
-    assert.deepEqual(counts(), ['pack-objects']);
+    assert.deepEqual(counts(), ['rev-list --objects --count']);
     assert.deepEqual(database.warnings, []);
   } finally {
     await database.close();
