@@ -1,7 +1,6 @@
 /** `strata-admin device`: grants or denies a device login, as the verification page does. */
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/kernel/grants.ts';
-import type { DeviceSessionId, RepositoryId, Timestamp } from '../../core/kernel/ids.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { DeviceSessionId } from '../../core/kernel/ids.ts';
 import {
   defaultTokenName,
   denyDeviceLogin,
@@ -11,7 +10,7 @@ import {
 } from '../../core/use-cases/accounts/device-login.ts';
 import type { AdminContext } from './context.ts';
 import { type Act, Refused } from './answer.ts';
-import { grantList, idList, instant } from './arguments.ts';
+import { type Permissions, withPermissionOptions } from './arguments.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 
 interface Chosen {
@@ -19,44 +18,33 @@ interface Chosen {
   readonly code: string;
 }
 
-interface Granted extends Chosen {
+interface Granted extends Chosen, Permissions {
   readonly name?: string;
-  readonly scope: Scope;
-  readonly grants: readonly Grant[];
-  readonly repositoryIds: readonly RepositoryId[];
-  readonly expiresAt: Timestamp | null;
 }
-
-const EVERYTHING: readonly Grant[] = ['ALL'];
-const NO_REPOSITORIES: readonly RepositoryId[] = [];
 
 export function addDeviceCommands(program: Command, act: Act): void {
   const device = program.command('device').description('device logins that wait for their user');
 
-  device
+  const grant = device
     .command('grant')
     .description('lets the device that shows the code have an access token')
     .requiredOption('--username <name>')
     .requiredOption('--code <code>', 'as the device shows it: WXYZ-1234', userCode)
-    .option('--name <label>', "the token's name; `Command line, <date>` when left out")
-    .addOption(new Option('--scope <scope>').choices(SCOPES).default('ALL_REPO'))
-    .option('--grants <list>', `comma-separated, of ${GRANTS.join(', ')}`, grantList, EVERYTHING)
-    .option('--repository-ids <list>', 'comma-separated ids, for SELECTED_REPO', idList, NO_REPOSITORIES)
-    .option('--expires-at <time>', 'RFC 3339; never when left out', instant, null)
-    .action(
-      act<Granted>(async (context, { username, code, name, ...choices }) => {
-        const account = await requireAccount(context, username);
-        const id = await pendingLogin(context, code);
-        const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
-        const settings = { ...choices, name: name ?? defaultTokenName(context.clock.now()) };
-        const origin = { account, cause: causeOf(context, 'device grant') };
-        const granted = requireAccepted(await grantDeviceLogin(context, origin, id, settings));
-        const { scope, grants, repositoryIds, expiresAt } = granted.settings;
-        const token = { name: settings.name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt };
-        const value = { id, user_code: code, hostname, username, status: 'granted', ...token };
-        return { value, text: `${JSON.stringify(hostname)} may log in as ${username}` };
-      }),
-    );
+    .option('--name <label>', "the token's name; `Command line, <date>` when left out");
+  withPermissionOptions(grant).action(
+    act<Granted>(async (context, { username, code, name, ...choices }) => {
+      const account = await requireAccount(context, username);
+      const id = await pendingLogin(context, code);
+      const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
+      const settings = { ...choices, name: name ?? defaultTokenName(context.clock.now()) };
+      const origin = { account, cause: causeOf(context, 'device grant') };
+      const granted = requireAccepted(await grantDeviceLogin(context, origin, id, settings));
+      const { scope, grants, repositoryIds, expiresAt } = granted.settings;
+      const token = { name: settings.name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt };
+      const value = { id, user_code: code, hostname, username, status: 'granted', ...token };
+      return { value, text: `${JSON.stringify(hostname)} may log in as ${username}` };
+    }),
+  );
 
   device
     .command('deny')
