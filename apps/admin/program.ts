@@ -1,7 +1,8 @@
 /**
  * The parser of `strata-admin`, with all its commands.
  *
- * Must stay true: with `--json` standard output is one JSON value and nothing else.
+ * Must stay true: with `--json` standard output is one JSON value and nothing else. No value of an option is lost
+ * without a word: one that takes a list adds up, and another may be given once.
  */
 import { Command } from 'commander';
 import { addAccountCommands } from './account-commands.ts';
@@ -40,5 +41,26 @@ export function createProgram(): Command {
   addStorageCommands(program, act);
   addIdentityCommands(program, act);
   addMasterKeyCommand(program, { print });
+  settleRepetitions(program);
   return program;
+}
+
+/** Lets options of a command and its subcommands that take a list add up, and refuses the repetition of others. */
+function settleRepetitions(command: Command): void {
+  for (const option of command.options.filter((known) => !known.isBoolean())) {
+    const parse = option.parseArg;
+    option.argParser((text: string, before: unknown) => {
+      const value: unknown = parse === undefined ? text : parse(text, undefined);
+      // A default does not count as given.
+      if (command.getOptionValueSource(option.attributeName()) !== 'cli') return value;
+      if (isList(value) && isList(before)) return [...before, ...value];
+      // The values are left out: they may be secrets.
+      return command.error(`error: option '${option.flags}' is given twice: give it once`);
+    });
+  }
+  for (const child of command.commands) settleRepetitions(child);
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value);
 }

@@ -39,7 +39,7 @@ export function createProgram(version: string, choose: (chosen: Chosen) => void)
     .showSuggestionAfterError()
     .exitOverride();
   program.helpCommand('help [command]', 'show help');
-  for (const option of GLOBAL_OPTIONS) program.addOption(optionOf(option));
+  for (const option of GLOBAL_OPTIONS) program.addOption(optionOf(program, option));
   const groups = new Map(
     GROUPS.map(({ name, summary }) => [name, program.command(name).description(summary).helpCommand(false)] as const),
   );
@@ -66,7 +66,7 @@ function addCommand(
     const argument = command.createArgument(optional === true ? `[${name}]` : `<${name}>`, description);
     command.addArgument(choices === undefined ? argument : argument.choices([...choices]));
   }
-  for (const option of definition.options ?? []) command.addOption(optionOf(option));
+  for (const option of definition.options ?? []) command.addOption(optionOf(command, option));
   const after = [
     ...(definition.notes ?? []).map((note) => `\n${note}`),
     ...(definition.examples === undefined
@@ -79,7 +79,8 @@ function addCommand(
   });
 }
 
-function optionOf(definition: OptionDefinition): Option {
+/** Lists add up; another value may be given once, since the first of two would be lost without a word. */
+function optionOf(command: Command, definition: OptionDefinition): Option {
   const { name, value = 'TEXT', description, required, kind } = definition;
   if (kind === 'flag') {
     // A flag of its own, not the negation of another.
@@ -89,7 +90,12 @@ function optionOf(definition: OptionDefinition): Option {
   }
   const option = new Option(`--${name} <${value}>`, helpOf(definition));
   if (required === true) option.makeOptionMandatory();
-  return option.argParser((text: string) => valueOf(definition, text));
+  return option.argParser((text: string, before: ReturnType<typeof valueOf> | undefined) => {
+    if (before === undefined) return valueOf(definition, text);
+    if (typeof before === 'object' && definition.kind === 'list') return [...before, ...listOf(definition.choices, text)];
+    // The values are left out: they may be secrets.
+    return command.error(`error: option '${option.flags}' is given twice: give it once`);
+  });
 }
 
 function helpOf(definition: OptionDefinition): string {
@@ -111,11 +117,14 @@ function valueOf(
       return numberOf(definition, text);
     case 'text':
       return oneOf(definition.choices, text);
-    case 'list': {
-      const words = text.split(',').map((word) => word.trim());
-      return words.filter((word) => word !== '').map((word) => oneOf(definition.choices, word));
-    }
+    case 'list':
+      return listOf(definition.choices, text);
   }
+}
+
+function listOf(choices: readonly string[] | undefined, text: string): readonly string[] {
+  const words = text.split(',').map((word) => word.trim());
+  return words.filter((word) => word !== '').map((word) => oneOf(choices, word));
 }
 
 function oneOf(choices: readonly string[] | undefined, text: string): string {
@@ -127,7 +136,7 @@ function oneOf(choices: readonly string[] | undefined, text: string): string {
 
 function numberOf(definition: Extract<OptionDefinition, { kind: 'number' }>, text: string): number {
   const { min, max, fractions } = definition;
-  const form = fractions === true ? /^\d{1,7}(\.\d{1,6})?$/ : /^\d{1,7}$/;
+  const form = fractions === true ? /^\d{1,7}(\.\d{1,6})?$/ : /^\d{1,15}$/;
   const value = form.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
   throw new InvalidArgumentError(`Give a ${fractions === true ? '' : 'whole '}number from ${min} to ${max}.`);

@@ -20,7 +20,7 @@ async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      keys: { type: 'string' },
+      keys: { type: 'string', multiple: true, default: [] },
       checkpoint: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', short: 'h' },
     },
@@ -28,7 +28,9 @@ async function main(): Promise<number> {
   const [file, ...others] = positionals;
   if (values.help === true) return print(0, USAGE);
   if (file === undefined || others.length > 0) return print(2, USAGE);
-  const keys = values.keys === undefined ? null : await given(values.keys, readKeys);
+  const [keysFile, ...otherKeys] = values.keys;
+  if (otherKeys.length > 0) throw new TypeError('--keys is given twice: give it once');
+  const keys = keysFile === undefined ? null : await given(keysFile, readKeys);
   const older = await Promise.all(values.checkpoint.map((name) => given(name, readCheckpoint)));
   const verified = await verifyFile(file, { keys, older });
   return print(0, reportText(verified, { withKeys: keys !== null, older: older.length }));

@@ -100,6 +100,9 @@ const { repositories } = await client.call('listRepositories', { query: { limit:
 \`call\` takes the id of an operation of the OpenAPI document, and its \`path\`, \`query\` and \`body\`. It throws \`ApiError\`,
 with \`status\` and \`detail\`, for an answer other than 2xx.
 
+An option that takes a list may be given again: its values add up. Another option with a value may be given once, and a
+repetition is refused.
+
 ## Options of every command`;
 
 function optionForm({ name, kind, value = 'TEXT' }: OptionDefinition): string {
@@ -109,7 +112,7 @@ function optionForm({ name, kind, value = 'TEXT' }: OptionDefinition): string {
 function optionText(option: OptionDefinition): string {
   const notes = [
     option.description,
-    ...(option.kind === 'list' ? ['separated by commas'] : []),
+    ...(option.kind === 'list' ? ['separated by commas, or given again'] : []),
     ...('choices' in option && option.choices !== undefined
       ? [`one of ${option.choices.map((text) => `\`${text}\``).join(', ')}`]
       : []),

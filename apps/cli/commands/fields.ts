@@ -37,14 +37,16 @@ export function time(text: string | undefined, nowMs: number = Date.now()): stri
   throw usageFailure(`${JSON.stringify(text)} is no time`, 'Give one such as 2030-01-31T00:00:00Z, 30d, 12h or never');
 }
 
-/** Returns `key=value` pairs as an object. */
+/** Returns `NAME=VALUE` pairs as an object. A name has one value. */
 export function pairs(list: readonly string[] | undefined): Readonly<Record<string, string>> | undefined {
   if (list === undefined) return undefined;
-  return Object.fromEntries(
-    list.map((pair): [string, string] => {
-      const at = pair.indexOf('=');
-      if (at < 1) throw usageFailure(`${JSON.stringify(pair)} is no NAME=VALUE`);
-      return [pair.slice(0, at), pair.slice(at + 1)];
-    }),
-  );
+  const found = new Map<string, string>();
+  for (const pair of list) {
+    const at = pair.indexOf('=');
+    if (at < 1) throw usageFailure(`${JSON.stringify(pair)} is no NAME=VALUE`);
+    const name = pair.slice(0, at);
+    if (found.has(name)) throw usageFailure(`${JSON.stringify(name)} is given twice: give it once`);
+    found.set(name, pair.slice(at + 1));
+  }
+  return Object.fromEntries(found);
 }

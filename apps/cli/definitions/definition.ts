@@ -28,7 +28,7 @@ export type OptionDefinition = OptionBase &
   (
     | { readonly kind: 'flag' }
     | { readonly kind: 'text'; readonly choices?: readonly string[] }
-    /** Separated by commas. */
+    /** Separated by commas; given again, its values are added. Options of other kinds may be given once. */
     | { readonly kind: 'list'; readonly choices?: readonly string[] }
     | {
         readonly kind: 'number';

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { COMMANDS, GLOBAL_OPTIONS } from '../../../apps/cli/definitions/all-commands.ts';
+import { pairs } from '../../../apps/cli/commands/fields.ts';
 import { GROUPS } from '../../../apps/cli/definitions/groups.ts';
+import type { OptionDefinition } from '../../../apps/cli/definitions/definition.ts';
 import { type Chosen, createProgram } from '../../../apps/cli/program.ts';
 
 type Program = ReturnType<typeof createProgram>;
@@ -67,6 +69,51 @@ describe('the parser', () => {
     assert.deepEqual(chosen?.given.list('grants'), ['ALL', 'GIT_HTTP_READ']);
     assert.match(typed(['repo', 'lst']).output, /Did you mean list/);
     assert.match(typed(['repo', 'list', '--limt', '3']).output, /Did you mean --limit/);
+  });
+
+  for (const { name, arguments: words = [], options = [] } of COMMANDS) {
+    const typedWith = (...more: readonly string[]) =>
+      typed([...name.split(' '), ...words.map(({ choices }) => choices?.[0] ?? 'word'), ...more]);
+    const valueOf = (option: OptionDefinition): string =>
+      option.kind === 'number' ? String(option.max) : ('choices' in option && option.choices?.[0]) || 'one';
+    for (const option of [...options, ...GLOBAL_OPTIONS]) {
+      const needed = options
+        .filter((other) => other.required === true && other.name !== option.name)
+        .flatMap((other) => [`--${other.name}`, valueOf(other)]);
+      const given = option.kind === 'flag' ? [`--${option.name}`] : [`--${option.name}`, valueOf(option)];
+      const what = option.kind === 'flag' ? 'is set' : option.kind === 'list' ? 'adds up' : 'is refused';
+      test(`${name} --${option.name}, given twice: ${what}`, () => {
+        const { chosen, output } = typedWith(...needed, ...given, ...given);
+        if (option.kind === 'list') {
+          assert.deepEqual(chosen?.given.list(option.name), [valueOf(option), valueOf(option)], output);
+        } else if (option.kind === 'flag') {
+          assert.ok(chosen !== null, output);
+        } else {
+          assert.equal(chosen, null);
+          assert.match(output, new RegExp(`^error: option '--${option.name} <\\w+>' is given twice: give it once\n`));
+        }
+        assert.ok(typedWith(...needed, ...given).chosen !== null, 'once it is taken');
+      });
+    }
+  }
+
+  test('refuses an option of every command that stands before and after the name', () => {
+    const { chosen, output } = typed(['--base-url', 'https://a', 'usage', '--base-url', 'https://b']);
+    assert.equal(chosen, null);
+    assert.match(output, /'--base-url <URL>' is given twice: give it once/);
+  });
+
+  test('adds up lists with and without commas, and shows no value that is given twice', () => {
+    const { chosen } = typed(['audit', 'verify', 'log', '--checkpoint', 'a,b', '--checkpoint', 'c']);
+    assert.deepEqual(chosen?.given.list('checkpoint'), ['a', 'b', 'c']);
+    const refused = typed(['oidc-exchange', '--id-token', 'first.secret', '--id-token', 'second.secret']);
+    assert.ok(!refused.output.includes('secret'), refused.output);
+  });
+
+  test('refuses a name of a pair that has two values', () => {
+    assert.deepEqual(pairs(['ref=a', 'actor=b=c']), { ref: 'a', actor: 'b=c' });
+    assert.throws(() => pairs(['ref=a', 'ref=b']), /"ref" is given twice/);
+    assert.throws(() => pairs(['__proto__=a', '__proto__=b']), /"__proto__" is given twice/);
   });
 
   test('takes a number at each limit, and none past it', () => {

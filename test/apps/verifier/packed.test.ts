@@ -63,6 +63,27 @@ describe('the packed verifier', () => {
     assert.match(changed.stderr, /^strata-verify: line 5: it has sequence 5 in the place of 4\n$/);
   });
 
+  test('adds up every checkpoint that is given, and refuses keys that are given twice', async () => {
+    const { stdout: usage } = run('--help');
+    const options = [...usage.matchAll(/^ {2}(--\w+) FILE/gm)].map(([, name = '']) => name);
+    assert.deepEqual(options, ['--keys', '--checkpoint']);
+    const kept = await readFile(path.join(folder, 'checkpoint'), 'utf8');
+    const [origin = '', size = '', root = '', ...rest] = kept.split('\n');
+    const otherRoot = Buffer.from(root, 'base64').map((byte) => byte ^ 1);
+    const contradicting = [origin, size, Buffer.from(otherRoot).toString('base64'), ...rest].join('\n');
+    await writeFile(path.join(folder, 'contradicting'), contradicting);
+    for (const pair of [
+      ['contradicting', 'checkpoint'],
+      ['checkpoint', 'contradicting'],
+    ]) {
+      const contradicted = run('log', ...pair.flatMap((name) => ['--checkpoint', name]));
+      assert.deepEqual([contradicted.status, contradicted.stdout], [1, '']);
+    }
+    assert.match(run('log', '--checkpoint', 'checkpoint', '--checkpoint', 'checkpoint').stdout, /^verified/);
+    const twice = run('log', '--keys', 'keys', '--keys=keys');
+    assert.deepEqual([twice.status, twice.stderr], [2, 'strata-verify: --keys is given twice: give it once\n']);
+  });
+
   test('says how it is used', () => {
     assert.equal(run('--help').status, 0);
     assert.equal(run().status, 2);
