@@ -12,7 +12,8 @@ import {
   IDENTITY_TOKEN_LENGTH_MAX,
   IDENTITY_TOKEN_SKEW_MS,
 } from '../../core/kernel/limits.ts';
-import type { IdentityTokens, VerificationFault } from '../../core/ports/identity-tokens.ts';
+import type { IdentityTokens, UnverifiedToken, VerificationFault } from '../../core/ports/identity-tokens.ts';
+import { inexactMembers } from './exact-numbers.ts';
 import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 
 /** Signatures with a public key. Of elliptic curves those that every JWT library has. */
@@ -26,7 +27,7 @@ export function createJoseIdentityTokens(options: IssuerKeysOptions): IdentityTo
       const header = headerOf(token);
       if (header === null) return null;
       const claims = claimsOf(token);
-      return claims === null ? null : { claims, isAlgorithmAllowed: isAllowed(header.alg) };
+      return claims === null ? null : { ...claims, isAlgorithmAllowed: isAllowed(header.alg) };
     },
     async verify(token, { account, issuer, audience, now }) {
       const header = headerOf(token);
@@ -66,9 +67,12 @@ function headerOf(token: string): Header | null {
   return typeof kid === 'string' && kid.length <= IDENTITY_TOKEN_ID_LENGTH_MAX ? { alg: header.alg, kid } : null;
 }
 
-/** The cast is sound because the library has parsed the claims from JSON into an object. */
-function claimsOf(token: string): JsonObject | null {
-  return ifReadable<JsonObject>(() => decodeJwt(token) as JsonObject);
+function claimsOf(token: string): Pick<UnverifiedToken, 'claims' | 'inexact'> | null {
+  // The cast is sound because the library has parsed the claims from JSON into an object.
+  const claims = ifReadable<JsonObject>(() => decodeJwt(token) as JsonObject);
+  if (claims === null) return null;
+  const [, payload = ''] = token.split('.');
+  return { claims, inexact: inexactMembers(Buffer.from(payload, 'base64url').toString('utf8')) };
 }
 
 function isAllowed(algorithm: string): boolean {

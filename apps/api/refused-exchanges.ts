@@ -22,5 +22,6 @@ const WORDS: { readonly [Fault in ExchangeFault]: string } = {
 
 export function faultMessage({ fault, claim, found }: Pick<RefusedExchange, 'fault' | 'claim' | 'found'>): string {
   if (fault !== 'claim-mismatch') return WORDS[fault];
-  return found === null ? `The token has no usable claim ${claim ?? ''}` : `The claim ${claim ?? ''} does not match`;
+  if (found !== null) return `The claim ${claim ?? ''} does not match`;
+  return `The token has no usable claim ${claim ?? ''}: a text, a truth value, or a number within 2^53 that is not rounded`;
 }

@@ -12,6 +12,8 @@ import type { ExchangeFault } from './refused-exchanges.ts';
 /** What a token says, with nothing verified. */
 export interface UnverifiedToken {
   readonly claims: JsonObject;
+  /** The names of the claims whose number is not the one in the token: it was rounded, or lost its sign. */
+  readonly inexact: ReadonlySet<string>;
   /** False for `none`, for algorithms with a shared secret, and for all that are not in the list. */
   readonly isAlgorithmAllowed: boolean;
 }

@@ -1,7 +1,7 @@
 /** Attacks on the exchange of identity tokens (SECURITY.md, What holds), against a real issuer over TLS. */
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes, sign } from 'node:crypto';
-import { exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { CompactSign, decodeJwt, exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
 import { authenticate } from '../support/accounts.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
@@ -381,6 +381,37 @@ describe('The exchange of an identity token', () => {
       fixture.clock.advance(1);
     }
     assert.equal((await exchange(await issuer.token(good))).statusCode, 200);
+  });
+
+  // The attack: a repository whose number is the neighbour of one that is trusted, beyond what JavaScript tells apart.
+  test('matches no claim whose number is rounded or beyond 2^53, and one that is a text whole', async () => {
+    const numbers = async (text: string) => {
+      const claims = { ...decodeJwt(await issuer.token()), repository_id: 'NUMBER' };
+      const payload = Buffer.from(JSON.stringify(claims).replace('"NUMBER"', text));
+      return new CompactSign(payload).setProtectedHeader({ alg: 'RS256', kid: 'key-1' }).sign(issuer.keys.privateKey);
+    };
+    const refusedFor = async (pattern: string, texts: readonly string[]): Promise<void> => {
+      const id = await newRule({ claims: { repository_id: pattern } });
+      for (const text of texts) {
+        assert.equal((await exchange(await numbers(text))).statusCode, 401, `${text} for ${pattern}`);
+        const [newest] = await refusals(id);
+        assert.deepEqual([newest?.reason, newest?.claim, newest?.found], ['claim-mismatch', 'repository_id', null]);
+        fixture.clock.advance(10_000);
+      }
+    };
+    await refusedFor('9007199254740992', ['9007199254740993', '9007199254740992', '9007199254740993.0']);
+    await refusedFor('Infinity', ['1e400']);
+    await refusedFor('0', ['-0', '1e-400']);
+    await refusedFor('0.1', ['0.1000000000000000055']);
+    await refusedFor('*', ['9007199254740993', '-9007199254740993', '1e400', '-0']);
+    for (const [pattern, text] of [
+      ['9007199254740991', '9007199254740991'],
+      ['9007199254740993', '"9007199254740993"'],
+      ['0.1', '0.10'],
+    ] as const) {
+      await newRule({ claims: { repository_id: pattern } });
+      assert.equal((await exchange(await numbers(text))).statusCode, 200, text);
+    }
   });
 
   // The attack: a stranger fills the list with refusals that bear endless different texts.

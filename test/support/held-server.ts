@@ -94,7 +94,11 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     refusedExchanges: calls.watch('refusedExchanges', fixture.context.refusedExchanges),
     // Takes a token's claims as its text.
     identityTokens: {
-      read: (token: string) => ({ claims: JSON.parse(token) as JsonObject, isAlgorithmAllowed: true }),
+      read: (token: string) => ({
+        claims: JSON.parse(token) as JsonObject,
+        inexact: new Set<string>(),
+        isAlgorithmAllowed: true,
+      }),
       ...calls.watch('identityTokens', { verify: async () => null }),
     },
     // Each request gets an address of its own, so that no rate limit applies.

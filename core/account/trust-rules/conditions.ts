@@ -51,22 +51,34 @@ export interface Mismatch {
   /** `sub`, or the name of a claim. */
   readonly claim: string;
   readonly expected: string;
-  /** The text that was compared; null if the token has no such claim, or one that is no text, number or truth value. */
+  /**
+   * The text that was compared. Null if the token has no such claim, one that is no text, number or truth value, or a
+   * number that is not compared.
+   */
   readonly presented: string | null;
 }
 
+/** The claims of a token, and the names of those whose number was rounded or lost its sign when it was read. */
+export interface PresentedClaims {
+  readonly claims: JsonObject;
+  readonly inexact: ReadonlySet<string>;
+}
+
 /** Returns the first condition that the claims of a token do not meet; null if they meet all. */
-export function mismatchOf({ subject, claims }: TrustConditions, token: JsonObject): Mismatch | null {
+export function mismatchOf({ subject, claims }: TrustConditions, token: PresentedClaims): Mismatch | null {
   for (const [claim, expected] of [['sub', subject] as const, ...Object.entries(claims)]) {
-    const presented = Object.hasOwn(token, claim) ? comparable(token[claim]) : null;
+    const isComparable = Object.hasOwn(token.claims, claim) && !token.inexact.has(claim);
+    const presented = isComparable ? comparable(token.claims[claim]) : null;
     if (presented === null || !matches(expected, presented)) return { claim, expected, presented };
   }
   return null;
 }
 
+/** An issuer in JavaScript has rounded a number beyond 2^53 itself, so that its text may be that of a neighbour. */
 function comparable(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value;
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : null;
+  if (typeof value === 'number') return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : null;
+  return typeof value === 'boolean' ? String(value) : null;
 }
 
 /** Returns true if the pattern matches the whole text. */

@@ -5,11 +5,11 @@
  * names it. Whatever the token alone can show is judged before that. Claims are compared only after the signature was
  * verified. The oldest rule that matches decides; rules are never added up.
  */
-import { mismatchOf } from '../../account/trust-rules/conditions.ts';
+import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/conditions.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
 import type { AccountId } from '../../kernel/ids.ts';
-import type { JsonObject, JsonValue } from '../../kernel/json.ts';
+import type { JsonValue } from '../../kernel/json.ts';
 import {
   IDENTITY_TOKEN_ID_LENGTH_MAX,
   IDENTITY_TOKEN_SKEW_MS,
@@ -56,7 +56,7 @@ export type Judgement =
 export async function judgeIdentityToken(context: JudgeContext, token: string): Promise<Judgement> {
   const read = context.identityTokens.read(token);
   if (read === null) return { outcome: 'not-for-an-account', why: 'malformed' };
-  const { claims } = read;
+  const { claims, inexact } = read;
   const audience = ownAudience(claims['aud'], context.addresses().webUrl);
   const account = audience === null ? null : await findAccount(context, audience.username);
   if (audience === null || account === null) return { outcome: 'not-for-an-account', why: 'audience' };
@@ -72,7 +72,7 @@ export async function judgeIdentityToken(context: JudgeContext, token: string): 
     const refusals = rules.map(({ id }) => ({ rule: id, fault: fault.fault, claim: null, found: fault.found }));
     return { outcome: 'refused', account, refusals };
   }
-  return matchRules(context, account, { rules, claims, identity });
+  return matchRules(context, account, { rules, presented: { claims, inexact }, identity });
 }
 
 /** Reads the rules' conditions and compares them, oldest rule first. */
@@ -81,9 +81,9 @@ async function matchRules(
   account: AccountId,
   {
     rules,
-    claims,
+    presented: claims,
     identity,
-  }: { readonly rules: readonly TrustRule[]; readonly claims: JsonObject; readonly identity: Identity },
+  }: { readonly rules: readonly TrustRule[]; readonly presented: PresentedClaims; readonly identity: Identity },
 ): Promise<Judgement> {
   const current = new Map((await listTrustRules(context, account)).map((found) => [found.rule.id, found]));
   const refusals: RefusedExchange[] = [];

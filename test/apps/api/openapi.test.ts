@@ -432,6 +432,7 @@ const ANY_TOKEN: IdentityTokens = {
       ...{ iss: 'https://issuer.example', aud: 'http://localhost:8080/ada', sub: 'job', jti: randomUUID() },
       ...{ iat: Date.parse('2026-11-21T10:00:00.000Z') / 1_000, exp: Date.parse('2026-11-21T10:05:00.000Z') / 1_000 },
     },
+    inexact: new Set(),
     isAlgorithmAllowed: true,
   }),
   verify: async () => null,

@@ -86,6 +86,10 @@ describe('trust rules', () => {
       }
     }
     assert.equal((await create({ ...RULE, subject: undefined })).statusCode, 422);
+    // A pattern is a text: as a number a long one would be rounded to its neighbour.
+    for (const answer of [await create({ ...RULE, claims: { run: 5 } }), await put(id, { claims: { run: 5 } })]) {
+      assert.deepEqual([answer.statusCode, answer.json().detail[0].loc], [422, ['body', 'claims', 'run']]);
+    }
   });
 
   test('hold as many repositories as the limit, and refuse one more', async () => {

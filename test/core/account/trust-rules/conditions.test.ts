@@ -1,6 +1,7 @@
 /** Patterns of trust rules. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { JsonObject, JsonValue } from '../../../../core/kernel/json.ts';
 import { conditionsRefusal, matches, mismatchOf } from '../../../../core/account/trust-rules/conditions.ts';
 import {
   TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
@@ -8,6 +9,8 @@ import {
   TRUST_RULE_PATTERN_LENGTH_MAX,
   TRUST_RULE_WILDCARDS_MAX,
 } from '../../../../core/kernel/limits.ts';
+
+const presented = (claims: JsonObject) => ({ claims, inexact: new Set<string>() });
 
 describe('A pattern', () => {
   test('matches the same text, and with wildcards any characters of a segment', () => {
@@ -88,16 +91,32 @@ describe('Conditions', () => {
 
   test('name the first claim that does not match, and what was there', () => {
     const conditions = { subject: 'job', claims: { ref: 'main', run: '1' } };
-    assert.equal(mismatchOf(conditions, { sub: 'job', ref: 'main', run: 1, other: {} }), null);
-    const mismatch = (token: Parameters<typeof mismatchOf>[1]) => {
-      const found = mismatchOf(conditions, token);
+    assert.equal(mismatchOf(conditions, presented({ sub: 'job', ref: 'main', run: 1, other: {} })), null);
+    const mismatch = (token: JsonObject) => {
+      const found = mismatchOf(conditions, presented(token));
       return [found?.claim, found?.expected, found?.presented];
     };
     assert.deepEqual(mismatch({ sub: 'x', ref: 'x' }), ['sub', 'job', 'x']);
     assert.deepEqual(mismatch({ sub: 'job' }), ['ref', 'main', null]);
     assert.deepEqual(mismatch({ sub: 'job', ref: 'main', run: ['1'] }), ['run', '1', null]);
     // A claim that every object has from its prototype is no claim of the token.
-    const inherited = mismatchOf({ subject: 'job', claims: { constructor: '*' } }, { sub: 'job' });
+    const inherited = mismatchOf({ subject: 'job', claims: { constructor: '*' } }, presented({ sub: 'job' }));
     assert.equal(inherited?.presented, null);
+  });
+
+  test('are met by numbers up to 2^53 that were not rounded, whatever the pattern, and by texts of any length', () => {
+    const meets = (run: JsonValue, expected: string, inexact: readonly string[] = []) => {
+      const token = { claims: { sub: 'job', run }, inexact: new Set(inexact) };
+      return mismatchOf({ subject: 'job', claims: { run: expected } }, token) === null;
+    };
+    for (const number of [0, 5, -5, 0.5, 2 ** 53 - 1, 1 - 2 ** 53])
+      assert.ok(meets(number, String(number)), `${number}`);
+    for (const number of [2 ** 53, -(2 ** 53), 2 ** 60, 1e21, 1e308, Number.POSITIVE_INFINITY]) {
+      assert.ok(!meets(number, String(number)) && !meets(number, '*'), String(number));
+    }
+    assert.ok(!meets(5, '5', ['run']) && !meets(5, '*', ['run']) && meets(5, '5', ['other']));
+    assert.ok(
+      meets('112010400000000710080', '112010400000000710080') && !meets('9007199254740993', '9007199254740992'),
+    );
   });
 });
