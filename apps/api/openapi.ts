@@ -95,9 +95,19 @@ function problems(route: Route): Record<string, unknown> {
   return Object.fromEntries(described);
 }
 
-/** Replaces a schema by its `wire` form if it has one (apps/api/schemas/common.ts). */
-function override({ jsonSchema }: { readonly jsonSchema: { [keyword: string]: unknown } }): void {
+interface Written {
+  readonly zodSchema: z.core.$ZodTypes;
+  readonly jsonSchema: { [keyword: string]: unknown };
+}
+
+/**
+ * Replaces a schema by its `wire` form if it has one (apps/api/schemas/common.ts). Answers stay open, for members that
+ * they get later; the objects of requests are strict.
+ */
+function override({ zodSchema: { _zod }, jsonSchema }: Written): void {
   const { wire } = jsonSchema;
+  delete jsonSchema['moves'];
+  if (_zod.def.type === 'object' && _zod.def.catchall === undefined) delete jsonSchema['additionalProperties'];
   if (typeof wire !== 'object' || wire === null) return;
   const { description } = jsonSchema;
   for (const keyword of Object.keys(jsonSchema)) delete jsonSchema[keyword];
@@ -117,7 +127,7 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
         title: 'Strata',
         version,
         description:
-          'Hosts Git repositories. Requests and answers are JSON in UTF-8; times are RFC 3339 in UTC, ids are UUIDs. Fields of a request that are not known are ignored. Every answer carries `X-Request-Id`, and to a token `X-RateLimit-Limit`, `-Remaining` and `-Reset`.',
+          'Hosts Git repositories. Requests and answers are JSON in UTF-8; times are RFC 3339 in UTC, ids are UUIDs. A body holds no member that its operation does not take (422). An update also takes the other members of its resource if they have the value that stands, so that a client may read a resource, change it and write it back. Every answer carries `X-Request-Id`, and to a token `X-RateLimit-Limit`, `-Remaining` and `-Reset`.',
       },
       components: {
         securitySchemes: {

@@ -5,18 +5,18 @@
  * handler runs and again whenever a guarded append loses its race.
  */
 import type { IncomingMessage } from 'node:http';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import { cutText } from '../../core/kernel/text.ts';
 import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
 import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { Origin } from '../front-door/admission.ts';
 import type { ApiServices } from './services.ts';
 import { type Answer, type FieldFault, problem } from './http/answer.ts';
-import { check } from './http/input.ts';
+import { changedMembers, fixedMembersOf, splitBody } from './fixed-members.ts';
+import { check, namedStep, UNKNOWN_NAMED_MAX } from './http/input.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -77,7 +77,10 @@ export interface RouteFacts {
   readonly problems: readonly number[];
 }
 
-/** The schemas of a request's parts. A body without a schema is ignored; a query without one must be empty. */
+/**
+ * The schemas of a request's parts. Objects of a body's schema are strict: a member that they do not know is refused. A
+ * body without a schema has no members, and a query without one must be empty.
+ */
 export interface Schemas {
   readonly params?: z.ZodType;
   readonly query?: z.ZodObject;
@@ -116,6 +119,11 @@ export type Route = RouteFacts & { readonly schemas: Schemas } & (
 
 type Options<Call, Given extends Schemas> = RouteFacts & {
   readonly schemas: Given;
+  /**
+   * Of a route that changes a resource and answers it: reads the resource, to compare what the route cannot change
+   * (apps/api/fixed-members.ts).
+   */
+  readonly standing?: (call: Call, input: InputOf<Given>) => Promise<Outcome>;
   readonly handle: (call: Call, input: InputOf<Given>) => Promise<Outcome>;
 };
 
@@ -148,12 +156,24 @@ export function repositoryRoute<Given extends Schemas>(
 function checked<Call, Given extends Schemas>(
   options: Options<Call, Given>,
 ): (call: Call, raw: RawInput) => Promise<Outcome> {
-  const known = Object.keys(options.schemas.query?.shape ?? {});
+  const { schemas, standing, answers } = options;
+  const known = Object.keys(schemas.query?.shape ?? {});
+  const fixedMembers = standing === undefined ? NO_MEMBERS : fixedMembersOf(answers[200], schemas.body);
   return async (call, raw) => {
-    const input = parseInput(options.schemas, known, raw);
-    return 'faults' in input ? problem(422, input.faults) : options.handle(call, input.value);
+    const split = splitBody(raw.body, fixedMembers);
+    const input = parseInput(schemas, known, { ...raw, body: split.body });
+    if ('faults' in input) return problem(422, input.faults);
+    if (standing !== undefined && split.fixed.length > 0) {
+      const found = await standing(call, input.value);
+      if ('refused' in found) return found;
+      const faults = changedMembers(split, fixedMembers, found);
+      if (faults.length > 0) return problem(422, faults);
+    }
+    return options.handle(call, input.value);
   };
 }
+
+const NO_MEMBERS: ReturnType<typeof fixedMembersOf> = new Map();
 
 /** Returns the parsed input, or all faults of the path, query and body together. */
 function parseInput<Given extends Schemas>(
@@ -164,7 +184,7 @@ function parseInput<Given extends Schemas>(
   const value: Record<string, unknown> = {};
   const faults: FieldFault[] = [...unknownParameters(knownParameters, raw.query)];
   for (const part of PARTS) {
-    const schema = schemas[part];
+    const schema = schemas[part] ?? (part === 'body' && isObject(raw.body) ? NO_BODY : undefined);
     if (schema === undefined) continue;
     const result = check(schema, part === 'params' ? 'path' : part, raw[part]);
     if ('faults' in result) faults.push(...result.faults);
@@ -174,9 +194,12 @@ function parseInput<Given extends Schemas>(
 }
 
 const PARTS = ['params', 'query', 'body'] as const;
-/** A short query must not make a long answer. */
-const UNKNOWN_PARAMETERS_NAMED_MAX = 10;
-const UNKNOWN_PARAMETER_LENGTH_MAX = 100;
+/** For a route that takes no body: clients send an empty object, or nothing. */
+const NO_BODY = z.strictObject({});
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** A parameter that is ignored would let a client with a misspelt one take the wrong answer for the right one. */
 function unknownParameters(known: readonly string[], query: unknown): readonly FieldFault[] {
@@ -185,8 +208,8 @@ function unknownParameters(known: readonly string[], query: unknown): readonly F
   // Every request comes here, and few have a fault.
   if (unknown.length === 0) return [];
   const expected = known.length === 0 ? 'no query parameters' : `only ${known.map((name) => `\`${name}\``).join(', ')}`;
-  return unknown.slice(0, UNKNOWN_PARAMETERS_NAMED_MAX).map((name) => ({
-    loc: ['query', cutText(name, UNKNOWN_PARAMETER_LENGTH_MAX)],
+  return unknown.slice(0, UNKNOWN_NAMED_MAX).map((name) => ({
+    loc: ['query', namedStep(name)],
     msg: `Unknown parameter: this route takes ${expected}`,
     type: 'unrecognized_keys',
   }));

@@ -349,6 +349,7 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     schemas: { params: ID_PARAMS, body: STORAGE_BUCKET_CHANGES },
     answers: { 200: STORAGE_BUCKET },
     problems: [404, 409],
+    standing: getStorageBucket,
     handle: putStorageBucket,
   }),
   accountRoute({
@@ -584,6 +585,7 @@ export const ROUTES: readonly Route[] = [
     schemas: { params: REPOSITORY_PARAMS, body: REPOSITORY_CHANGES },
     answers: { 200: REPOSITORY },
     problems: [],
+    standing: getRepository,
     handle: patchRepository,
   }),
   repositoryRoute({
@@ -791,6 +793,7 @@ export const ROUTES: readonly Route[] = [
     schemas: { params: ID_PARAMS, body: ACCESS_TOKEN_CHANGES },
     answers: { 200: ACCESS_TOKEN },
     problems: [404],
+    standing: getAccessToken,
     handle: putAccessToken,
   }),
   accountRoute({
@@ -860,6 +863,7 @@ export const ROUTES: readonly Route[] = [
     schemas: { params: ID_PARAMS, body: WEBHOOK_CHANGES },
     answers: { 200: CHANGED_WEBHOOK },
     problems: [404],
+    standing: getWebhook,
     handle: putWebhook,
   }),
   accountRoute({
@@ -1001,6 +1005,7 @@ export const ROUTES: readonly Route[] = [
     schemas: { params: ID_PARAMS, body: TRUST_RULE_CHANGES },
     answers: { 200: TRUST_RULE },
     problems: [404],
+    standing: getTrustRule,
     handle: putTrustRule,
   }),
   accountRoute({

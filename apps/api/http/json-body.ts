@@ -8,6 +8,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUtf8 } from '../../../core/git/utf8.ts';
 import { JSON_BODY_VALUES_MAX } from '../../../core/kernel/limits.ts';
 import { type Answer, problem } from './answer.ts';
+import { namedStep } from './input.ts';
 
 /** The server does not accept the body; `answer` is the client's answer. */
 export class BodyRefused extends Error {
@@ -91,7 +92,9 @@ function refuseText(text: string, place: Place): void {
   const loc: (string | number)[] = [];
   for (let at: Place | null = place; at !== null; at = at.parent) loc.push(at.key);
   const msg = type === 'string_nul' ? 'A text does not hold NUL' : 'A text does not hold a lone surrogate';
-  throw new BodyRefused(problem(422, [{ loc: loc.toReversed().slice(0, LOC_DEPTH_MAX), msg, type }]));
+  const steps = loc.toReversed().slice(0, LOC_DEPTH_MAX);
+  const named = steps.map((step) => (typeof step === 'number' ? step : namedStep(step)));
+  throw new BodyRefused(problem(422, [{ loc: named, msg, type }]));
 }
 
 const LOC_DEPTH_MAX = 20;

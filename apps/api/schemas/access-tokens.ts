@@ -18,7 +18,7 @@ const FIELDS = {
   repository_ids: z.array(ID),
   expires_at: TIMESTAMP.nullable().meta({ description: 'Null: it never expires.' }),
   created_at: TIMESTAMP,
-  last_used_at: TIMESTAMP.nullable().meta({ description: 'To the minute.' }),
+  last_used_at: TIMESTAMP.nullable().meta({ description: 'To the minute.', moves: true }),
   token_prefix: z.string().meta({ description: 'The first characters of the secret.', examples: ['strata_4fTq'] }),
 };
 
@@ -47,7 +47,7 @@ const SETTINGS = {
   expires_at: EXPIRY,
 };
 
-export const NEW_ACCESS_TOKEN = z.object({
+export const NEW_ACCESS_TOKEN = z.strictObject({
   ...SETTINGS,
   repository_ids: SETTINGS.repository_ids.default([]),
   expires_at: EXPIRY.default(null),
@@ -57,14 +57,14 @@ export const NEW_ACCESS_TOKEN = z.object({
 const { repository_ids: _, ...OTHERS } = NEW_ACCESS_TOKEN.shape;
 export const OFFERED_ACCESS_TOKEN = z.union([
   z
-    .object({
+    .strictObject({
       ...OTHERS,
       scope: z.literal('ALL_REPO'),
       repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
     })
     .meta({ id: 'NewAccessTokenForAll', description: 'For all current and future repositories.' }),
   z
-    .object({
+    .strictObject({
       ...OTHERS,
       scope: z.literal('SELECTED_REPO'),
       repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
@@ -72,4 +72,4 @@ export const OFFERED_ACCESS_TOKEN = z.union([
     .meta({ id: 'NewAccessTokenForSelected', description: 'For the repositories that it lists.' }),
 ]);
 
-export const ACCESS_TOKEN_CHANGES = z.object(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
+export const ACCESS_TOKEN_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });

@@ -5,12 +5,14 @@ import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
 
 /**
+ * `moves` marks a time that goes on by itself, so that a client that writes it back may have an earlier one.
  * `wire` is the JSON Schema of a value on the wire, where it differs from the one that zod derives: zod takes a number
  * in a query for a string. The OpenAPI document shows `wire` instead.
  */
 declare module 'zod' {
   interface GlobalMeta {
     wire?: { readonly [keyword: string]: unknown };
+    moves?: true;
   }
 }
 

@@ -4,7 +4,7 @@ import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_POLL_INTERVAL_SECONDS } from '../../
 import { ACCESS_TOKEN } from './access-tokens.ts';
 import { ID, TIMESTAMP } from './common.ts';
 
-export const NEW_DEVICE_SESSION = z.object({
+export const NEW_DEVICE_SESSION = z.strictObject({
   hostname: z.string().meta({
     description: 'The name of the device, shown to the person who grants the login.',
     minLength: 1,

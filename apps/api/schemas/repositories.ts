@@ -45,7 +45,7 @@ const BRANCH_NAME = z.string().meta({
 /** What core/account/repositories accepts, for clients that check a name before they send it. */
 const NAME_PATTERN = '^(?![.-])(?!.*\\.\\.)(?!.*\\.([gG][iI][tT]|[lL][oO][cC][kK])?$)[A-Za-z0-9._-]+$';
 
-export const NEW_REPOSITORY = z.object({
+export const NEW_REPOSITORY = z.strictObject({
   name: z.string().meta({
     description:
       'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`.',
@@ -63,7 +63,7 @@ export const NEW_REPOSITORY = z.object({
     .optional(),
 });
 
-export const REPOSITORY_CHANGES = z.object({
+export const REPOSITORY_CHANGES = z.strictObject({
   description: DESCRIPTION.optional(),
   default_branch: BRANCH_NAME.optional(),
 });

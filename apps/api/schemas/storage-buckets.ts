@@ -77,7 +77,7 @@ const NAME = z.string().meta({
 });
 const IS_DEFAULT = z.boolean().meta({ description: 'Repositories whose creator names no bucket are in this one.' });
 
-export const NEW_STORAGE_BUCKET = z.object({
+export const NEW_STORAGE_BUCKET = z.strictObject({
   name: NAME,
   ...SETTINGS,
   key_prefix: SETTINGS.key_prefix.default(''),
@@ -126,10 +126,20 @@ const ENDPOINT = {
   pattern: '^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\\\\\\s]+/?$',
 };
 
+const IGNORED = { description: 'Ignored.' };
+const OF_KEYS = {
+  region: SETTINGS.region.optional().meta(IGNORED),
+  endpoint_url: SETTINGS.endpoint_url.optional().meta(IGNORED),
+  access_key_id: SETTINGS.access_key_id.optional().meta(IGNORED),
+  secret_access_key: SETTINGS.secret_access_key.optional().meta(IGNORED),
+};
+const OF_ROLES = { role_arn: SETTINGS.role_arn.optional().meta(IGNORED) };
+
 export const OFFERED_STORAGE_BUCKET = z.union([
   z
-    .object({
+    .strictObject({
       ...COMMON,
+      ...OF_KEYS,
       provider: z.literal('S3'),
       auth_mode: z.literal('OIDC'),
       role_arn: needed({
@@ -140,9 +150,10 @@ export const OFFERED_STORAGE_BUCKET = z.union([
     })
     .meta({ id: 'NewStorageBucketWithRole', description: 'Of Amazon S3, by a role that trusts this service.' }),
   z
-    .object({
+    .strictObject({
       ...COMMON,
       ...KEYS,
+      ...OF_ROLES,
       provider: z.literal('S3'),
       endpoint_url: needed({ ...ENDPOINT, description: "Null: Amazon's of the region." })
         .nullable()
@@ -150,12 +161,18 @@ export const OFFERED_STORAGE_BUCKET = z.union([
     })
     .meta({ id: 'NewStorageBucketWithKeys', description: 'Of Amazon S3, by an access key.' }),
   z
-    .object({ ...COMMON, ...KEYS, provider: z.enum(['R2', 'MINIO']), endpoint_url: needed(ENDPOINT) })
+    .strictObject({
+      ...COMMON,
+      ...KEYS,
+      ...OF_ROLES,
+      provider: z.enum(['R2', 'MINIO']),
+      endpoint_url: needed(ENDPOINT),
+    })
     .meta({ id: 'NewStorageBucketAtEndpoint', description: 'Of another provider, by an access key.' }),
 ]);
 
 export const STORAGE_BUCKET_CHANGES = z
-  .object({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT })
+  .strictObject({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT })
   .partial()
   .meta({
     not: {

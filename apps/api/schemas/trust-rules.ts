@@ -51,6 +51,7 @@ export const TRUST_RULE = z
     created_at: TIMESTAMP,
     last_used_at: TIMESTAMP.nullable().meta({
       description: 'Of the rule, or of a token that it gave out; to the minute.',
+      moves: true,
     }),
   })
   .meta({ id: 'TrustRule' });
@@ -82,7 +83,7 @@ const SETTINGS = {
     }),
 };
 
-export const NEW_TRUST_RULE = z.object({
+export const NEW_TRUST_RULE = z.strictObject({
   ...SETTINGS,
   claims: CLAIMS.default({}),
   repository_ids: SETTINGS.repository_ids.default([]),
@@ -91,14 +92,14 @@ export const NEW_TRUST_RULE = z.object({
 const { repository_ids: _, ...OTHERS } = NEW_TRUST_RULE.shape;
 export const OFFERED_TRUST_RULE = z.union([
   z
-    .object({
+    .strictObject({
       ...OTHERS,
       scope: z.literal('ALL_REPO'),
       repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
     })
     .meta({ id: 'NewTrustRuleForAll', description: 'For all current and future repositories.' }),
   z
-    .object({
+    .strictObject({
       ...OTHERS,
       scope: z.literal('SELECTED_REPO'),
       repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
@@ -106,7 +107,7 @@ export const OFFERED_TRUST_RULE = z.union([
     .meta({ id: 'NewTrustRuleForSelected', description: 'For the repositories that it lists.' }),
 ]);
 
-export const TRUST_RULE_CHANGES = z.object(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
+export const TRUST_RULE_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
 
 export const REFUSED_EXCHANGES = z
   .object({
@@ -124,7 +125,7 @@ export const REFUSED_EXCHANGES = z
   })
   .meta({ id: 'RefusedExchangeList' });
 
-export const EXCHANGE = z.object({
+export const EXCHANGE = z.strictObject({
   id_token: z.string().max(IDENTITY_TOKEN_LENGTH_MAX).meta({ description: 'A signed JSON Web Token.' }),
 });
 export const EXCHANGED = z

@@ -18,7 +18,7 @@ const MOMENT = z.iso
   });
 
 export const RESTORATION = z
-  .object({
+  .strictObject({
     at: MOMENT.optional().meta({
       description: 'What the refs were at this time.',
       wire: { type: 'string', format: 'date-time' },
@@ -69,12 +69,12 @@ export const DELETED_REPOSITORIES = z
   .meta({ id: 'DeletedRepositoryList' });
 
 export const UNDELETION = z
-  .object({ name: NEW_REPOSITORY.shape.name.optional() })
+  .strictObject({ name: NEW_REPOSITORY.shape.name.optional() })
   .optional()
   .meta({ description: 'Another name, where a repository has taken its own.' });
 
 export const PURGE = z
-  .object({ dry_run: z.boolean().default(false).meta({ description: 'Answers what would be freed.' }) })
+  .strictObject({ dry_run: z.boolean().default(false).meta({ description: 'Answers what would be freed.' }) })
   .optional();
 
 export const PURGED = z

@@ -48,5 +48,5 @@ const SETTINGS = {
   active: z.boolean(),
 };
 
-export const NEW_WEBHOOK = z.object({ ...SETTINGS, active: SETTINGS.active.default(true) });
-export const WEBHOOK_CHANGES = z.object(SETTINGS).partial();
+export const NEW_WEBHOOK = z.strictObject({ ...SETTINGS, active: SETTINGS.active.default(true) });
+export const WEBHOOK_CHANGES = z.strictObject(SETTINGS).partial();

@@ -55,6 +55,14 @@ export interface NewStorageBucketWithRole {
   readonly key_prefix?: string;
   /** Repositories whose creator names no bucket are in this one. */
   readonly is_default?: boolean;
+  /** Ignored. */
+  readonly region?: string | null;
+  /** Ignored. */
+  readonly endpoint_url?: string | null;
+  /** Ignored. */
+  readonly access_key_id?: string | null;
+  /** Ignored. */
+  readonly secret_access_key?: string | null;
   readonly provider: 'S3';
   readonly auth_mode: 'OIDC';
   /** The role that trusts this service. */
@@ -77,6 +85,8 @@ export interface NewStorageBucketWithKeys {
   readonly access_key_id: string;
   /** No answer shows it. */
   readonly secret_access_key: string;
+  /** Ignored. */
+  readonly role_arn?: string | null;
   readonly provider: 'S3';
   readonly endpoint_url?: string | null;
 }
@@ -97,6 +107,8 @@ export interface NewStorageBucketAtEndpoint {
   readonly access_key_id: string;
   /** No answer shows it. */
   readonly secret_access_key: string;
+  /** Ignored. */
+  readonly role_arn?: string | null;
   readonly provider: 'R2' | 'MINIO';
   /** HTTPS, a host and perhaps a port. */
   readonly endpoint_url: string;

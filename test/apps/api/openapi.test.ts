@@ -38,6 +38,14 @@ interface Document {
   };
 }
 
+/** Closes every object, since an answer has no member that the document does not show. */
+function withClosedObjects(schema: object): object {
+  return JSON.parse(JSON.stringify(schema), (_key, value: unknown) => {
+    if (typeof value !== 'object' || value === null || !('properties' in value) || !('type' in value)) return value;
+    return 'additionalProperties' in value ? value : { ...value, additionalProperties: false };
+  });
+}
+
 /** Every combination of one value for each name; undefined leaves the name out. */
 function combined(choices: Readonly<Record<string, readonly unknown[]>>): readonly object[] {
   return Object.entries(choices).reduce<readonly object[]>(
@@ -109,7 +117,7 @@ describe('the OpenAPI document', () => {
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
-    ajv.addSchema({ $id: 'openapi', ...document });
+    ajv.addSchema({ $id: 'openapi', ...withClosedObjects(document) });
   });
   afterAll(() => fixture.close());
 
@@ -130,7 +138,7 @@ describe('the OpenAPI document', () => {
     const media = response.content?.[type];
     assert.ok(media !== undefined, `${what} as ${type} is not in the document`);
     if (type !== 'application/json') return;
-    const validate = ajv.compile(absolute(media.schema));
+    const validate = ajv.compile(withClosedObjects(absolute(media.schema)));
     assert.ok(validate(answer.json()), `${what}: ${ajv.errorsText(validate.errors)} in ${answer.body}`);
   }
 
@@ -234,6 +242,50 @@ describe('the OpenAPI document', () => {
     assert.equal(detail.length, 10, 'a short query makes no long answer');
     const long = (await fixture.request('GET', `/v1/repositories?${'x'.repeat(8_000)}`, token)).json();
     assert.equal(long.detail[0].loc[1].length, 100);
+  });
+
+  test('lets no body have a member that its operation does not know, and each operation refuses one by name', async () => {
+    for (const { method, operationId, path } of ROUTES) {
+      if (method === 'GET') continue;
+      const url = await preparedUrl(`${operationId}-members`, path);
+      const send = (members: object) =>
+        fixture.request(method, url, token, { body: { ...BODIES[operationId], ...members } });
+      for (const name of ['colour', '__proto__', 'constructor']) {
+        const answer = await send({ [name]: { name: 'red' } });
+        assert.equal(answer.statusCode, 422, `${operationId} ${answer.body}`);
+        const [fault, ...others] = answer.json().detail;
+        assert.deepEqual([fault.loc, fault.type, others], [['body', name], 'unrecognized_keys', []], operationId);
+      }
+      const { detail } = (await send({ ['y'.repeat(50_000)]: 1 })).json();
+      assert.equal(detail[0].loc[1].length, 100, operationId);
+    }
+  });
+
+  test('closes the objects of requests, and leaves those of answers open for members that they get later', () => {
+    const closed = (value: unknown): unknown[] => {
+      if (typeof value !== 'object' || value === null) return [];
+      const own =
+        'properties' in value ? ['additionalProperties' in value && value.additionalProperties === false] : [];
+      return [...own, ...Object.values(value).flatMap(closed)];
+    };
+    const resolved = (value: unknown): unknown =>
+      JSON.parse(JSON.stringify(value), (_key, part: unknown) => {
+        if (typeof part !== 'object' || part === null || !('$ref' in part) || typeof part.$ref !== 'string')
+          return part;
+        return resolved(document.components.schemas[part.$ref.replace('#/components/schemas/', '')]);
+      });
+    for (const { operation } of operations()) {
+      // A condition that holds for no body is no object of its own.
+      const body = JSON.parse(JSON.stringify(operation.requestBody ?? {}), (key, value) => (key === 'not' ? 0 : value));
+      assert.ok(
+        closed(resolved(body)).every((one) => one === true),
+        operation.operationId,
+      );
+      assert.ok(
+        closed(resolved(operation.responses)).every((one) => one === false),
+        operation.operationId,
+      );
+    }
   });
 
   test('lists every parameter of a path, and no unused schema', () => {

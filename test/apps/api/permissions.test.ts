@@ -332,10 +332,9 @@ describe('permissions of every route', () => {
 
   test('a repository is created only for the account of the token', async () => {
     const token = await fixture.token(stranger);
-    const created = await fixture.request('POST', '/v1/repositories', token, {
-      body: { name: 'mine', username: 'ada' },
-    });
-    assert.equal(created.json().username, 'bob');
+    const create = (body: object) => fixture.request('POST', '/v1/repositories', token, { body });
+    assert.equal((await create({ name: 'mine', username: 'ada' })).statusCode, 422);
+    assert.equal((await create({ name: 'mine' })).json().username, 'bob');
   });
 });
 

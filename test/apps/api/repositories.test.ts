@@ -103,8 +103,17 @@ describe('repositories', () => {
     assert.equal((await create({ name: 'bucket', storage_bucket_id: null })).statusCode, 201);
   });
 
-  test('ignore unknown fields', async () => {
-    assert.equal((await create({ name: 'extra', color: 'blue', ['__proto__']: { name: 'x' } })).statusCode, 201);
+  test('refuse unknown members, each by its name', async () => {
+    const answer = await create({ name: 'extra', color: 'blue', ['__proto__']: { name: 'x' } });
+    assert.equal(answer.statusCode, 422);
+    const detail = answer.json().detail as readonly { readonly loc: readonly string[]; readonly type: string }[];
+    assert.deepEqual(
+      detail.map(({ loc, type }) => [...loc, type]),
+      [
+        ['body', 'color', 'unrecognized_keys'],
+        ['body', '__proto__', 'unrecognized_keys'],
+      ],
+    );
   });
 
   test('are listed by name without regard to case, in pages', async () => {
