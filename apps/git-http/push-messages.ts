@@ -11,6 +11,7 @@ export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {
   'ref-exists': 'it exists already: fetch, then push again',
   'ref-missing': 'it does not exist here any more: fetch, then push again',
   'ref-collides': 'a ref cannot be a folder of another: choose another name',
+  'name-ambiguous': 'readers would take the name for something else: choose another name',
   'too-many-refs': 'the repository holds as many refs as it may: delete others first',
   'object-missing': 'the object it should point to is not here',
   'tag-too-deep': `it is a chain of more than ${TAG_CHAIN_LENGTH_MAX} tags`,

@@ -1,9 +1,10 @@
 /**
- * Names of refs: which names Strata accepts, and their order.
+ * Names of refs: which names Strata accepts, which of them a push may still create, and their order.
  *
  * Must stay true: every `RefName` passes git-check-ref-format(1) and is in a folder below refs/, as git's receive-pack
  * has it, but in no folder that changes what readers see. Every client can store it as a file of that name, and no
- * command can take it for an option.
+ * command can take it for an option. What is recorded is read by these rules, so they never become stricter: a new rule
+ * for names that somebody creates belongs into `newNameRefusal`.
  */
 import type { Brand } from '../kernel/ids.ts';
 import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
@@ -24,8 +25,8 @@ export type RefNameRefusalCode =
   /** It is in refs/strata/, which is kept for Strata's own refs. */
   | 'ref-reserved'
   | 'ref-component-starts-with-dash'
-  /** A branch named HEAD or like an object id: readers could not tell what the name means. */
-  | 'branch-name-ambiguous'
+  /** A new branch or tag that readers could take for something else (`newNameRefusal`). */
+  | 'name-ambiguous'
   | 'ref-name-too-long'
   | 'ref-component-too-long';
 
@@ -41,7 +42,8 @@ const NAMESPACED = /^refs\/[^/]+\/./;
 /** In any case of letters: on some file systems a clone could not tell `refs/Replace/` from `refs/replace/`. */
 const REPLACE = /^refs\/replace\//i;
 const OWN = /^refs\/strata\//i;
-const OBJECT_ID_LIKE = /^[0-9a-fA-F]{40}$/;
+/** What a text that names a ref may begin with to name no branch and no tag: core/use-cases/reading/resolve-ref.ts. */
+const AMBIGUOUS = /^refs\/(?:heads|tags)\/(?:HEAD|refs|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})(?:\/|$)/;
 /** By code unit, 1 for space and the characters that revision expressions and refspecs use: gitrevisions(7). */
 const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
   Number(' ~^:?*[\\'.includes(String.fromCharCode(unit))),
@@ -55,6 +57,30 @@ export function parseRefName(text: string): RefName | RefNameRefusal {
 /** Returns the text as a branch's short name, or why it is refused. */
 export function parseBranchName(text: string): BranchName | RefNameRefusal {
   return refusalOf(HEADS + text) ?? (text as BranchName);
+}
+
+/**
+ * Returns why a ref of this name may not be created; null if it may. One that exists already may move and be deleted,
+ * and stays readable.
+ */
+export function newNameRefusal(name: RefName): RefNameRefusal | null {
+  if (!AMBIGUOUS.test(name)) return null;
+  const detail = 'the name of a new branch or tag cannot begin with HEAD, refs or an object id: choose another name';
+  return { refused: 'name-ambiguous', detail };
+}
+
+/**
+ * Returns the short name of the branch that a text chooses as the default one, or why it is refused: the branch may have
+ * to be created. Takes a short name, or `refs/heads/<name>`.
+ */
+export function parseDefaultBranch(text: string): BranchName | RefNameRefusal {
+  const isFull = text.startsWith(HEADS);
+  if (!isFull && text.startsWith('refs/')) {
+    return { refused: 'name-ambiguous', detail: 'only refs/heads/ may stand before the name of a branch' };
+  }
+  const short = isFull ? text.slice(HEADS.length) : text;
+  const name = parseRefName(HEADS + short);
+  return typeof name === 'string' ? (newNameRefusal(name) ?? parseBranchName(short)) : name;
 }
 
 /** As `parseRefName`, for text from Strata's own records: throws TypeError, because any other text is corruption. */
@@ -88,7 +114,7 @@ function refusalOf(text: string): RefNameRefusal | null {
   if (!NAMESPACED.test(text)) {
     return { refused: 'ref-outside-namespaces', detail: 'only refs in a folder below refs/ are accepted here' };
   }
-  return componentRefusal(text) ?? ambiguity(text);
+  return componentRefusal(text);
 }
 
 /** Returns the first rule of git-check-ref-format(1) that the name breaks; null if it breaks none. */
@@ -122,12 +148,4 @@ function componentRefusal(text: string): RefNameRefusal | null {
 /** No UTF-16 code unit takes more than three bytes of UTF-8, so most names need no counting. */
 function takesMoreBytes(text: string, bytes: number): boolean {
   return text.length * 3 > bytes && utf8Length(text) > bytes;
-}
-
-function ambiguity(text: string): RefNameRefusal | null {
-  if (!text.startsWith(HEADS)) return null;
-  const branch = text.slice(HEADS.length);
-  if (branch === 'HEAD') return { refused: 'branch-name-ambiguous', detail: 'a branch cannot be named HEAD' };
-  if (!OBJECT_ID_LIKE.test(branch)) return null;
-  return { refused: 'branch-name-ambiguous', detail: 'a branch cannot be named like an object id' };
 }

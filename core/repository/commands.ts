@@ -92,6 +92,8 @@ export type RefRefusalCode =
   | 'ref-exists'
   | 'ref-missing'
   | 'ref-collides'
+  /** `newNameRefusal` says why no ref of this name is created. */
+  | 'name-ambiguous'
   | 'too-many-refs'
   | 'object-missing'
   | 'tag-too-deep'

@@ -5,7 +5,7 @@
  * push all refs can exist side by side as files of a plain Git repository, so that every clone can write them.
  */
 import { refCollisions } from '../git/ref-collisions.ts';
-import { branchOfRef, byRefOrder, type RefName } from '../git/ref-name.ts';
+import { branchOfRef, byRefOrder, newNameRefusal, type RefName } from '../git/ref-name.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import { LAYERS_REMOVED_AT_ONCE_MAX, REPOSITORY_REFS_MEMORY_BYTES_MAX } from '../kernel/limits.ts';
@@ -203,6 +203,7 @@ function refusalOf(state: OpenRepository, update: RequestedUpdate): RefRefusalCo
     return current === null ? 'ref-missing' : 'ref-moved';
   }
   if (update.after === null) return null;
+  if (current === null && newNameRefusal(update.ref) !== null) return 'name-ambiguous';
   if (update.tip === null) return 'object-missing';
   if (update.tip === 'tag-too-deep') return 'tag-too-deep';
   const needsCommit = branchOfRef(update.ref) !== null && update.tip.type !== 'commit';

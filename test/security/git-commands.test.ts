@@ -153,6 +153,7 @@ describe('A command list', () => {
     const hostile: readonly (string | Buffer)[] = [
       ...['HEAD', 'main', 'refs', 'refs/heads', 'refs/heads/', 'heads/main', '/refs/heads/x', 'refs//heads/x'],
       ...['refs/heads/HEAD', `refs/heads/${FIRST.id}`, `refs/heads/${'A'.repeat(40)}`],
+      ...['refs/heads/refs/heads/x', 'refs/tags/HEAD', 'refs/tags/refs/x', `refs/tags/${FIRST.id}/x`],
       ...['refs/replace/0000000000000000000000000000000000000000', `refs/replace/${FIRST.id}`, 'refs/stash'],
       ...[
         'refs/REPLACE/x',
@@ -197,7 +198,7 @@ describe('A command list', () => {
         'refs/heads/@',
       ],
       ...['refs/heads/$(id)', 'refs/heads/`id`', "refs/heads/';--", 'refs/heads/<script>', 'refs/heads/%2e%2e'],
-      ...['refs/heads/refs/heads/x', 'refs/tags/main', 'refs/notes/commits', `refs/heads/${FIRST.id}0`],
+      ...['refs/heads/x/refs/heads', 'refs/tags/main', 'refs/notes/commits', `refs/heads/${FIRST.id}0`],
       ...['refs/pull/1/head', 'refs/remotes/origin/HEAD', 'refs/meta/config', 'refs/bisect/bad', 'refs/hidden/x'],
     ];
     const report = await wirePush(

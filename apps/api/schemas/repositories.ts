@@ -31,13 +31,14 @@ export const REPOSITORIES = z
   .meta({ id: 'RepositoryList' });
 
 const DESCRIPTION = z.string().nullable().meta({ maxLength: REPOSITORY_DESCRIPTION_LENGTH_MAX });
-/** What core/git/ref-name.ts refuses of a branch, but for the length of each component. */
+/** What `parseDefaultBranch` (core/git/ref-name.ts) refuses, but for the length of each component. */
 const BRANCH_PATTERN =
-  '^(?![./-])(?!HEAD$)(?![0-9a-fA-F]{40}$)(?!.*(\\.\\.|@\\{|//|/[.-]|\\.lock/|\\.lock$|\\.$|/$))[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+$';
+  '^(refs/heads/)?(?![./-])(?!(HEAD|refs|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})(/|$))(?!.*(\\.\\.|@\\{|//|/[.-]|\\.lock/|\\.lock$|\\.$|/$))[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+$';
 const BRANCH_NAME = z.string().meta({
-  description: 'The short name of a branch, which need not exist.',
+  description:
+    'The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create.',
   minLength: 1,
-  maxLength: REF_NAME_BYTES_MAX - 'refs/heads/'.length,
+  maxLength: REF_NAME_BYTES_MAX,
   pattern: BRANCH_PATTERN,
   examples: ['main'],
 });

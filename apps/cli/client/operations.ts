@@ -1115,7 +1115,7 @@ export interface Operations {
       /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
       readonly name: string;
       readonly description?: string | null;
-      /** The short name of a branch, which need not exist. */
+      /** The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create. */
       readonly default_branch?: string;
       readonly storage_bucket_id?: string | null;
     };
@@ -1142,7 +1142,7 @@ export interface Operations {
     readonly query: undefined;
     readonly body: {
       readonly description?: string | null;
-      /** The short name of a branch, which need not exist. */
+      /** The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create. */
       readonly default_branch?: string;
     };
     readonly answer: Repository;

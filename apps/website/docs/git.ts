@@ -36,6 +36,7 @@ ${commands('Clone with a token from the environment', `git -c credential.helper=
 <tr><td><code>Authentication failed</code></td><td>The token is missing, expired or revoked. Create another one, and let git forget the old one: <code>git credential-cache exit</code>.</td></tr>
 <tr><td><code>repository … not found</code></td><td>There is none of that name, or the token's scope does not reach it.</td></tr>
 <tr><td><code>the token needs the grant …</code></td><td>The token may read and not push. Edit it, or take another one.</td></tr>
+<tr><td><code>! [remote rejected] … choose another name</code></td><td>The name of a new branch or tag cannot begin with <code>HEAD</code>, <code>refs</code> or an object id, since readers would take it for that. Those that exist can be moved and deleted.</td></tr>
 <tr><td><code>! [rejected] … (fetch first)</code></td><td>Somebody pushed before you: <code>git pull --rebase</code>, then push again.</td></tr>
 </tbody></table></div>`;
   return showDocs(visit, { title: 'Git over HTTPS', path: `${DOCS}/git`, head: 'Git over HTTPS' }, content);

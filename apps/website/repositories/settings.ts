@@ -87,9 +87,11 @@ export async function saveSettings(asked: Asked, fields: Fields): Promise<SiteAn
   const { context, visit, repository } = asked;
   const description = fields.text('description').trim();
   const defaultBranch = fields.text('default_branch').trim();
+  // A full name that was recorded as a short one becomes the short one when it is sent back.
+  const isAsShown = defaultBranch === repository.defaultBranch && !defaultBranch.startsWith('refs/');
   const changes: RepositoryChanges = {
     description: description === '' ? null : description,
-    ...(defaultBranch === repository.defaultBranch ? {} : { defaultBranch }),
+    ...(isAsShown ? {} : { defaultBranch }),
   };
   const changed = await changeRepository(context, await visit.origin(repository), repository.id, changes);
   if ('refused' in changed) return showSettings(asked, fields, errorsOf(changed.refused));

@@ -22,7 +22,13 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
-import { parseRefName, type RefName, type RefNameRefusalCode } from '../ref-name.ts';
+import {
+  newNameRefusal,
+  parseRefName,
+  type RefName,
+  type RefNameRefusal,
+  type RefNameRefusalCode,
+} from '../ref-name.ts';
 import { excerpt } from './side-band.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
@@ -285,12 +291,19 @@ function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal
     return { refused: 'ref-twice', detail: `more than one command for '${excerpt(name)}'` };
   }
   if (name !== null) draft.names.add(name);
-  const ref = name === null ? NOT_UTF8 : parseRefName(name);
+  const creates = before === ZERO_OBJECT_ID && after !== ZERO_OBJECT_ID;
+  const ref = name === null ? NOT_UTF8 : parseCommandName(name, creates);
   if (typeof ref === 'string') draft.commands.push({ ref, before: orNull(before), after: orNull(after) });
   else draft.refusedCommands.push({ name: nameBytes.slice(), ...ref });
   if (after !== ZERO_OBJECT_ID) draft.packFollows = true;
   if (draft.commands.length + draft.refusedCommands.length <= PUSH_COMMANDS_MAX) return null;
   return { refused: 'too-many-commands', detail: `more than ${PUSH_COMMANDS_MAX} commands in one push` };
+}
+
+/** Some names may move and be deleted, but not be created. */
+function parseCommandName(text: string, creates: boolean): RefName | RefNameRefusal {
+  const name = parseRefName(text);
+  return creates && typeof name === 'string' ? (newNameRefusal(name) ?? name) : name;
 }
 
 const NOT_UTF8 = { refused: 'ref-name-malformed', detail: 'the name is not valid UTF-8' } as const;

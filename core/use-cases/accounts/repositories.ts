@@ -13,7 +13,7 @@ import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { OpenAccount } from '../../account/state.ts';
-import { parseBranchName } from '../../git/ref-name.ts';
+import { type BranchName, parseDefaultBranch } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
@@ -143,8 +143,15 @@ export function placeOf({ accountId, owned }: Pick<ListedRepository, 'accountId'
 export interface NewRepository {
   readonly name: string;
   readonly description: string | null;
+  /** As `parseDefaultBranch` takes it; null: the first push chooses. */
   readonly defaultBranch: string | null;
   readonly storageBucketId: WantedBucket;
+}
+
+/** Returns the short name of the branch that the text chooses. */
+function chosenBranch(text: string): BranchName | Refused {
+  const branch = parseDefaultBranch(text);
+  return typeof branch === 'string' ? branch : refuse({ code: 'branch-name-invalid', reason: branch.detail });
 }
 
 export async function createRepository(
@@ -152,15 +159,14 @@ export async function createRepository(
   origin: RepositoryCommandOrigin,
   wanted: NewRepository,
 ): Promise<FoundRepository | Refused> {
-  if (wanted.defaultBranch !== null) {
-    const branch = parseBranchName(wanted.defaultBranch);
-    if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
-  }
+  const defaultBranch = wanted.defaultBranch === null ? null : chosenBranch(wanted.defaultBranch);
+  if (defaultBranch !== null && typeof defaultBranch !== 'string') return defaultBranch;
+  const named = { ...wanted, defaultBranch };
   const id = context.ids.next<RepositoryId>();
   const create = () =>
     execute(context, accounts, origin.account, origin, (state) =>
       state.status === 'open'
-        ? decideOwnedRepository(state, { type: 'CreateRepository', id, ...wanted, quotas: context.plans[state.plan] })
+        ? decideOwnedRepository(state, { type: 'CreateRepository', id, ...named, quotas: context.plans[state.plan] })
         : refuse({ code: 'account-not-found' }),
     );
   let created = await create();
@@ -187,6 +193,7 @@ async function finishDeletion(context: Context, origin: RepositoryCommandOrigin,
 
 export interface RepositoryChanges {
   readonly description?: string | null;
+  /** As `parseDefaultBranch` takes it. The name that stands is taken too: clients read, change and write back. */
   readonly defaultBranch?: string;
 }
 
@@ -196,13 +203,13 @@ export async function changeRepository(
   id: RepositoryId,
   changes: RepositoryChanges,
 ): Promise<FoundRepository | Refused> {
-  const { description, defaultBranch } = changes;
-  if (defaultBranch !== undefined) {
-    const branch = parseBranchName(defaultBranch);
-    if (typeof branch !== 'string') return refuse({ code: 'branch-name-invalid', reason: branch.detail });
-  }
+  const { description } = changes;
   const before = await findRepositoryById(context, origin.account, id);
   if (before === null) return refuse({ code: 'repository-not-found' });
+  const chosen = changes.defaultBranch === undefined ? undefined : chosenBranch(changes.defaultBranch);
+  const isRefused = chosen !== undefined && typeof chosen !== 'string';
+  if (isRefused && changes.defaultBranch !== before.defaultBranch) return chosen;
+  const defaultBranch = isRefused ? undefined : chosen;
   // Two streams need two commits. The description is changed first, because only that can still be refused.
   if (description !== undefined) {
     const described = await execute(context, accounts, origin.account, origin, (state) =>

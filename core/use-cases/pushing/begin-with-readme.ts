@@ -6,7 +6,7 @@
  * `pushReadme` may begin later. A README that is refused takes the new repository with it.
  */
 import type { Plans } from '../../account/plans.ts';
-import { parseRefName } from '../../git/ref-name.ts';
+import { newNameRefusal, refName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -64,8 +64,10 @@ export async function pushReadme(
   options: ReadmeOptions,
 ): Promise<FoundRepository | Refused> {
   const { account, owned, defaultBranch } = repository;
-  const ref = parseRefName(`refs/heads/${defaultBranch}`);
-  if (typeof ref !== 'string') return refuse({ code: 'branch-name-invalid', reason: ref.detail });
+  const ref = refName(`refs/heads/${defaultBranch}`);
+  // A name that was recorded before it was refused.
+  const refusedName = newNameRefusal(ref);
+  if (refusedName !== null) return refuse({ code: 'branch-name-invalid', reason: refusedName.detail });
   const { commit, pack } = await context.firstCommits.make({
     fileName: 'README.md',
     text: readmeText(owned.name, owned.description),

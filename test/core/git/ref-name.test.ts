@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, test } from 'vitest';
 import fc from 'fast-check';
-import { branchOfRef, byRefOrder, parseBranchName, parseRefName, refName } from '../../../core/git/ref-name.ts';
+import {
+  branchOfRef,
+  byRefOrder,
+  newNameRefusal,
+  parseBranchName,
+  parseDefaultBranch,
+  parseRefName,
+  refName,
+} from '../../../core/git/ref-name.ts';
 import { utf8Length } from '../../../core/git/utf8.ts';
 import { git, temporaryFolder } from '../../support/git-process.ts';
 
@@ -86,11 +94,8 @@ describe('A ref name', () => {
     ['refs/heads/-a', 'ref-component-starts-with-dash'],
     ['refs/heads/a/--upload-pack=x', 'ref-component-starts-with-dash'],
     ['refs/heads/a-', 'accepted'],
-    ['refs/heads/HEAD', 'branch-name-ambiguous'],
-    [`refs/heads/${'a'.repeat(40)}`, 'branch-name-ambiguous'],
-    [`refs/heads/${'A'.repeat(40)}`, 'branch-name-ambiguous'],
-    [`refs/heads/${'a'.repeat(39)}`, 'accepted'],
-    [`refs/heads/x/${'a'.repeat(40)}`, 'accepted'],
+    ['refs/heads/HEAD', 'accepted'],
+    [`refs/heads/${'a'.repeat(40)}`, 'accepted'],
     [`refs/tags/${'a'.repeat(40)}`, 'accepted'],
     ['refs/heads/a\ud800', 'ref-name-malformed'],
     ['refs/heads/a\u0000b', 'ref-name-malformed'],
@@ -125,6 +130,77 @@ describe('A ref name', () => {
     assert.equal(typeof parseBranchName(''), 'object');
     assert.throws(() => refName('refs/heads/a b'), /holds a space/);
   });
+});
+
+describe('The name of a ref that is to be created', () => {
+  const [hex40, hex64] = ['0123456789abcdefABCD'.repeat(2), '0123456789abcdef'.repeat(4)];
+  for (const folder of ['refs/heads/', 'refs/tags/']) {
+    for (const first of ['HEAD', 'refs', hex40, hex40.toUpperCase(), hex64, hex64.toUpperCase()]) {
+      test(`is refused for its first component in ${folder}: ${first}`, () => {
+        for (const rest of ['', '/x', '/tags/v1', '/HEAD']) {
+          const name = refName(`${folder}${first}${rest}`);
+          assert.equal(newNameRefusal(name)?.refused, 'name-ambiguous', name);
+          assert.ok(branchOfRef(name) === null || folder === 'refs/heads/', 'what is recorded stays readable');
+        }
+      });
+    }
+    for (const first of [
+      'head',
+      'Head',
+      'HEADS',
+      'HEAD.x',
+      'Refs',
+      'refs.x',
+      'ref',
+      hex40.slice(1),
+      `${hex40}0`,
+      `${hex40}.x`,
+    ]) {
+      test(`is accepted in ${folder}: ${first}`, () => {
+        assert.equal(newNameRefusal(refName(`${folder}${first}`)), null);
+        assert.equal(newNameRefusal(refName(`${folder}${first}/x`)), null);
+      });
+    }
+    for (const later of ['HEAD', 'refs', hex40, hex64]) {
+      test(`is accepted in ${folder} where only a later component is ${later}`, () =>
+        assert.equal(newNameRefusal(refName(`${folder}x/${later}`)), null));
+    }
+  }
+
+  test('may be HEAD in any other folder', () => {
+    for (const name of ['refs/remotes/origin/HEAD', 'refs/HEAD/x', 'refs/notes/HEAD', `refs/pull/${hex40}`]) {
+      assert.equal(newNameRefusal(refName(name)), null, name);
+    }
+  });
+});
+
+describe('The text that chooses a default branch', () => {
+  for (const [text, branch] of [
+    ['main', 'main'],
+    ['refs/heads/main', 'main'],
+    ['a/b', 'a/b'],
+    ['refs/heads/a/refs', 'a/refs'],
+    ['heads/main', 'heads/main'],
+    ['refs/heads/refs/heads/main', null],
+    ['refs/tags/v1', null],
+    ['refs/', null],
+    ['refs', null],
+    ['refs/heads/', null],
+    ['refs/Heads/main', null],
+    ['HEAD', null],
+    ['HEAD/x', null],
+    ['refs/heads/HEAD', null],
+    ['a'.repeat(40), null],
+    [`${'A'.repeat(64)}/x`, null],
+    ['', null],
+    ['-x', null],
+    ['no..branch', null],
+  ] as const) {
+    test(`${JSON.stringify(text)} is ${branch === null ? 'refused' : `the branch ${branch}`}`, () => {
+      const parsed = parseDefaultBranch(text);
+      assert.equal(typeof parsed === 'string' ? parsed : null, branch);
+    });
+  }
 });
 
 describe('The order of refs', () => {

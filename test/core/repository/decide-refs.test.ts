@@ -61,6 +61,25 @@ describe('A command of a push', () => {
     assert.deepEqual(codes([main()], [wanted(branch('main'), null, null), gone]), ['ref-exists', null]);
   });
 
+  test('creates no branch or tag that readers would take for something else, but moves and deletes those of before', () => {
+    for (const ref of [
+      branch('HEAD'),
+      tag('HEAD/x'),
+      branch('refs/tags/v1'),
+      tag('a'.repeat(40)),
+      branch(`${A}/docs`),
+    ]) {
+      assert.deepEqual(codes([main()], [wanted(ref, null, A), wanted(branch('x'), null, A)]), ['name-ambiguous', null]);
+      const before = pushed([moved(ref, null, A)]);
+      assert.deepEqual(codes([before], [wanted(ref, A, B)]), [null]);
+      assert.deepEqual(codes([before], [wanted(ref, A, null)]), [null]);
+      assert.deepEqual(codes([before], [wanted(ref, null, B)]), ['ref-exists']);
+      assert.deepEqual(codes([], [wanted(ref, A, B)]), ['ref-missing']);
+      const both = [wanted(ref, null, A), wanted(branch('x'), null, A)];
+      assert.deepEqual(codes([], both, { atomic: true }), ['name-ambiguous', 'atomic-push-refused']);
+    }
+  });
+
   test('is refused if its new tip does not exist', () => {
     assert.deepEqual(codes([], [wanted(branch('main'), null, A, { tip: null })]), ['object-missing']);
     assert.deepEqual(codes([], [wanted(tag('v1'), null, A, { tip: null })]), ['object-missing']);

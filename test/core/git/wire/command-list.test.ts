@@ -130,6 +130,24 @@ describe('A command list', () => {
     assert.deepEqual([list.commands.length, list.packFollows], [1, true]);
   });
 
+  test('refuses names that nobody may create before the pack is read, and lets them move and go', async () => {
+    const names = ['refs/heads/HEAD', 'refs/tags/refs/heads/x', `refs/tags/${A}`, `refs/heads/${'AB'.repeat(32)}/x`];
+    for (const name of names) {
+      const line = (before: string, after: string) => body([`${before} ${after} ${name}${CAPABILITIES}`]);
+      const created = await taken(line(ZERO, A));
+      assert.deepEqual([created.commands, created.refusedCommands[0]?.refused], [[], 'name-ambiguous'], name);
+      assert.equal(created.packFollows, true);
+      for (const [before, after] of [
+        [A, B],
+        [A, ZERO],
+        [ZERO, ZERO],
+      ] as const) {
+        const { commands, refusedCommands } = await taken(line(before, after));
+        assert.deepEqual([commands.length, refusedCommands], [1, []], `${name}: ${before} ${after}`);
+      }
+    }
+  });
+
   test('rejects with the error of its source', async () => {
     async function* broken() {
       yield FLUSH_PACKET.subarray(0, 2);
