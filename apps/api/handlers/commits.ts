@@ -40,7 +40,7 @@ async function makeBody({ context, repository }: RepositoryCall, query: Query): 
     commits: commits.items.map((row) => commitObject(context, repository.id, row)),
     pagination: paginationOf(query, commits.total),
   };
-  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-c1"`) };
+  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-c2"`) };
 }
 
 /** Not shared among requests: it ends when its client disconnects. What was walked is kept. */
@@ -55,7 +55,7 @@ async function pathBody(call: RepositoryCall, query: Query, path: string): Promi
     commits: commits.map((row) => commitObject(context, repository.id, row)),
     pagination: { page: query.page, limit: query.limit, total: null, has_more: hasMore || truncated },
   };
-  return encodeJson(json, `"${version}${truncated ? '-cut' : ''}-p1"`);
+  return encodeJson(json, `"${version}${truncated ? '-cut' : ''}-p2"`);
 }
 
 /** Lines are counted and not kept. */

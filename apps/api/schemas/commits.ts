@@ -65,7 +65,7 @@ export const COMMIT_PARAMS = z.object({
 
 export const REF = z.string().meta({
   description:
-    'A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch.',
+    'A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch.',
   examples: ['main'],
 });
 

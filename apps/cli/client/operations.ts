@@ -1208,7 +1208,7 @@ export interface Operations {
       /** Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** Only commits that changed this file or folder, which need not exist any more. */
       readonly path?: string;
@@ -1235,7 +1235,7 @@ export interface Operations {
       /** The owner, without case. */ readonly username: string;
       /** The repository, without case. */
       readonly name: string;
-      /** `<ref>.tar.gz` or `<ref>.zip`: of a branch, a tag or a full commit id. Its slashes are percent-encoded. */
+      /** `<ref>.tar.gz` or `<ref>.zip`, where `<ref>` is what `ref` takes in `GET …/contents`. Its slashes are percent-encoded. */
       readonly archive: string;
     };
     readonly query: undefined;
@@ -1268,7 +1268,7 @@ export interface Operations {
       /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
       readonly raw?: boolean;
@@ -1289,7 +1289,7 @@ export interface Operations {
       /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** A branch, a tag or a full commit id that a branch or tag reaches; no revision expressions. A branch is found before a tag of the same name: `refs/tags/<name>` names the tag. Absent: the default branch. */
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
       /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
       readonly raw?: boolean;

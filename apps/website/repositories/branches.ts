@@ -2,6 +2,7 @@
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type ListedBranch, listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
+import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
@@ -38,10 +39,10 @@ function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html
 }
 
 function rowOf({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
-  return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', name, [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
+  return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', branchText(repository, name), [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`
-      : html`<a href="${compareAddress(repository, repository.defaultBranch, name)}">${distance(apart)}</a>`
+      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(apart)}</a>`
   }</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
     commit.message,
   )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;

@@ -5,7 +5,7 @@ import type { CommitRow } from '../../../core/ports/history.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import { findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
@@ -19,7 +19,7 @@ import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
   const { repository } = asked;
   if (findDefaultBranch(repository) === null) return showRefusal(asked, withoutDefaultBranch(repository));
-  return redirectTo(placeAddress(repository, 'commits', repository.defaultBranch, []));
+  return redirectTo(placeAddress(repository, 'commits', branchText(repository, repository.defaultBranch), []));
 }
 
 export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer> {

@@ -2,6 +2,7 @@
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
 import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
+import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { bytesOf } from '../layout/weight.ts';
@@ -26,7 +27,7 @@ export function compareAddress(
 
 export async function showComparison(asked: Asked): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
-  const base = textAsked(asked, 'base', repository.defaultBranch);
+  const base = textAsked(asked, 'base', branchText(repository, repository.defaultBranch));
   const head = textAsked(asked, 'head', '');
   const frame = { tab: 'Branches' } as const;
   if (head === '') {

@@ -1,8 +1,7 @@
 /** The head of every page of a repository: its names, its description and its tabs; and parts that several pages show. */
 import { momentInUrl } from '../../../core/audit/moment.ts';
-import { parseObjectId } from '../../../core/kernel/ids.ts';
 import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
-import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
@@ -88,13 +87,12 @@ export async function refPicker(
     }>${shownName(label)}</a></li>`;
   const listed = (links: readonly Html[]): readonly Html[] =>
     links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
-  const shown = parseObjectId(ref) === null ? shownName(ref) : shortId(ref);
+  const shown = idNamed(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
   )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">${momentField(repository)}
-<h3>Branches</h3><ul class="refs">${listed(branches.map((name) => link(name, name)))}</ul>${
-    tags.length > 0 &&
-    html`<h3>Tags</h3><ul class="refs">${listed(tags.map((name) => link(name, `refs/tags/${name}`)))}</ul>`
+<h3>Branches</h3><ul class="refs">${listed(branches.map((name) => link(name, branchText(repository, name))))}</ul>${
+    tags.length > 0 && html`<h3>Tags</h3><ul class="refs">${listed(tags.map((name) => link(name, tagText(name))))}</ul>`
   }</form></details>`;
 }
 

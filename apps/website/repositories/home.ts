@@ -2,7 +2,7 @@
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
 import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
-import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { branchText, findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -26,11 +26,11 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
     return repository.asOf === undefined ? emptyHome(asked) : emptyThen(asked);
   }
   const entries = folderPage(asked);
-  const wanted = { ref: null, path: { names: [], folder: true }, entries, signal: asked.visit.signal };
+  const ref = branchText(repository, repository.defaultBranch);
+  const wanted = { ref, path: { names: [], folder: true }, entries, signal: asked.visit.signal };
   const listing = await listTree(context, repository, wanted);
   if ('refused' in listing) return showRefusal(asked, listing.refused);
   const { table, page } = folderTable(asked, listing, entries);
-  const { ref } = listing.place;
   const above = html`<div class="row">${await refPicker(asked, 'tree', ref, [])}</div>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${pager(
     placeAddress(repository, 'tree', ref, []),

@@ -10,7 +10,7 @@ import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
 import { encodeName, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
-import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
+import { refOfAnyAddress } from '../../../core/use-cases/reading/ref-path.ts';
 
 export interface TextFile {
   readonly id: ObjectId;
@@ -24,7 +24,7 @@ export interface TextFile {
 export async function renderedMarkdown(asked: Asked, { id, text, ref, names }: TextFile): Promise<Html | null> {
   const { context, visit, repository } = asked;
   const folder = names.slice(0, -1);
-  const at = addressedRef(repository, ref, folder).split('/').map(encodeURIComponent).join('/');
+  const at = refOfAnyAddress(repository, ref).split('/').map(encodeURIComponent).join('/');
   const home = repositoryAddress(repository);
   const place = { blobs: `${home}/blob/${at}`, raw: `${home}/raw/${at}`, folder: folder.map(encodeName).join('/') };
   const query = shownAddress(repository, '');

@@ -1,14 +1,14 @@
 /** Takes the name that somebody typed into the picker of refs to the page of that ref. */
-import { parseObjectId } from '../../../core/kernel/ids.ts';
-import { findRef } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { findRef, HEAD, idNamed } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { placeAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 
 export async function switchRef(asked: Asked): Promise<SiteAnswer> {
   const { visit, repository } = asked;
-  const ref = (visit.url.searchParams.get('ref') ?? '').trim();
-  const isKnown = findRef(repository, ref) !== null || parseObjectId(ref.toLowerCase()) !== null;
+  const typed = (visit.url.searchParams.get('ref') ?? '').trim();
+  const ref = typed === '' ? HEAD : typed;
+  const isKnown = findRef(repository, ref) !== null || idNamed(ref) !== null;
   if (!isKnown) return showRefusal(asked, { code: 'ref-not-found' });
   const kind = visit.url.searchParams.get('page') === 'commits' ? 'commits' : 'tree';
   return redirectTo(placeAddress(repository, kind, ref, []));

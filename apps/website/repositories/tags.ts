@@ -2,6 +2,7 @@
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
+import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -48,7 +49,7 @@ function table(rows: readonly Html[]): Html {
 function rowOf({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
   // The full name: a branch may have the same short one. A tag of a tree or a file has no page.
-  const link = html`<a href="${placeAddress(repository, 'tree', `refs/tags/${name}`, [])}">${shown}</a>`;
+  const link = html`<a href="${placeAddress(repository, 'tree', tagText(name), [])}">${shown}</a>`;
   const seconds = annotation?.tagger?.seconds ?? commit?.committedAt ?? null;
   const message = annotation?.message ?? commit?.message ?? null;
   const id =

@@ -1,11 +1,9 @@
 import type { AdvertisedRefs } from '../../git/wire/advertisement.ts';
 import { refRuns } from '../../repository/ref-runs.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
+import { defaultBranchRef } from './resolve-ref.ts';
 
 /** Returns the refs of a repository as Git clients see them. */
-export function advertisedRefs({
-  entity,
-  defaultBranch,
-}: Pick<FoundRepository, 'entity' | 'defaultBranch'>): AdvertisedRefs {
-  return { head: `refs/heads/${defaultBranch}`, runs: refRuns(entity.state.refs) };
+export function advertisedRefs(repository: Pick<FoundRepository, 'entity' | 'defaultBranch'>): AdvertisedRefs {
+  return { head: defaultBranchRef(repository), runs: refRuns(repository.entity.state.refs) };
 }

@@ -40,7 +40,7 @@ export interface CompareContext extends DiffContext, ApartContext {
 }
 
 export interface WantedComparison {
-  /** A branch, a tag or a full commit id; null: the default branch. */
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly base: string | null;
   readonly head: string | null;
   /** The page of commits. */

@@ -6,23 +6,19 @@
  */
 import type { Page, PageOf } from '../../kernel/page.ts';
 import { type NextTurn, pickInTurns, sortInTurns } from '../../kernel/turns.ts';
-import { refName } from '../../git/ref-name.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type Refs, sortedRefNames } from '../../repository/ref-runs.ts';
 import type { OpenRepository, Ref } from '../../repository/state.ts';
+import { findOfKind, type RefKind, shortNameOf } from './resolve-ref.ts';
 
 export interface NamedRef {
-  /** Without `refs/heads/` or `refs/tags/`. */
+  /** The short one. */
   readonly name: string;
   readonly ref: Ref;
 }
 
-export type RefKind = 'branch' | 'tag';
-
 /** `version` takes runs of digits as numbers, the highest first: v2.10, v2.9, v1.0. `name` is byte order. */
 export type RefOrder = 'name' | 'version';
-
-const PREFIXES = { branch: 'refs/heads/', tag: 'refs/tags/' } as const;
 
 export interface FindRefsContext {
   readonly clock: Pick<Clock, 'nextTurn'>;
@@ -46,8 +42,8 @@ export async function findRefs(
   const found =
     search === '' ? all : await pickInTurns(all, (name) => (pattern.test(name) ? name : undefined), nextTurn);
   const items = found.slice(offset, offset + limit).flatMap((name): NamedRef[] => {
-    const ref = refs.get(refName(`${PREFIXES[kind]}${name}`));
-    return ref === undefined ? [] : [{ name, ref }];
+    const ref = findOfKind(refs, kind, name);
+    return ref === null ? [] : [{ name, ref }];
   });
   return { items, total: found.length };
 }
@@ -67,9 +63,7 @@ function namesOf(refs: Refs, kind: RefKind, order: RefOrder, nextTurn: NextTurn)
 }
 
 async function sortNames(refs: Refs, kind: RefKind, order: RefOrder, nextTurn: NextTurn): Names {
-  const prefix = PREFIXES[kind];
-  const shortName = (name: string) => (name.startsWith(prefix) ? name.slice(prefix.length) : undefined);
-  const names = await pickInTurns(sortedRefNames(refs), shortName, nextTurn);
+  const names = await pickInTurns(sortedRefNames(refs), (name) => shortNameOf(kind, name), nextTurn);
   if (order === 'name') return names;
   const keyed = await pickInTurns(names, (name) => ({ name, parts: name.split(/(\d+)/) }), nextTurn);
   const sorted = await sortInTurns(keyed, (a, b) => compareParts(b.parts, a.parts), nextTurn);

@@ -37,7 +37,7 @@ export interface PathCommitsContext extends ObjectsContext {
 }
 
 export interface WantedPathCommits {
-  /** A branch, a tag or a full commit id; null: the default branch. */
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   /** Null for a text that cannot name anything in a tree. The path need not exist any more. */
   readonly path: ContentsPath | null;

@@ -7,7 +7,13 @@ import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { type CommitTotals, walkCommits } from './commit-walk.ts';
 import { closing, openView, openViewWithRows, type RepositoryView, type RowsContext } from './repository-view.ts';
-import { findDefaultBranch, resolveRef, withoutDefaultBranch } from './resolve-ref.ts';
+import {
+  answeredName,
+  findDefaultBranch,
+  namesDefaultBranch,
+  resolveRef,
+  withoutDefaultBranch,
+} from './resolve-ref.ts';
 
 export interface ListCommitsContext extends RowsContext {
   readonly readModels: ReadModelProgress & Pick<HistoryReader, 'defaultBranchCommits'>;
@@ -15,7 +21,7 @@ export interface ListCommitsContext extends RowsContext {
 }
 
 export interface WantedCommits {
-  /** A branch, a tag or a full commit id; null: the default branch. */
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   readonly page: Page;
 }
@@ -43,7 +49,7 @@ export async function listCommits(
 ): Promise<CommitList | Refused> {
   const { ref, page } = wanted;
   // The read model has the default branch as it is now.
-  if (known.asOf !== undefined || (ref !== null && ref !== known.defaultBranch)) {
+  if (known.asOf !== undefined || !namesDefaultBranch(known, ref)) {
     return closing(openView(context, known), (view) => listFromObjects(context, view, wanted));
   }
   const opened = await openViewWithRows(context, known, {
@@ -53,11 +59,10 @@ export async function listCommits(
   if ('refused' in opened) return opened;
   return closing(opened, (view) => {
     const { version, repository, rows } = view;
-    // The default branch may have changed since the caller found the repository: then `ref` names another branch.
-    if (rows !== null && (ref === null || ref === repository.defaultBranch)) {
-      return { version, ref: repository.defaultBranch, commits: rows };
+    // The default branch may have changed since the caller found the repository: then `ref` may name another one.
+    if (rows !== null && namesDefaultBranch(repository, ref)) {
+      return { version, ref: answeredName(repository, ref), commits: rows };
     }
-    // If the default branch does not exist, a tag may have its name.
     return ref === null ? refuse(withoutDefaultBranch(repository)) : listFromObjects(context, view, wanted);
   });
 }

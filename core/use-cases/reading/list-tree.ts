@@ -23,7 +23,7 @@ export interface ListTreeContext extends ObjectsContext {
 }
 
 export interface WantedTree {
-  /** A branch, a tag or a full commit id; null: the default branch. */
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   /** Null for a text that cannot name anything in a tree. */
   readonly path: ContentsPath | null;

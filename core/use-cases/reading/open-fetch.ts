@@ -5,7 +5,6 @@
  * transfer quota, every want and every `deepen-not` were checked against the refs of the view. Whoever gets a fetch must
  * close it, or the repository's objects are never evicted; on every other exit this file closes them.
  */
-import { parseRefName } from '../../git/ref-name.ts';
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
 import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
 import { ANSWER_KEPT_BYTES_MAX, ANSWER_KEPT_WANTS_MAX } from '../../kernel/limits.ts';
@@ -18,6 +17,7 @@ import type { FoundRepository } from '../accounts/repositories.ts';
 import { advertisedRefs } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';
+import { isOneRefToGit } from './resolve-ref.ts';
 
 export interface OpenFetchContext {
   readonly objects: Pick<ObjectDatabase, 'open' | 'heldAnswer'>;
@@ -94,7 +94,7 @@ async function authorise(
   const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
   if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
   const nots = fetch.deepen?.kind === 'limits' ? fetch.deepen.not : [];
-  const unknown = nots.find((name) => !isOneRef(repository, name));
+  const unknown = nots.find((name) => !isOneRefToGit(repository, name));
   if (unknown !== undefined) return { refused: { code: 'deepen-not-unresolved', name: unknown } };
   const hidden = deepensToAll(fetch) ? await unauthorisedMentions(state, fetch.shallow, viewKey, now, objects) : [];
   const key = hidden.length > 0 ? null : await answerKey(context, repository, fetch, viewKey);
@@ -123,19 +123,6 @@ function plainCloneOf(fetch: FetchRequest): PlainClone | null {
   const { wants, haveCount, done, shallow, deepen, filter, ofsDelta, sideBand, includeTag } = fetch;
   const takesAll = done && haveCount === 0 && shallow.length === 0 && deepen === null && filter === null;
   return takesAll && wants.length > 0 && ofsDelta && sideBand === 'side-band-64k' ? { wants, includeTag } : null;
-}
-
-/** Whether the name resolves to exactly one ref by the rules of gitrevisions(7). */
-function isOneRef({ entity, defaultBranch }: FoundRepository, name: string): boolean {
-  const { refs } = entity.state;
-  const exists = (text: string): boolean => {
-    const ref = parseRefName(text);
-    return typeof ref === 'string' && refs.has(ref);
-  };
-  const folders = ['', 'refs/', 'refs/tags/', 'refs/heads/', 'refs/remotes/'];
-  const names = [...folders.map((folder) => folder + name), `refs/remotes/${name}/HEAD`];
-  const found = names.filter((text) => exists(text)).length;
-  return found + (name === 'HEAD' && exists(`refs/heads/${defaultBranch}`) ? 1 : 0) === 1;
 }
 
 /**

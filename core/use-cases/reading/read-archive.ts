@@ -32,7 +32,7 @@ export interface ArchiveContext extends ObjectsContext {
 export interface WantedArchive {
   /** The account that asks. */
   readonly account: AccountId;
-  /** A branch, a tag or a full commit id. */
+  /** A text as resolve-ref.ts reads it. */
   readonly ref: string;
   readonly format: ArchiveFormat;
   /** Aborted when the client disconnects. */

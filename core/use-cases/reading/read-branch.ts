@@ -1,6 +1,5 @@
 /** Reads one branch with its head commit. */
 import { listedCommit } from '../../git/history/listed-commit.ts';
-import { parseRefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { ObjectDatabaseError } from '../../ports/object-database.ts';
@@ -8,6 +7,7 @@ import type { BranchRow } from '../../ports/history.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
+import { findOfKind } from './resolve-ref.ts';
 
 export interface FoundBranch extends BranchRow {
   /** The version of the repository (`versionOf`). */
@@ -20,9 +20,8 @@ export async function readBranch(
   repository: FoundRepository,
   name: string,
 ): Promise<FoundBranch | { readonly refused: Refusal }> {
-  const refName = parseRefName(`refs/heads/${name}`);
-  const ref = typeof refName === 'string' ? repository.entity.state.refs.get(refName) : undefined;
-  if (ref === undefined) return refuse({ code: 'ref-not-found' });
+  const ref = findOfKind(repository.entity.state.refs, 'branch', name);
+  if (ref === null) return refuse({ code: 'ref-not-found' });
   return closing(openView(context, repository), async (view) => {
     const commit = await (await view.objects()).commit(ref.id);
     if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${ref.id} is in no layer`);

@@ -30,7 +30,7 @@ import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
 export interface WantedContents {
-  /** A branch, a tag or a full commit id; null: the default branch. */
+  /** A text as resolve-ref.ts reads it; null: the default branch. */
   readonly ref: string | null;
   /** Null for a text that cannot name anything in a tree. */
   readonly path: ContentsPath | null;

@@ -1,57 +1,126 @@
 /**
- * Finds the commit that a reader names by a branch, a tag or a full commit id, never by a revision expression.
+ * The one place that says what a text names for who reads a repository: its commit by a full id, or one of its refs, never
+ * a revision expression.
  *
- * Must stay true: only commits that the repository's current refs reach are found, so readers cannot see the commits of
- * a deleted branch. If a branch and a tag have one name, the branch is found; `refs/tags/<name>` in full names the tag.
+ * Must stay true: the form of the text decides first, so that nobody takes over what another pinned by pushing a name: 40
+ * hex digits are an id, `HEAD` is the default branch, and what begins with `refs/` is a full name; each of these is nothing
+ * else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found, so readers
+ * cannot see the commits of a deleted branch.
  */
-import { parseRefName } from '../../git/ref-name.ts';
+import { byRefOrder } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
-import { parseObjectId } from '../../kernel/ids.ts';
+import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Commit, ObjectReader } from '../../ports/object-database.ts';
-import { refRuns } from '../../repository/ref-runs.ts';
+import { type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import { currentTips } from './authorise-wants.ts';
 import type { FoundRepository } from '../accounts/repositories.ts';
 
 export interface ResolvedRef {
-  /** The name that the caller used, or the short name of the default branch. */
+  /** The text that the caller used, or the short name of the default branch. */
   readonly name: string;
   readonly commit: Commit;
 }
 
+export interface NamedRef {
+  readonly fullName: string;
+  readonly ref: Ref;
+}
+
 type Refused = { readonly refused: Refusal };
+type RefsOf = Pick<FoundRepository, 'entity' | 'defaultBranch'>;
 
-const BRANCHES = 'refs/heads/';
+const FOLDERS = { branch: 'refs/heads/', tag: 'refs/tags/' } as const;
 
-/** Returns the branch or tag of that name; null if there is none. */
-export function findRef(repository: FoundRepository, name: string): Ref | null {
+export type RefKind = keyof typeof FOLDERS;
+
+/** The text that names the default branch. */
+export const HEAD = 'HEAD';
+/** What a full name begins with. */
+export const FULL = 'refs/';
+
+/** Returns the id that a text is: 40 hex digits of either case. */
+export function idNamed(text: string): ObjectId | null {
+  return parseObjectId(text.toLowerCase());
+}
+
+/** Returns the ref that the text names; null if there is none, or if the text is an id. */
+export function findRef(repository: RefsOf, text: string): NamedRef | null {
+  if (idNamed(text) !== null) return null;
   const { refs } = repository.entity.state;
-  const inFull = /^refs\/(heads|tags)\//.test(name) ? [name] : [];
-  for (const candidate of [`refs/heads/${name}`, `refs/tags/${name}`, ...inFull]) {
-    const parsed = parseRefName(candidate);
-    const ref = typeof parsed === 'string' ? refs.get(parsed) : undefined;
-    if (ref !== undefined) return ref;
-  }
-  return null;
+  if (text === HEAD) return refNamed(refs, defaultBranchRef(repository));
+  if (text.startsWith(FULL)) return refNamed(refs, text);
+  return refNamed(refs, `${FOLDERS.branch}${text}`) ?? refNamed(refs, `${FOLDERS.tag}${text}`);
+}
+
+/** Most texts name no ref, so the map answers without a check of their form. */
+function refNamed(refs: { get(fullName: string): Ref | undefined }, fullName: string): NamedRef | null {
+  const ref = refs.get(fullName);
+  return ref === undefined ? null : { fullName, ref };
+}
+
+/** Returns the branch or the tag of exactly this short name. */
+export function findOfKind(refs: Refs, kind: RefKind, shortName: string): Ref | null {
+  return refNamed(refs, `${FOLDERS[kind]}${shortName}`)?.ref ?? null;
+}
+
+/** Returns the short name of a ref of this kind; undefined for any other ref. */
+export function shortNameOf(kind: RefKind, fullName: string): string | undefined {
+  return fullName.startsWith(FOLDERS[kind]) ? fullName.slice(FOLDERS[kind].length) : undefined;
+}
+
+/** Returns a text that names this branch: its short name, unless that names something else. */
+export function branchText(repository: RefsOf, branch: string): string {
+  const fullName = `${FOLDERS.branch}${branch}`;
+  const isTaken = findRef(repository, branch)?.fullName !== fullName;
+  return isTaken && refNamed(repository.entity.state.refs, fullName) !== null ? fullName : branch;
+}
+
+/** Returns a text that names this tag: its full name, since a branch may have the same short one. */
+export function tagText(tag: string): string {
+  return `${FOLDERS.tag}${tag}`;
+}
+
+/** Whether the name of a branch or a tag goes on behind this text with a slash. */
+export function isContinued({ entity }: RefsOf, text: string): boolean {
+  const runs = refRuns(entity.state.refs);
+  return Object.values(FOLDERS).some((folder) => {
+    const start = `${folder}${text}/`;
+    const isBehind = (name: string | undefined): boolean => name !== undefined && byRefOrder(name, start) > 0;
+    const run = runs.find((refs) => isBehind(refs.at(-1)?.name));
+    return run?.find(({ name }) => isBehind(name))?.name.startsWith(start) === true;
+  });
+}
+
+/** Returns the full name of the default branch, which need not exist. */
+export function defaultBranchRef({ defaultBranch }: Pick<FoundRepository, 'defaultBranch'>): string {
+  return `${FOLDERS.branch}${defaultBranch}`;
 }
 
 /** Returns the tip of the default branch; null while it does not exist. */
-export function findDefaultBranch(repository: FoundRepository): Ref | null {
-  const name = parseRefName(`refs/heads/${repository.defaultBranch}`);
-  return typeof name === 'string' ? (repository.entity.state.refs.get(name) ?? null) : null;
+export function findDefaultBranch(repository: RefsOf): Ref | null {
+  return findRef(repository, HEAD)?.ref ?? null;
+}
+
+/** Whether the text names the default branch. Without a text it is meant even if it does not exist. */
+export function namesDefaultBranch(repository: RefsOf, text: string | null): boolean {
+  if (isAbsent(text)) return true;
+  const found = findRef(repository, text);
+  return found?.fullName === defaultBranchRef(repository);
 }
 
 const BRANCHES_NAMED_MAX = 10;
 
 /** Why there is no default branch: nothing was pushed to any branch, or it was deleted and others are there. */
-export function withoutDefaultBranch({ entity, defaultBranch }: FoundRepository): Refusal {
+export function withoutDefaultBranch({ entity, defaultBranch }: RefsOf): Refusal {
   const branches: string[] = [];
   let others = 0;
   for (const run of refRuns(entity.state.refs)) {
     for (const { name } of run) {
-      if (!name.startsWith(BRANCHES)) continue;
-      if (branches.length < BRANCHES_NAMED_MAX) branches.push(name.slice(BRANCHES.length));
+      const branch = shortNameOf('branch', name);
+      if (branch === undefined) continue;
+      if (branches.length < BRANCHES_NAMED_MAX) branches.push(branch);
       else others += 1;
     }
   }
@@ -60,24 +129,36 @@ export function withoutDefaultBranch({ entity, defaultBranch }: FoundRepository)
 }
 
 /**
- * A `requested` of null is the default branch. Refused with `repository-without-commits`, `default-branch-missing` or
- * `ref-not-found`.
+ * A `requested` of null, or an empty one, is the default branch. Refused with `repository-without-commits`,
+ * `default-branch-missing` or `ref-not-found`.
  */
 export async function resolveRef(
   repository: FoundRepository,
   reader: ObjectReader,
   requested: string | null,
 ): Promise<ResolvedRef | Refused> {
-  const ref = requested === null ? findDefaultBranch(repository) : findRef(repository, requested);
-  if (ref === null && (requested === null || repository.entity.state.refs.size === 0)) {
+  const text = isAbsent(requested) ? HEAD : requested;
+  const found = findRef(repository, text);
+  if (found === null && (text === HEAD || repository.entity.state.refs.size === 0)) {
     return refuse(withoutDefaultBranch(repository));
   }
   // A tag may peel to a tree or a blob, which have no history and no root folder.
   const commit =
-    ref === null
-      ? await reachableCommit(repository, reader, requested ?? '')
-      : await reader.commit(ref.peeled ?? ref.id);
-  return commit === null ? refuse({ code: 'ref-not-found' }) : { name: requested ?? repository.defaultBranch, commit };
+    found === null
+      ? await reachableCommit(repository, reader, text)
+      : await reader.commit(found.ref.peeled ?? found.ref.id);
+  if (commit === null) return refuse({ code: 'ref-not-found' });
+  return { name: answeredName(repository, requested), commit };
+}
+
+/** Returns what an answer says was asked for: the text itself, else the short name of the default branch. */
+export function answeredName({ defaultBranch }: RefsOf, requested: string | null): string {
+  return isAbsent(requested) ? defaultBranch : requested;
+}
+
+/** An empty text is as if it were absent. */
+function isAbsent(text: string | null): text is null | '' {
+  return text === null || text === '';
 }
 
 /** Returns the commit with this full id, in either case, if a current ref reaches it; null otherwise. */
@@ -86,7 +167,7 @@ export async function reachableCommit(
   reader: ObjectReader,
   requested: string,
 ): Promise<Commit | null> {
-  const id = parseObjectId(requested.toLowerCase());
+  const id = idNamed(requested);
   if (id === null) return null;
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;
@@ -97,4 +178,16 @@ export async function reachableCommit(
     if (!reached.has(id)) return null;
   }
   return reader.commit(id);
+}
+
+/**
+ * Whether git's upload-pack finds exactly one ref by the name, by the rules of gitrevisions(7): it exits on any other
+ * `deepen-not`.
+ */
+export function isOneRefToGit(repository: RefsOf, name: string): boolean {
+  const { refs } = repository.entity.state;
+  const folders = ['', FULL, FOLDERS.tag, FOLDERS.branch, 'refs/remotes/'];
+  const names = [...folders.map((folder) => folder + name), `refs/remotes/${name}/HEAD`];
+  const found = names.filter((text) => refNamed(refs, text) !== null).length;
+  return found + (name === HEAD && findDefaultBranch(repository) !== null ? 1 : 0) === 1;
 }

@@ -178,13 +178,17 @@ describe('contents', () => {
     assert.equal((await get('/module/file')).statusCode, 404);
   });
 
-  test('ref is a branch, a tag or a commit id', async () => {
+  test('ref is a branch, a tag, a full name, a commit id or HEAD', async () => {
     for (const ref of ['main', 'v1', commit, 'refs/tags/v1']) {
       const answer = (await get(`/README.md?ref=${ref}`)).json();
       assert.equal(answer.ref, ref);
       assert.equal(answer.commit, commit);
     }
-    for (const ref of ['nothing', 'main~0', 'HEAD', '', blobs['README.md']]) {
+    for (const ref of ['', 'HEAD']) {
+      const answer = (await get(`/README.md?ref=${ref}`)).json();
+      assert.deepEqual([answer.ref, answer.commit], [ref === '' ? 'main' : 'HEAD', commit], 'the default branch');
+    }
+    for (const ref of ['nothing', 'main~0', 'head', 'heads/main', blobs['README.md']]) {
       const answer = await get(`/README.md?ref=${ref}`);
       assert.equal(answer.statusCode, 404, ref);
       assert.deepEqual(answer.json(), { detail: 'Ref not found' });

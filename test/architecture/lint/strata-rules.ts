@@ -4,6 +4,7 @@
  * Must stay true: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
 import { handlePromisesAtOnce } from './promise-handlers.ts';
+import { resolveRefsInOnePlace } from './ref-resolvers.ts';
 import { placeValuesSafely } from './template-values.ts';
 
 /** The parts of an ESTree node that these rules read. */
@@ -129,6 +130,7 @@ export default {
     'no-cast-outside-parser': noCastOutsideParser,
     'no-current-date': noCurrentDate,
     'promises-handled-at-once': handlePromisesAtOnce,
+    'refs-resolved-in-one-place': resolveRefsInOnePlace,
     'templates-place-values-safely': placeValuesSafely,
   },
 };

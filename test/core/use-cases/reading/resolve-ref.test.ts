@@ -35,6 +35,8 @@ describe('A ref to read', () => {
       ['master', 'master', second],
       ['a/b', 'a/b', first],
       ['refs/heads/a/b', 'refs/heads/a/b', first],
+      ['', 'master', second],
+      ['HEAD', 'HEAD', second],
       [first.toUpperCase(), first.toUpperCase(), first],
     ] as const) {
       const found = await resolved(pushed, requested);
@@ -60,17 +62,42 @@ describe('A ref to read', () => {
     assert.equal(await commitOf(pushed, 'tree'), 'ref-not-found');
   });
 
-  test('is not an expression, a short id, a ref outside branches and tags, or an object but a commit', async () => {
+  test('is not an expression, a short id, a part of a full name, or an object but a commit', async () => {
     const { reading, repository, objects, tree, first, second, commitOf } = await started();
     const pushed = await reading.push(repository, {
       'refs/heads/master': second,
       'refs/notes/commits': first,
       'refs/tags/v1': objects.tag(first, 'v1'),
     });
-    const expressions = ['HEAD', '@', 'master~1', 'master^', 'master@{1}', ':/A', 'master..v1', '--all', '', 'a\0b'];
-    const others = [second.slice(0, 12), 'refs/notes/commits', 'notes/commits', '../../x', tree, 'f'.repeat(40)];
+    const expressions = ['head', '@', 'master~1', 'master^', 'master@{1}', ':/A', 'master..v1', '--all', 'a\0b'];
+    const others = [second.slice(0, 12), 'heads/master', 'notes/commits', '../../x', tree, 'f'.repeat(40)];
     for (const requested of [...expressions, ...others])
       assert.equal(await commitOf(pushed, requested), 'ref-not-found', requested);
+    assert.equal(await commitOf(pushed, 'refs/notes/commits'), first, 'a full name may be of any folder');
+  });
+
+  test('is what its form says, and no name that somebody pushed changes it', async () => {
+    const { reading, repository, first, second, commitOf } = await started();
+    const pushed = await reading.push(repository, {
+      'refs/heads/master': second,
+      [`refs/tags/${first}`]: second,
+      [`refs/heads/${first.toUpperCase()}`]: second,
+      'refs/heads/HEAD': first,
+      'refs/tags/v1': second,
+      'refs/heads/refs/tags/v1': first,
+      [`refs/heads/${'a'.repeat(64)}`]: first,
+    });
+    for (const [requested, id] of [
+      [first, first],
+      [first.toUpperCase(), first],
+      [`refs/tags/${first}`, second],
+      ['HEAD', second],
+      ['refs/tags/v1', second],
+      ['refs/heads/refs/tags/v1', first],
+      ['a'.repeat(64), first],
+    ] as const) {
+      assert.equal(await commitOf(pushed, requested), id, requested);
+    }
   });
 
   test('is not a commit that only a deleted branch reached, even if its object exists', async () => {

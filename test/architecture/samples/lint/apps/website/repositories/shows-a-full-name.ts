@@ -1,0 +1,6 @@
+// accepted
+export const EXAMPLE = 'refs/heads/main';
+
+export function isBranch(fullName: string): boolean {
+  return fullName.startsWith('refs/heads/');
+}
