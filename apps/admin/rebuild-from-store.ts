@@ -43,6 +43,8 @@ export interface RebuildOptions {
 export interface RebuildReport {
   readonly repository_id: string;
   readonly refs: number;
+  /** Refs of the manifest that were not made, because no branch or tag of such a name is created. */
+  readonly left_out: readonly string[];
   readonly layers: number;
   readonly source: {
     readonly repository_id: string;
@@ -168,6 +170,7 @@ async function rebuild(
     return {
       repository_id: rebuilt.repository.id,
       refs: rebuilt.refs,
+      left_out: rebuilt.leftOut,
       layers: manifest.layers.length,
       source: { repository_id: repository, name: manifest.name, revision, as_of: asOf },
     };

@@ -95,7 +95,9 @@ function addRebuildCommand(storage: Command, act: Act): void {
         const options = { bucket, folder: callersFolder(), username, name, ...wanted };
         const report = await context.onStorage((storage) => rebuildFromStore({ context, ...storage }, options));
         const from = `${report.source.name} (${report.source.repository_id}) at revision ${report.source.revision}`;
-        const text = `Made ${username}/${name} from ${from}: ${report.refs} refs, ${report.layers} layers read and checked`;
+        const made = `Made ${username}/${name} from ${from}: ${report.refs} refs, ${report.layers} layers read and checked`;
+        const leftOut = report.left_out.map((ref) => `\nLeft out, because its name is refused today: ${ref}`);
+        const text = made + leftOut.join('');
         return { value: report, text };
       });
       await rebuild(flags);

@@ -13,6 +13,7 @@ import { filesBelow } from '../support/files-below.ts';
 import { startGitReading } from '../support/git-reading.ts';
 import { layersIn } from '../support/layers-in.ts';
 import { keepLog } from '../support/log.ts';
+import { recordRefsIn } from '../support/recorded-refs.ts';
 import { type Account, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
 import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -30,7 +31,10 @@ describe('A repository of which only the store is left', () => {
   });
 
   /** Copies a store with one repository into a folder. Returns its refs as `git ls-remote` lists them. */
-  async function lostService(folder: string): Promise<{ readonly id: RepositoryId; readonly refs: readonly string[] }> {
+  async function lostService(
+    folder: string,
+    recorded: { readonly names: readonly string[]; readonly defaultBranch?: string } = { names: [] },
+  ): Promise<{ readonly id: RepositoryId; readonly refs: readonly string[] }> {
     const reading = await startGitReading();
     cleanUp(ending, () => reading.close());
     const { git: client, database, account, node } = reading;
@@ -38,14 +42,19 @@ describe('A repository of which only the store is left', () => {
     await reading.push({ 'refs/heads/main': first, 'refs/heads/gone': client.commit({ gone: 'gone' }) });
     await reading.push({ 'refs/heads/main': client.commit({ other: 'other' }, { parents: [] }) });
     await reading.push({ 'refs/heads/gone': null, 'refs/tags/v1': first });
+    const pushed = await reading.current();
+    if (recorded.names.length > 0) {
+      const tips = Object.fromEntries([...pushed.entity.state.refs.entries()].map(([name, ref]) => [name, ref.id]));
+      const refs = { ...tips, ...Object.fromEntries(recorded.names.map((name) => [name, first])) };
+      await recordRefsIn(node.events, { ...recorded, account, repository: pushed.id, refs });
+    }
     const { id, entity } = await reading.current();
     const layers = layersIn(database.layers);
     await writeManifest({ ...node, layers, retentionMs: 0, log: keepLog() }, { account, repository: id });
     await copyStore(database.layers, '', folder);
-    const { state } = (await reading.current()).entity;
-    assert.equal(state.refs.size, 2);
+    assert.equal(entity.state.refs.size, 2 + recorded.names.length);
     const refs = [...entity.state.refs.entries()].map(([name, ref]) => `${ref.id}\t${name}`);
-    const [head] = refs.filter((line) => line.endsWith('refs/heads/main'));
+    const [head] = refs.filter((line) => line.endsWith('\trefs/heads/main'));
     return { id, refs: [`${head?.slice(0, 40)}\tHEAD`, ...refs].sort() };
   }
 
@@ -71,6 +80,22 @@ describe('A repository of which only the store is left', () => {
     const again = await rebuild(`${folder}/`, 'engine');
     assert.deepEqual([again.code, again.stdout], [1, '']);
     assert.match(again.stderr, /The repository exists already, and is not empty/);
+  });
+
+  test('comes back without refs of names that are refused today, and the command names them', async () => {
+    const folder = await tempDir(ending);
+    const head = 'refs/heads/main';
+    const leftOut = ['refs/heads/refs/heads/main', 'refs/tags/HEAD', `refs/tags/${'ab'.repeat(20)}`].sort();
+    const { refs } = await lostService(folder, { names: leftOut, defaultBranch: head });
+    const made = await rebuild(`${folder}/`, 'left-out');
+    assert.equal(made.code, 0, made.stderr);
+    const report = JSON.parse(made.stdout) as RebuildReport;
+    assert.deepEqual([report.refs, report.left_out], [2, leftOut]);
+    const others = refs.filter((line) => !leftOut.some((name) => line.endsWith(`\t${name}`)));
+    assert.deepEqual(await listed('left-out'), others, 'the default branch is main');
+
+    const told = await tryAdmin(strata, ['storage', 'rebuild', `${folder}/`, '--username', 'ada', '--name', 'told']);
+    for (const name of leftOut) assert.ok(told.stdout.includes(`its name is refused today: ${name}\n`), told.stdout);
   });
 
   test('is named if the store holds several, and chosen by its id', async () => {

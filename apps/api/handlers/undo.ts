@@ -34,8 +34,12 @@ function momentOf({ at, event_id, before_event_id }: z.output<typeof RESTORATION
   return { at };
 }
 
-function restorationJson({ updates }: RestorationPlan, event: string | null): z.output<typeof RESTORED> {
-  return { event_id: event, updates: updates.map(({ ref, before, after, kind }) => ({ ref, before, after, kind })) };
+function restorationJson({ updates, leftOut }: RestorationPlan, event: string | null): z.output<typeof RESTORED> {
+  return {
+    event_id: event,
+    updates: updates.map(({ ref, before, after, kind }) => ({ ref, before, after, kind })),
+    left_out: [...leftOut],
+  };
 }
 
 export async function getDeletedRepositories({ context, principal }: AccountCall): Promise<Outcome> {

@@ -49,6 +49,11 @@ export const RESTORED = z
         kind: z.enum(['create', 'fast-forward', 'force-push', 'delete']),
       }),
     ),
+    left_out: z.array(z.string()).meta({
+      description:
+        'Full names of refs that are not there any more and do not come back, because no branch or tag of such a name is created: its first component is `HEAD`, `refs`, or 40 or 64 hex digits.',
+      examples: [['refs/tags/HEAD']],
+    }),
   })
   .meta({ id: 'Restoration' });
 

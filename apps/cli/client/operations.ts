@@ -872,6 +872,8 @@ export interface Restoration {
     readonly after: string;
     readonly kind: 'create' | 'fast-forward' | 'force-push' | 'delete';
   }[];
+  /** Full names of refs that are not there any more and do not come back, because no branch or tag of such a name is created: its first component is `HEAD`, `refs`, or 40 or 64 hex digits. */
+  readonly left_out: readonly string[];
 }
 
 export interface DeletedRepositoryList {

@@ -10,7 +10,8 @@ import { sizeText, timeCell } from '../terminal/values.ts';
 import { time } from './fields.ts';
 import { given as givenOnly, show } from './show.ts';
 
-type Update = Restoration['updates'][number];
+/** A ref that is left out does not change, and has a row to say so. */
+type Update = Omit<Restoration['updates'][number], 'kind'> & { readonly kind: string };
 type Deleted = DeletedRepositoryList['repositories'][number];
 
 const UPDATES: readonly Column<Update>[] = [
@@ -53,11 +54,19 @@ export async function restore(context: Context, given: Given): Promise<void> {
   await show(context, 'restoreRefs', { path, body }, (found) => restoredText(context, found, isDry), session);
 }
 
-function restoredText({ terminal }: Context, { event_id: event, updates }: Restoration, isDry: boolean): string {
-  if (updates.length === 0) return 'Nothing changes: the refs are as they were then\n';
-  const end = isDry ? '' : `Undo it: strata repo restore --before ${event ?? ''}\n`;
-  return tableText(terminal, UPDATES, updates) + (terminal.isInteractive ? end : '');
+function restoredText(
+  { terminal }: Context,
+  { event_id: event, updates, left_out }: Restoration,
+  isDry: boolean,
+): string {
+  const leftOut = left_out.map((ref): Update => ({ ref, kind: 'left-out', before: NO_OBJECT, after: NO_OBJECT }));
+  if (updates.length + leftOut.length === 0) return 'Nothing changes: the refs are as they were then\n';
+  const why = leftOut.length === 0 ? '' : 'Left out: no branch or tag of such a name is created any more\n';
+  const undo = isDry || event === null ? '' : `Undo it: strata repo restore --before ${event}\n`;
+  return tableText(terminal, UPDATES, [...updates, ...leftOut]) + (terminal.isInteractive ? why + undo : '');
 }
+
+const NO_OBJECT = '0'.repeat(40);
 
 export async function deleted(context: Context): Promise<void> {
   const { terminal } = context;

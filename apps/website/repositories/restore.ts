@@ -68,8 +68,9 @@ export async function restoreFromForm(asked: Asked, fields: Fields): Promise<Sit
     if (restored.refused.code !== 'refs-moved-meanwhile') return refusedPage(asked, restored.refused);
     return ask(asked, wanted, 'The repository was changed meanwhile. This is what would change now.');
   }
-  const { updates } = restored;
-  return redirectTo(`${repositoryAddress(repository)}/activity`, `${counted(updates.length, 'ref')} restored.`);
+  const { updates, leftOut } = restored;
+  const message = `${counted(updates.length, 'ref')} restored.${leftOut.length === 0 ? '' : ` Left out: ${namesText(leftOut, NAMES_IN_MESSAGE_MAX)}.`}`;
+  return redirectTo(`${repositoryAddress(repository)}/activity`, message);
 }
 
 function restoration(
@@ -90,7 +91,7 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
   const plan = await planRestoration(context, restoration(asked, wanted, null));
   if ('refused' in plan) return refusedPage(asked, plan.refused);
   const home = repositoryAddress(repository);
-  const { updates, revision } = plan;
+  const { updates, leftOut, revision } = plan;
   const cancel = html`<a class="button quiet" href="${home}/activity">Cancel</a>`;
   const hidden = Object.entries(wanted.fields).map(([name, value]) => hiddenField(name, value));
   const form = postForm(
@@ -98,8 +99,11 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
     html`${hidden}${hiddenField('ref', wanted.ref)}${hiddenField('seen', String(revision))}<div class="row"><button class="button main">Restore</button>${cancel}</div>`,
   );
   const content = html`<div class="stack middle start"><h1>${heading(wanted)}</h1>${scope(asked, wanted)}${
+    leftOut.length > 0 &&
+    html`<p class="note">Left out: <bdi>${namesText(leftOut, NAMES_SHOWN_MAX)}</bdi>. No branch or tag of such a name is created any more.</p>`
+  }${
     updates.length === 0
-      ? html`<p>Nothing changes: what is there now is what was there then.</p><div class="row">${cancel}</div>`
+      ? html`<p>Nothing changes${leftOut.length === 0 && ': what is there now is what was there then'}.</p><div class="row">${cancel}</div>`
       : html`${table(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
   }</div>`;
   const status = error === null ? 200 : 409;
@@ -134,6 +138,16 @@ function table(updates: readonly StoredRefUpdate[]): Html {
   return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="What changes"><table><thead><tr><th scope="col">Ref</th><th scope="col">Change</th><th scope="col">Now</th><th scope="col">Then</th></tr></thead><tbody>${rows}</tbody></table></div></div>${
     more > 0 && html`<p>And ${more} more.</p>`
   }`;
+}
+
+/** Names that the page lists, and those that a message has room for. */
+const NAMES_SHOWN_MAX = 20;
+const NAMES_IN_MESSAGE_MAX = 5;
+
+function namesText(names: readonly string[], most: number): string {
+  const shown = names.slice(0, most).map(shownName).join(', ');
+  const more = names.length - most;
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 function idText(id: string): string {

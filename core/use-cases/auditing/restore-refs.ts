@@ -3,9 +3,10 @@
  *
  * Must stay true: the updates are decided on one revision of the stream, and the append expects it. So no restoration
  * overwrites a ref that it has not seen: whoever loses the race to a push is refused. Every restored tip is found in the
- * committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3).
+ * committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3). A ref whose
+ * name nobody may create any more is left out if the restoration would have to make it, and the plan names it.
  */
-import { parseRefName, type RefName } from '../../git/ref-name.ts';
+import { newNameRefusal, parseRefName, type RefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { streamName } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, type PushId, uuid } from '../../kernel/ids.ts';
@@ -50,6 +51,8 @@ export interface WantedRestoration {
 export interface RestorationPlan {
   /** In the order of the refs' names; empty if nothing changes. */
   readonly updates: readonly StoredRefUpdate[];
+  /** Refs that it would have to make and leaves out for their names, in their order. */
+  readonly leftOut: readonly RefName[];
   /** The revision that the plan was made for. */
   readonly revision: ExpectedRevision;
 }
@@ -60,6 +63,7 @@ type Refused = { readonly refused: Refusal };
 interface Prepared {
   readonly entity: Entity<OpenRepository>;
   readonly decision: UpdateRefsDecision;
+  readonly leftOut: readonly RefName[];
   readonly restored: EventId;
 }
 
@@ -102,8 +106,8 @@ export async function restoreRefs(
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
 }
 
-function planOf({ decision, entity }: Prepared): RestorationPlan {
-  return { updates: decision.updates, revision: entity.revision };
+function planOf({ decision, leftOut, entity }: Prepared): RestorationPlan {
+  return { updates: decision.updates, leftOut, revision: entity.revision };
 }
 
 function sameRefs(before: Refs, after: Refs): boolean {
@@ -119,8 +123,9 @@ async function prepare(
   const repository = { ...wanted.repository, entity };
   const past = await pastRefs(context, repository, wanted.to);
   if ('refused' in past) return past;
-  const names = namesOf(entity.state.refs, past.refs, wanted.refs);
-  if ('refused' in names) return names;
+  const wantedNames = namesOf(entity.state.refs, past.refs, wanted.refs);
+  if ('refused' in wantedNames) return wantedNames;
+  const { names, leftOut } = withoutUnmakeable(entity.state.refs, past.refs, wantedNames);
   const view = openView(context, repository);
   try {
     const inspected = await inspect(view, { current: entity.state.refs, past: past.refs, names }, wanted.signal);
@@ -136,7 +141,7 @@ async function prepare(
     const refused = decision.results.find(({ code }) => code !== null && code !== 'atomic-push-refused');
     if (refused?.code === 'too-many-refs') return refuse({ code: 'restored-refs-too-many' });
     if (refused !== undefined) return refuse({ code: 'restored-ref-collides', ref: refused.ref });
-    return { entity, decision: { ...decision, defaultBranch: null }, restored: past.event };
+    return { entity, decision: { ...decision, defaultBranch: null }, leftOut, restored: past.event };
   } finally {
     view.close();
   }
@@ -182,6 +187,15 @@ function namesOf(current: Refs, past: Refs, wanted: readonly string[] | null): r
     names.add(name);
   }
   return [...names];
+}
+
+function withoutUnmakeable(
+  current: Refs,
+  past: Refs,
+  wanted: readonly RefName[],
+): { readonly names: readonly RefName[]; readonly leftOut: readonly RefName[] } {
+  const isLeftOut = (name: RefName) => past.has(name) && !current.has(name) && newNameRefusal(name) !== null;
+  return { names: wanted.filter((name) => !isLeftOut(name)), leftOut: wanted.filter(isLeftOut) };
 }
 
 interface Restored {

@@ -6,12 +6,13 @@
  * - every layer has the SHA-256 of the manifest before a byte of it is used, and the push passes the checks of every
  *   push: whoever owns the store may have written anything there;
  * - the store that is read is not changed;
+ * - refs whose names nobody may create any more are left out, and the answer names them;
  * - a repository that holds anything is refused. A process that died between the creation and the push leaves an empty
  *   one, which the next try fills.
  */
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import type { PlanQuotas, Plans } from '../../account/plans.ts';
-import { branchOfRef, parseRefName } from '../../git/ref-name.ts';
+import { branchOfRef, newNameRefusal, parseDefaultBranch, parseRefName, type RefName } from '../../git/ref-name.ts';
 import { createPacketDecoder, createLineWriter } from '../../git/wire/pkt-line.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
@@ -56,6 +57,8 @@ export type RebuildRefusal =
 export interface Rebuilt {
   readonly repository: FoundRepository;
   readonly refs: number;
+  /** Refs of the manifest that were left out for their names, in their order. */
+  readonly leftOut: readonly RefName[];
 }
 
 /** An operator's command is held by no quota. What it stores counts afterwards as what was pushed does. */
@@ -69,8 +72,10 @@ export async function rebuildRepository(
   const { manifest, account, username, name } = wanted;
   await context.entities.barrier();
   if (isInUse(await findRepository(context, username, name))) return { refused: { kind: 'exists' } };
-  const refs = await readManifestRefs(context.source.store, manifest, context.digest);
-  if ('invalid' in refs) return { refused: { kind: 'refs', detail: refs.invalid } };
+  const listed = await readManifestRefs(context.source.store, manifest, context.digest);
+  if ('invalid' in listed) return { refused: { kind: 'refs', detail: listed.invalid } };
+  const refs = listed.filter((ref) => newNameRefusal(ref.name) === null);
+  const leftOut = listed.filter((ref) => newNameRefusal(ref.name) !== null).map((ref) => ref.name);
   // Reads and checks every layer before the first event.
   const reader = await context.source.objects.open({
     repository: manifest.repository,
@@ -85,10 +90,10 @@ export async function rebuildRepository(
     if ('refused' in created) return created;
     await context.failpoint('repository-created');
     const { repository } = created;
-    if (refs.length === 0) return { repository, refs: 0 };
+    if (refs.length === 0) return { repository, refs: 0, leftOut };
     const outcome = await pushAll(context, wanted, repository, { refs, reader });
     const isWhole = 'results' in outcome && outcome.results.every(({ code }) => code === null);
-    if (isWhole) return { repository, refs: refs.length };
+    if (isWhole) return { repository, refs: refs.length, leftOut };
     if (created.isNew) await deleteRepository(context, { account, cause: wanted.cause }, repository.id);
     return { refused: { kind: 'push', outcome } };
   } finally {
@@ -106,7 +111,10 @@ async function createEmpty(
   { manifest, account, username, name, storageBucketId, cause }: RebuildWanted,
 ): Promise<{ readonly repository: FoundRepository; readonly isNew: boolean } | { readonly refused: RebuildRefusal }> {
   const head = parseRefName(manifest.head);
-  const defaultBranch = typeof head === 'string' ? branchOfRef(head) : null;
+  const recorded = typeof head === 'string' ? branchOfRef(head) : null;
+  // Where the recorded name is refused today, the push chooses the default branch.
+  const parsed = recorded === null ? null : parseDefaultBranch(recorded);
+  const defaultBranch = typeof parsed === 'string' ? parsed : null;
   const found = await findRepository(context, username, name);
   if (isInUse(found)) return { refused: { kind: 'exists' } };
   const origin = { account, cause };

@@ -129,13 +129,17 @@ describe('POST /v1/repos/{username}/{name}/restore', () => {
     const { updates, event_id } = (await restore({ before_event_id: first })).json();
     assert.deepEqual([updates.length, typeof event_id], [2, 'string']);
     const at = fixture.clock.now();
-    assert.deepEqual((await restore({ at })).json(), { event_id: null, updates: [] });
+    assert.deepEqual((await restore({ at })).json(), { event_id: null, updates: [], left_out: [] });
   });
 
   test('without anything to change makes no event', async () => {
     const events = await pushed();
     const before = await activity();
-    assert.deepEqual((await restore({ event_id: events.at(-1) })).json(), { event_id: null, updates: [] });
+    assert.deepEqual((await restore({ event_id: events.at(-1) })).json(), {
+      event_id: null,
+      updates: [],
+      left_out: [],
+    });
     assert.deepEqual(await activity(), before);
   });
 
