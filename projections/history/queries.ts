@@ -8,7 +8,7 @@ import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow, CommitRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
-import type { LiveReader, ReadQuery } from '../live-reader.ts';
+import type { Concerns, LiveReader, ReadQuery } from '../live-reader.ts';
 import { type CommitEntry, commitRow } from './entry.ts';
 
 /** The length to which names and addresses of people are cut in a cut entry. */
@@ -105,22 +105,16 @@ async function read<Value extends HistoryJson>(
   repository: RepositoryId,
   values: readonly unknown[] = [],
 ): Promise<{ readonly generation: number; readonly json: Value } | null> {
-  const concerns = (value: unknown): { readonly streams: readonly string[] } => {
+  const concerns = (value: unknown): Concerns => {
     const json = value as Value | null;
     const own = `repository-${repository}`;
+    if (json === null) return { streams: [own] };
     // The account's stream says which branch is the default until the repository's own stream changes it.
-    return { streams: json === null ? [own] : [own, `account-${json.account}`] };
+    return { streams: [own, `account-${json.account}`], incomplete: json.incomplete === true };
   };
   const { value, generation } = await reader.read(query, [repository, ...values], concerns);
   const json = value as Value | null;
-  if (json === null) return null;
-  if (json.incomplete === true) {
-    throw new ReadModelError(
-      'read-model-behind',
-      `Repository ${repository} is incomplete: a later event is not yet applied`,
-    );
-  }
-  return { generation, json };
+  return json === null ? null : { generation, json };
 }
 
 /** Resolves null for a repository that the model does not know. */

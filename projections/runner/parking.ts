@@ -38,7 +38,10 @@ export async function parkedStreams(
   );
 }
 
-/** Records events of parked streams; runs in the transaction that moves the checkpoint past them. */
+/**
+ * Records events of parked streams; runs in the transaction that moves the checkpoint past them. They have the retry of
+ * their stream; where a replay has just applied all before them, that replay goes on with them.
+ */
 export async function insertParked(
   database: Queryable,
   generation: Generation,
@@ -46,8 +49,11 @@ export async function insertParked(
 ): Promise<void> {
   if (events.length === 0) return;
   await database.query({
-    text: `INSERT INTO read_models.parked (name, version, generation, stream, revision, event_id, account_id)
-      SELECT $1, $2, $3, * FROM unnest($4::text[], $5::int[], $6::uuid[], $7::uuid[])`,
+    text: `INSERT INTO read_models.parked (name, version, generation, stream, revision, event_id, account_id, retry_at)
+      SELECT $1, $2, $3, e.*, (
+        SELECT CASE WHEN count(*) = 0 THEN now() ELSE min(p.retry_at) END FROM read_models.parked AS p
+        WHERE p.name = $1 AND p.version = $2 AND p.generation = $3 AND p.stream = e.stream)
+      FROM unnest($4::text[], $5::int[], $6::uuid[], $7::uuid[]) AS e(stream, revision, event_id, account_id)`,
     values: [
       ...keyOf(generation),
       events.map(({ stream }) => stream),

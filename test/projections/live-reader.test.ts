@@ -8,6 +8,8 @@ import { isReadModelError, Pushed, serve } from '../support/pushed-repository.ts
 import { newRunner, newUuid, startRunner, until, WAIT_MS } from '../support/read-models.ts';
 
 const eventsCounted: ReadQuery = { answer: (table) => `SELECT coalesce(sum(events), 0) FROM ${table('counts')}` };
+/** So short a wait that a test need not wait long for a refusal. */
+const SOON_MS = 100;
 const nothing = (): { readonly streams: readonly string[] } => ({ streams: [] });
 
 describe('a reader', () => {
@@ -16,7 +18,8 @@ describe('a reader', () => {
     const model = counting();
     const other = newRunner(context, { events: store, database: pool, models: [model] });
     const reader = createLiveReader(pool, model, other.runner);
-    await assert.rejects(reader.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
+    const impatient = createLiveReader(pool, model, other.runner, SOON_MS);
+    await assert.rejects(impatient.read(eventsCounted, [], nothing), isReadModelError('read-model-behind'));
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });
     // Wait until it leads: a rebuild before that would create the first tables itself.
     await appendSome(append, 2, 1);
@@ -60,7 +63,7 @@ describe('a reader', () => {
     await appendSome(append, 3, 1);
     await runner.waitFor(append.last, WAIT_MS);
     await runner.close();
-    const reader = createLiveReader(pool, model, runner);
+    const reader = createLiveReader(pool, model, runner, SOON_MS);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 3);
     // The state after a crash of PostgreSQL: commits of checkpoints do not wait for the disk.
     await pool.query('UPDATE read_models.checkpoints SET position = position - 1');
