@@ -17,6 +17,8 @@ export interface KnownRepository {
   readonly name: string;
   readonly deleted: boolean;
   readonly place: LayerPlace;
+  /** Whether its bucket has another place since the deletion. What is there now may be a copy that the owner made. */
+  readonly bucketMoved: boolean;
 }
 
 const PAGE_EVENTS = 1_000;
@@ -27,6 +29,7 @@ export async function readKnownRepositories(
 ): Promise<ReadonlyMap<RepositoryId, KnownRepository>> {
   const usernames = new Map<string, string>();
   const known = new Map<RepositoryId, KnownRepository>();
+  const inBuckets = new Map<string, RepositoryId[]>();
   for (let position = LOG_START; ; ) {
     const page = await events.readAll(position, PAGE_EVENTS);
     for (const recorded of page) {
@@ -34,16 +37,25 @@ export async function readKnownRepositories(
       if (categoryOf(recorded.stream) !== accounts.category) continue;
       const account = uuid<AccountId>(entityIdOf(recorded.stream));
       const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+      const nameIn = (name: string): string => `${usernames.get(account) ?? account}/${name}`;
       if (event.type === 'AccountCreated') usernames.set(account, event.data.username);
       if (event.type === 'RepositoryCreated') {
         const id = uuid<RepositoryId>(event.data.repository_id);
         const { storage_bucket_id: bucket } = event.data;
         const place = { account, storageBucketId: bucket === null ? null : uuid(bucket) };
-        known.set(id, { id, name: `${usernames.get(account) ?? account}/${event.data.name}`, deleted: false, place });
+        known.set(id, { id, name: nameIn(event.data.name), deleted: false, bucketMoved: false, place });
+        if (bucket !== null) inBuckets.set(bucket, [...(inBuckets.get(bucket) ?? []), id]);
       }
-      if (event.type === 'RepositoryDeleted') {
+      if (event.type === 'RepositoryDeleted' || event.type === 'RepositoryRestored') {
         const repository = known.get(uuid(event.data.repository_id));
-        if (repository !== undefined) known.set(repository.id, { ...repository, deleted: true });
+        const now = { name: nameIn(event.data.name), deleted: event.type === 'RepositoryDeleted', bucketMoved: false };
+        if (repository !== undefined) known.set(repository.id, { ...repository, ...now });
+      }
+      if (event.type === 'StorageBucketPlaceChanged') {
+        for (const id of inBuckets.get(event.data.bucket_id) ?? []) {
+          const repository = known.get(id);
+          if (repository?.deleted === true) known.set(id, { ...repository, bucketMoved: true });
+        }
       }
     }
     if (page.length < PAGE_EVENTS) return known;

@@ -119,7 +119,13 @@ function revisionNumber(text: string): number {
 async function existingRepository(context: AdminContext, { username, name }: RepositoryName) {
   const found = await findRepository(context, username, name);
   if (found === null) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
-  return { id: found.id, name: `${found.account.username}/${found.owned.name}`, deleted: false, place: placeOf(found) };
+  return {
+    id: found.id,
+    name: `${found.account.username}/${found.owned.name}`,
+    deleted: false,
+    bucketMoved: false,
+    place: placeOf(found),
+  };
 }
 
 function repositoryName(text: string): RepositoryName {

@@ -249,12 +249,13 @@ async function readNamed({ events }: StorageContext, stream: StreamName): Promis
 
 /**
  * Returns the layers in the store by key; a fault if they are in a bucket of a user that cannot be listed; null if the
- * repository was deleted and its bucket is gone, which ends its restore.
+ * repository was deleted and its bucket is gone or moved, which ends its restore.
  */
 async function listedLayers(
   layers: LayerStore,
-  { id, place, deleted }: KnownRepository,
+  { id, place, deleted, bucketMoved }: KnownRepository,
 ): Promise<Map<string, StoredLayer> | { readonly fault: string } | null> {
+  if (bucketMoved) return null;
   const listed = new Map<string, StoredLayer>();
   try {
     for await (const stored of layers.list(`repositories/${id}/`)) listed.set(stored.key, stored);

@@ -11,6 +11,7 @@ import type {
   RefusalCode,
 } from '../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
+import { LOST_PLACES } from '../front-door/lost-places.ts';
 import {
   ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX,
   DEVICE_HOSTNAME_LENGTH_MAX,
@@ -162,6 +163,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'event-not-found': { status: 404, message: () => 'This repository has no such event' },
   'repository-not-there-then': { status: 404, message: () => 'The repository did not exist at this moment' },
   'repository-not-deleted': { status: 409, message: () => 'The repository is not deleted' },
+  'repository-place-lost': { status: 409, message: (r) => `It cannot be undeleted: ${LOST_PLACES[r.lost]}` },
   'repository-too-large-to-purge': {
     status: 422,
     message: () =>
@@ -278,8 +280,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'storage-bucket-endpoint-refused': { status: 422, field: 'endpoint_url', message: (r) => TARGET_FAULTS[r.fault] },
   'storage-bucket-place-fixed': {
     status: 422,
-    message: (r) =>
-      `Provider, bucket, prefix and endpoint cannot change while repositories depend on them: ${dependentText(r.repositories)}`,
+    message: (r) => `Provider, bucket, prefix and endpoint cannot change while ${placeHolders(r)}`,
   },
   'storage-bucket-in-use': {
     status: 422,
@@ -339,6 +340,14 @@ function settingText(setting: BucketSetting, fault: BucketSettingFault): string 
 function dependentText({ names, more }: DependentNames): string {
   if (names.length === 0) return 'this token does not see them';
   return more ? `${names.join(', ')} and others` : names.join(', ');
+}
+
+function placeHolders({ repositories, deleted }: Extract<Refusal, { code: 'storage-bucket-place-fixed' }>): string {
+  if (deleted === undefined) return `repositories depend on them: ${dependentText(repositories)}`;
+  const isUsed = repositories.names.length > 0 || repositories.more;
+  const used = isUsed ? `repositories depend on them (${dependentText(repositories)}) and ` : '';
+  const remedy = 'purge those, or wait until they are no longer kept';
+  return `${used}deleted repositories can come back to them (${remedy}): ${dependentText(deleted)}`;
 }
 
 export function refusalAnswer(refusal: Refusal): Answer {

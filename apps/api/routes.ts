@@ -342,7 +342,7 @@ const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     tag: 'Storage buckets',
     summary: 'Change a storage bucket',
     description:
-      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it its provider, bucket, prefix and endpoint cannot change.',
+      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them.',
     method: 'PUT',
     path: '/v1/storage-buckets/{id}',
     grant: 'API_STORAGE',
@@ -420,7 +420,7 @@ const UNDO_ROUTES: readonly Route[] = [
     tag: 'Undo',
     summary: 'Undelete a repository',
     description:
-      'It comes back with its history; scopes of tokens and webhooks that name it take effect again. 409 if its name is taken, which `name` solves; 410 if it has left storage.',
+      'It comes back with its history; scopes of tokens and webhooks that name it take effect again. 409 if its name is taken, which `name` solves, or if its storage bucket was deleted or given another place, which nothing solves; 410 if it has left storage.',
     method: 'POST',
     path: '/v1/repositories/{id}/restore',
     grant: 'ALL',

@@ -10,6 +10,7 @@ import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
 import type { MomentDenial } from '../../core/use-cases/auditing/repository-as-of.ts';
+import { LOST_PLACES } from '../front-door/lost-places.ts';
 import { GitHttpError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';
 import type { GitRequest } from './git-request.ts';
@@ -45,7 +46,9 @@ export async function absenceError(
   if (denial === null) return null;
   switch (denial.code) {
     case 'repository-deleted-now':
-      return notFound(`it is deleted; strata repo undelete ${denial.id} brings it back, with its past`);
+      return denial.lost === null
+        ? notFound(`it is deleted; strata repo undelete ${denial.id} brings it back, with its past`)
+        : notFound(`it is deleted, and cannot be undeleted: ${LOST_PLACES[denial.lost]}`);
     case 'repository-renamed':
       return notFound(`it is ${denial.name} now`);
     case 'moment-in-future':

@@ -79,6 +79,15 @@ export interface NewEvent extends Cause {
 export type LogPosition = Brand<bigint, 'LogPosition'>;
 export const LOG_START = 0n as LogPosition;
 
+/** Positions have gaps, so no event need be there. */
+export function positionBefore(position: LogPosition): LogPosition {
+  return logPosition(position - 1n);
+}
+
+function logPosition(position: bigint): LogPosition {
+  return position as LogPosition;
+}
+
 /** An event as the log returns it: in its stored version, not upcast. */
 export interface RecordedEvent extends NewEvent {
   readonly stream: StreamName;

@@ -32,6 +32,9 @@ export interface DependentNames {
 
 export const DEPENDENT_NAMES_MAX = 10;
 
+/** Why an account cannot reach what a bucket of it held: the bucket is gone, or is at another place. */
+export type LostPlace = 'bucket-deleted' | 'bucket-moved';
+
 export type Refusal =
   | { readonly code: 'username-invalid'; readonly reason: string }
   | { readonly code: 'username-reserved'; readonly username: string }
@@ -87,6 +90,8 @@ export type Refusal =
   | { readonly code: 'repository-not-there-then' }
   /** It was not deleted, or was undeleted meanwhile. */
   | { readonly code: 'repository-not-deleted' }
+  /** It is deleted, and its bucket is gone or moved, so nothing brings it back. */
+  | { readonly code: 'repository-place-lost'; readonly lost: LostPlace }
   /** A purge reads and writes the whole repository, so its size is bounded. */
   | { readonly code: 'repository-too-large-to-purge' }
   /** Another change of the refs was faster. */
@@ -145,7 +150,12 @@ export type Refusal =
   | { readonly code: 'storage-bucket-name-taken' }
   | { readonly code: 'storage-bucket-setting'; readonly setting: BucketSetting; readonly fault: BucketSettingFault }
   | { readonly code: 'storage-bucket-endpoint-refused'; readonly fault: TargetFault }
-  | { readonly code: 'storage-bucket-place-fixed'; readonly repositories: DependentNames }
+  /** `deleted` names those that can be undeleted; absent if there are none. */
+  | {
+      readonly code: 'storage-bucket-place-fixed';
+      readonly repositories: DependentNames;
+      readonly deleted?: DependentNames;
+    }
   | { readonly code: 'storage-bucket-in-use'; readonly repositories: DependentNames }
   /** The caller may use some repositories only, and the change concerns others too. */
   | { readonly code: 'storage-bucket-needs-all-repositories' }

@@ -65,7 +65,7 @@ function purged(
   { replaced, all, reason }: Extract<RepositoryCommand, { type: 'PurgeLayers' }>,
 ): readonly LayersExpired[] {
   const current = state.status === 'closed' ? state.before : state;
-  const { shrinkEpoch, expiredThrough } = current;
+  const { layers, shrinkEpoch, expiredThrough } = current;
   const events: LayersExpired[] = [];
   let room = LAYERS_REMOVED_AT_ONCE_MAX;
   for (const { compactedAt, layers: gone } of replaced) {
@@ -76,7 +76,15 @@ function purged(
     const data = { layers: named, reason, compacted_at: compactedAt, shrink_epoch: shrinkEpoch };
     events.push({ type: 'LayersExpired', data });
   }
-  return all ? [...events, ...currentExpired(current, reason, room)] : events;
+  if (!all) return events;
+  const isEmpty = state.status === 'closed' && !state.expired && layers.length === 0;
+  // Nothing is left to remove, but the repository must not come back.
+  const end = isEmpty && reason === 'purge' && room > 0 ? [emptyPurge(shrinkEpoch)] : [];
+  return [...events, ...currentExpired(current, reason, room), ...end];
+}
+
+function emptyPurge(shrink_epoch: number): LayersExpired {
+  return { type: 'LayersExpired', data: { layers: [], reason: 'purge', compacted_at: null, shrink_epoch } };
 }
 
 /** Returns the event that removes the first layers of the list, or none if there is nothing to remove. */

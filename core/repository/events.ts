@@ -119,8 +119,9 @@ export type LayersExpired = DomainEvent<
   'LayersExpired',
   {
     /**
-     * At least one, at most `LAYERS_REMOVED_AT_ONCE_MAX`. `current`: the layer was in the list until now, as the layers
-     * of a deleted repository are. The others were removed from it by a compaction before.
+     * At most `LAYERS_REMOVED_AT_ONCE_MAX`; none in the purge of a deleted repository that has none. `current`: the layer
+     * was in the list until now, as the layers of a deleted repository are. The others were removed from it by a
+     * compaction before.
      */
     readonly layers: readonly { readonly id: string; readonly size_bytes: number; readonly current: boolean }[];
     readonly reason: 'retention' | 'purge' | 'erasure' | 'bucket-deleted';

@@ -14,7 +14,15 @@ import {
   repositoryEventKinds,
   type RecordedLayer,
 } from './events.ts';
-import { changeLayers, dropsObjects, grownBytes, layerOf, layersChangeOf, NO_LAYERS } from './layers.ts';
+import {
+  changeLayers,
+  dropsObjects,
+  endsRestoration,
+  grownBytes,
+  layerOf,
+  layersChangeOf,
+  NO_LAYERS,
+} from './layers.ts';
 import { changeRefs, type RefRun, refRuns, refsOfRuns } from './ref-runs.ts';
 import { leavesObjects } from './unreached.ts';
 import { type LeftTip, type OpenRepository, type Ref, refMemoryBytes, type Repository } from './state.ts';
@@ -35,7 +43,7 @@ function evolveRepository(state: Repository, event: RepositoryEvent, at: Timesta
     }
     case 'LayersExpired': {
       if (state.status === 'open') return withExpired(state, event);
-      const expired = state.expired || event.data.layers.some(({ current }) => current);
+      const expired = state.expired || endsRestoration(event);
       return { ...state, before: withExpired(state.before, event), expired };
     }
     case 'RepositoryClosed':

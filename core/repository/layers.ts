@@ -8,7 +8,7 @@ import { AppendList } from '../kernel/append-list.ts';
 import { type LayerId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import { type LayerKey, layerKey } from '../ports/layer-store.ts';
 import type { Layer } from '../ports/object-database.ts';
-import type { LayersCompacted, RecordedLayer, RepositoryEvent } from './events.ts';
+import type { LayersCompacted, LayersExpired, RecordedLayer, RepositoryEvent } from './events.ts';
 
 export interface CommittedLayers {
   readonly layers: AppendList<Layer>;
@@ -57,6 +57,11 @@ export function layersChangeOf(event: RepositoryEvent): LayersChange | null {
 /** Whether a compaction left objects out, instead of merging layers. */
 export function dropsObjects({ data: { added } }: LayersCompacted): boolean {
   return added.length === 0 || added.some(({ holds }) => holds !== 'merged');
+}
+
+/** Whether a deleted repository cannot come back after this event: its layers went, or a purge found none. */
+export function endsRestoration({ data: { layers } }: LayersExpired): boolean {
+  return layers.length === 0 || layers.some(({ current }) => current);
 }
 
 function replacement(

@@ -129,6 +129,25 @@ describe('Repositories in the bucket of a user', needs('versitygw'), () => {
     assert.equal(verified.code, 0, verified.stdout);
   });
 
+  test('come back from a deletion to the place that their bucket kept, and are read right away', async () => {
+    const url = await inBucket('back');
+    const work = await newWorkTree(ending);
+    await git(work, ['push', '--quiet', url, 'main']);
+    const tip = (await git(work, ['rev-parse', 'main'])).trim();
+    const call = (method: string, target: string, body?: object) => api(first, ada.token, method, target, body);
+    const id = await idOf('back');
+    assert.equal((await call('DELETE', '/v1/repos/ada/back')).status, 204);
+    const moved = await call('PUT', `${BUCKETS}/${bucket}`, { key_prefix: 'elsewhere' });
+    assert.equal(moved.status, 422, moved.text);
+    assert.match(moved.text, /deleted repositories can come back to them [^:]*: back"/);
+    assert.equal((await call('POST', `/v1/repositories/${id}/restore`)).status, 200);
+    for (const list of ['branches', 'commits']) {
+      const { status, text } = await call('GET', `/v1/repos/ada/back/${list}`);
+      assert.ok(status === 200 && text.includes(tip), `${list}: ${status} ${text}`);
+    }
+    assert.equal(await cloneOf(gitUrl(second, ada, 'back')), tip);
+  });
+
   test('say at git that the bucket is gone, keep serving what is cached, and recover by themselves', async () => {
     const [url, plain] = [await inBucket('gone'), await createRepository(first, ada, 'plain')];
     const work = await newWorkTree(ending);

@@ -6,6 +6,7 @@ import { listDeletedRepositories, undeleteRepository } from '../../../core/use-c
 import type { RestorePoint } from '../../../core/use-cases/auditing/moment.ts';
 import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/auditing/restore-refs.ts';
+import { LOST_PLACES } from '../../front-door/lost-places.ts';
 import { ok } from '../http/answer.ts';
 import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
@@ -45,12 +46,14 @@ function restorationJson({ updates, leftOut }: RestorationPlan, event: string | 
 export async function getDeletedRepositories({ context, principal }: AccountCall): Promise<Outcome> {
   const deleted = await listDeletedRepositories(context, principal.account);
   const json: z.output<typeof DELETED_REPOSITORIES> = {
-    repositories: deleted.map(({ id, name, deletedAt, expiresAt, sizeBytes }) => ({
+    repositories: deleted.map(({ id, name, deletedAt, expiresAt, sizeBytes, lost }) => ({
       id,
       name,
       deleted_at: deletedAt,
       expires_at: expiresAt,
       size_bytes: sizeBytes,
+      restorable: lost === null,
+      reason: lost === null ? null : LOST_PLACES[lost],
     })),
   };
   return ok(json);
@@ -81,6 +84,7 @@ export async function postPurge(
   return 'refused' in purged ? purged : ok(purgeJson(purged), isDry ? 200 : 202);
 }
 
-function purgeJson({ event, freedBytes }: Purge): z.output<typeof PURGED> {
-  return { event_id: event, freed_bytes: freedBytes };
+function purgeJson({ event, freedBytes, leftWithOwnerBytes }: Purge): z.output<typeof PURGED> {
+  const left = leftWithOwnerBytes === undefined ? {} : { left_with_owner_bytes: leftWithOwnerBytes };
+  return { event_id: event, freed_bytes: freedBytes, ...left };
 }

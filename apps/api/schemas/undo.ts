@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type EventId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { REF_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { LOST_PLACES } from '../../front-door/lost-places.ts';
 import { BYTES, HEXSHA, ID, idSchema, TIMESTAMP } from './common.ts';
 import { NEW_REPOSITORY } from './repositories.ts';
 
@@ -67,6 +68,14 @@ export const DELETED_REPOSITORIES = z
           deleted_at: TIMESTAMP,
           expires_at: TIMESTAMP.meta({ description: 'From then on it may be removed for good.' }),
           size_bytes: BYTES,
+          restorable: z.boolean().meta({ description: 'Whether it can be undeleted, if the account has room for it.' }),
+          reason: z
+            .string()
+            .nullable()
+            .meta({
+              description: 'Why it cannot be undeleted, for people: what became of its storage bucket. Null: it can.',
+              examples: [LOST_PLACES['bucket-deleted']],
+            }),
         }),
       )
       .meta({ description: 'The last deleted first.' }),
@@ -86,5 +95,9 @@ export const PURGED = z
   .object({
     event_id: ID.nullable().meta({ description: 'Null: nothing was to be removed, or it is a dry run.' }),
     freed_bytes: BYTES,
+    left_with_owner_bytes: BYTES.optional().meta({
+      description:
+        'What stays with the owner of the storage bucket that held a deleted repository, because the bucket was deleted here or given another place: the service cannot remove it. Absent otherwise.',
+    }),
   })
   .meta({ id: 'Purge' });

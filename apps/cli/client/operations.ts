@@ -886,12 +886,18 @@ export interface DeletedRepositoryList {
     /** From then on it may be removed for good. */
     readonly expires_at: string;
     readonly size_bytes: number;
+    /** Whether it can be undeleted, if the account has room for it. */
+    readonly restorable: boolean;
+    /** Why it cannot be undeleted, for people: what became of its storage bucket. Null: it can. */
+    readonly reason: string | null;
   }[];
 }
 
 export interface Purge {
   /** Null: nothing was to be removed, or it is a dry run. */ readonly event_id: string | null;
   readonly freed_bytes: number;
+  /** What stays with the owner of the storage bucket that held a deleted repository, because the bucket was deleted here or given another place: the service cannot remove it. Absent otherwise. */
+  readonly left_with_owner_bytes?: number;
 }
 
 export interface Webhook {

@@ -27,6 +27,7 @@ const DELETED: readonly Column<Deleted>[] = [
   { title: 'SIZE', text: ({ size_bytes }, exact) => (exact ? String(size_bytes) : sizeText(size_bytes)), right: true },
   { title: 'DELETED', text: ({ deleted_at }, exact) => timeCell(deleted_at, exact) },
   { title: 'KEPT UNTIL', text: ({ expires_at }, exact) => timeCell(expires_at, exact) },
+  { title: 'CANNOT BE UNDELETED', text: ({ reason }) => reason ?? '' },
 ];
 
 function shortId(id: string, exact: boolean): string {
@@ -123,7 +124,10 @@ async function purged(
   return { id, what: `what no branch and no tag of ${showable(name)} reaches` };
 }
 
-function purgeText({ terminal }: Context, { freed_bytes: bytes }: Purge, isDry: boolean): string {
-  const size = terminal.isInteractive ? sizeText(bytes) : `${bytes} bytes`;
-  return isDry ? `A purge frees ${size}\n` : `Purged: ${size} leave storage within about an hour\n`;
+function purgeText({ terminal }: Context, { freed_bytes: freed, left_with_owner_bytes: left }: Purge, isDry: boolean) {
+  const size = (bytes: number): string => (terminal.isInteractive ? sizeText(bytes) : `${bytes} bytes`);
+  const text = isDry ? `A purge frees ${size(freed)}\n` : `Purged: ${size(freed)} leave storage within about an hour\n`;
+  if (left === undefined) return text;
+  const why = 'the service no longer knows the place of the storage bucket that held it';
+  return `${text}${size(left)} stay with their owner: ${why}\n`;
 }

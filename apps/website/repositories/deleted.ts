@@ -1,12 +1,14 @@
 /** Deleted repositories: their list, their way back, and their purge. */
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
+import { findDeletion } from '../../../core/use-cases/accounts/deletions.ts';
 import {
   type DeletedRepository,
-  findDeleted,
   listDeletedRepositories,
   undeleteRepository,
 } from '../../../core/use-cases/auditing/deleted-repositories.ts';
+import type { LostPlace } from '../../../core/kernel/refusal.ts';
 import { refusalText } from '../../api/refusals.ts';
+import { LOST_PLACES } from '../../front-door/lost-places.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, postForm, textField } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';
@@ -42,11 +44,11 @@ async function deletedOf(context: SiteContext, visit: PersonVisit): Promise<Purg
   const id = parseUuid<RepositoryId>(visit.params['id'] ?? '');
   if (id === null) return null;
   const { account } = visit.person;
-  const owned = await findDeleted(context, account, id);
-  if (owned === null) return null;
+  const deletion = await findDeletion(context, account, id);
+  if (deletion === null) return null;
   return {
     id,
-    name: owned.name,
+    name: deletion.owned.name,
     action: `${DELETED}/${id}/purge`,
     back: DELETED,
     what: html`<p>All of the deleted repository is removed for good. It cannot be undeleted any more.</p>`,
@@ -77,20 +79,23 @@ async function showDeleted(
 }
 
 function section(visit: PersonVisit, deleted: DeletedRepository, refused: Refused | null): Html {
-  const { id, name, deletedAt, expiresAt, sizeBytes } = deleted;
+  const { id, name, deletedAt, expiresAt, sizeBytes, lost } = deleted;
   const own = refused?.id === id ? refused : null;
+  const purge = html`<a class="button quiet" href="${DELETED}/${id}/purge">Purge…</a>`;
   const form = postForm(
     { action: `${DELETED}/${id}/restore`, csrf: visit.csrf(), errors: own === null ? {} : { form: own.error } },
-    html`<div class="row"><button class="button main">Undelete</button><a class="button quiet" href="${DELETED}/${id}/purge">Purge…</a></div>`,
+    html`<div class="row"><button class="button main">Undelete</button>${purge}</div>`,
   );
   const renamed = postForm(
     { action: `${DELETED}/${id}/restore`, csrf: visit.csrf(), errors: own === null ? {} : { name: own.error } },
     html`${textField({ name: 'name', label: 'Another name', value: own?.name ?? '', error: own?.error, required: true, verbatim: true })}<div class="row"><button class="button main">Undelete under this name</button></div>`,
   );
+  const unrestorable = (why: LostPlace) =>
+    html`<p class="note">It cannot be undeleted. ${LOST_PLACES[why]}.</p><div class="row">${purge}</div>`;
   return html`<section class="box" aria-labelledby="deleted-${id}"><header><h2 id="deleted-${id}">${name}</h2><span class="end soft">${sizeText(
     sizeBytes,
   )}</span></header><div class="stack part"><p>Deleted ${timeAgo(deletedAt, visit.now)}, kept until ${expiresAt.slice(0, 10)}.</p>${
-    own === null ? form : renamed
+    lost !== null ? unrestorable(lost) : own === null ? form : renamed
   }</div></section>`;
 }
 

@@ -73,7 +73,10 @@ export async function showPurge(
     })}<div class="row"><button class="button grave">Purge for good</button><a class="button quiet" href="${purged.back}">Cancel</a></div>`,
   );
   const title = `Purge ${purged.name}`;
-  const content = html`<h1>${title}</h1>${purged.what}<p>It frees <strong>${sizeText(plan.freedBytes)}</strong>, and it cannot be undone.</p>${form}`;
+  const { freedBytes, leftWithOwnerBytes: left } = plan;
+  const content = html`<h1>${title}</h1>${purged.what}<p>It frees <strong>${sizeText(freedBytes)}</strong>, and it cannot be undone.</p>${
+    left !== undefined && html`<p>${leftText(left)}</p>`
+  }${form}`;
   return showPage(page(visit, { title, width: 'narrow' }, content), error === undefined ? 200 : 422);
 }
 
@@ -93,9 +96,14 @@ export async function purgeNamed({ context, visit, origin, purged }: PurgeAsked,
   return 'refused' in done ? refusedPage(visit, done.refused) : redirectTo(purged.back, doneText(done));
 }
 
-function doneText({ event, freedBytes }: Purge): string {
+function doneText({ event, freedBytes, leftWithOwnerBytes: left }: Purge): string {
   if (event === null) return 'There was nothing to purge.';
+  if (left !== undefined) return `Purged. ${leftText(left)}`;
   return `Purged: ${sizeText(freedBytes)} leave storage within about an hour.`;
+}
+
+function leftText(leftBytes: number): string {
+  return `${sizeText(leftBytes)} stay with the owner of the storage bucket that held it: this service no longer knows the bucket’s place.`;
 }
 
 function refusedPage(visit: PersonVisit, refused: Refusal): SiteAnswer {

@@ -2,6 +2,7 @@
 import type { StorageBucketId } from '../../kernel/ids.ts';
 import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
 import type { VaultRef } from '../../ports/vault.ts';
+import type { OwnedRepository } from '../repositories/state.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';
 
 /** The records of a bucket's settings. A command that rests on settings is refused when they are no longer current. */
@@ -38,6 +39,8 @@ export type BucketCommand =
       /** Null: as it was. */
       readonly place: NewPlace | null;
       readonly access: NewAccess | null;
+      /** The deleted repositories that can come back to the place of before. Only a change of the place needs them. */
+      readonly deleted: readonly OwnedRepository[];
     }
   | {
       readonly type: 'RecordVerification';

@@ -1,14 +1,15 @@
 /**
  * Decides the commands of an account's storage buckets.
  *
- * Must stay true: the place of a bucket stays as it is while a repository depends on it. A caller that may use some
+ * Must stay true: the place of a bucket stays as it is while a repository depends on it, or a deleted one can come back
+ * to it. A caller that may use some
  * repositories only neither changes what others are or will be stored in, nor learns their names.
  */
 import { isSelected, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import type { StorageBucketId } from '../../kernel/ids.ts';
 import { STORAGE_BUCKET_NAME_LENGTH_MAX, STORAGE_BUCKETS_MAX } from '../../kernel/limits.ts';
-import { DEPENDENT_NAMES_MAX, type DependentNames } from '../../kernel/refusal.ts';
+import { DEPENDENT_NAMES_MAX, type DependentNames, type Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase, codePointCount } from '../../kernel/text.ts';
 import type { OwnedRepository } from '../repositories/state.ts';
 import type { Account, OpenAccount } from '../state.ts';
@@ -74,7 +75,7 @@ function decideChange(
   bucket: StorageBucket,
   command: Extract<BucketCommand, { type: 'ChangeBucket' }>,
 ): Decided {
-  const { name = bucket.name, from, place, access } = command;
+  const { name = bucket.name, from, place, access, deleted } = command;
   const bucket_id = bucket.id;
   const wasDefault = account.defaultBucketId === bucket.id;
   const { isDefault = wasDefault } = command;
@@ -88,10 +89,8 @@ function decideChange(
   if (!isName(name)) return refuse({ code: 'storage-bucket-name-length' });
   if (isTaken(account, name, bucket.id)) return refuse({ code: 'storage-bucket-name-taken' });
   if (changesSettings && !isCurrent(bucket, from)) return refuse({ code: 'storage-bucket-changed' });
-  const dependent = place === null ? [] : dependentsOf(account, bucket.id);
-  if (dependent.length > 0) {
-    return refuse({ code: 'storage-bucket-place-fixed', repositories: namesOf(dependent, selection) });
-  }
+  const fixed = place === null ? null : placeFixed(dependentsOf(account, bucket.id), deleted, selection);
+  if (fixed !== null) return refuse(fixed);
   const decided: BucketEvent[] = [];
   if (name !== bucket.name) decided.push({ type: 'StorageBucketRenamed', data: { bucket_id, name } });
   if (place !== null) {
@@ -104,6 +103,17 @@ function decideChange(
   }
   if (isDefault !== wasDefault) decided.push(defaultChanged(isDefault ? bucket.id : null));
   return accept<BucketEvent>(...decided);
+}
+
+function placeFixed(
+  dependent: readonly OwnedRepository[],
+  deleted: readonly OwnedRepository[],
+  selection: RepositorySelection,
+): Refusal | null {
+  if (dependent.length === 0 && deleted.length === 0) return null;
+  const repositories = namesOf(dependent, selection);
+  const held = deleted.length === 0 ? {} : { deleted: namesOf(deleted, selection) };
+  return { code: 'storage-bucket-place-fixed', repositories, ...held };
 }
 
 /** A verification of settings that are no longer current says nothing of those that are. */

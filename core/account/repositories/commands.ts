@@ -1,6 +1,6 @@
 /** The commands of an account's list of repositories. */
 import type { RepositoryId } from '../../kernel/ids.ts';
-import type { WantedBucket } from '../buckets/binding.ts';
+import type { BoundPlace, WantedBucket } from '../buckets/binding.ts';
 import type { PlanQuotas } from '../plans.ts';
 import type { OwnedRepository } from './state.ts';
 
@@ -20,5 +20,7 @@ export type OwnedRepositoryCommand =
       readonly type: 'RestoreRepository';
       /** The entry that the deletion removed from the list, perhaps under another name. */
       readonly deleted: OwnedRepository;
+      /** Where it was stored when it was deleted. */
+      readonly place: BoundPlace;
       readonly quotas: PlanQuotas;
     };

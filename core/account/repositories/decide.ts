@@ -3,7 +3,7 @@ import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
-import { bindRepository } from '../buckets/binding.ts';
+import { bindRepository, lostPlace } from '../buckets/binding.ts';
 import { repositoryNameKey, repositoryNameRefusal } from '../names.ts';
 import type { PlanQuotas } from '../plans.ts';
 import type { Account, OpenAccount } from '../state.ts';
@@ -63,16 +63,14 @@ function roomRefusal(account: OpenAccount, name: string, { repos: quota }: PlanQ
 /** Accepts nothing if the repository is in the list: another request restored it. */
 function decideRestore(
   account: OpenAccount,
-  { deleted, quotas }: Extract<OwnedRepositoryCommand, { type: 'RestoreRepository' }>,
+  { deleted, place, quotas }: Extract<OwnedRepositoryCommand, { type: 'RestoreRepository' }>,
 ): Decided {
   if (account.repositories.has(deleted.id)) return accept<OwnedRepositoryEvent>();
+  // First, since no other name and no room helps. The bucket need not be verified: what is in it was there before.
+  const lost = lostPlace(account, place);
+  if (lost !== null) return refuse({ code: 'repository-place-lost', lost });
   const refused = repositoryNameRefusal(deleted.name) ?? roomRefusal(account, deleted.name, quotas);
   if (refused !== null) return refuse(refused);
-  const { storageBucketId } = deleted;
-  // It need not be verified: what is in it was there before.
-  if (storageBucketId !== null && !account.storageBuckets.has(storageBucketId)) {
-    return refuse({ code: 'storage-bucket-not-found' });
-  }
   return accept<OwnedRepositoryEvent>({
     type: 'RepositoryRestored',
     data: {
@@ -80,7 +78,7 @@ function decideRestore(
       name: deleted.name,
       description: deleted.description,
       default_branch: deleted.initialDefaultBranch,
-      storage_bucket_id: storageBucketId,
+      storage_bucket_id: deleted.storageBucketId,
       created_at: deleted.createdAt,
     },
   });

@@ -5,32 +5,30 @@
  * Must stay true: the caller owns the account, and may read all of its history. A deleted repository is shown by nothing
  * but this: undeleting it brings its past back as well.
  */
+import { lostPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
 import type { Moment } from '../../audit/moment.ts';
 import { categoryOf, entityIdOf, type LogPosition, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, type EventId, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import type { LostPlace } from '../../kernel/refusal.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { logAsOf, type LogAsOfContext } from './as-of.ts';
-import {
-  type DeletedRepositoriesContext,
-  findDeleted,
-  lastExpiry,
-  listDeletedRepositories,
-} from './deleted-repositories.ts';
+import { type DeletionsContext, findDeletion } from '../accounts/deletions.ts';
+import { lastExpiry, listDeletedRepositories } from './deleted-repositories.ts';
 
 export type AbsenceDenial =
   | { readonly code: 'moment-in-future' }
   | { readonly code: 'repository-deleted-then' }
   /** Its layers have left storage, by this event. */
   | { readonly code: 'objects-expired'; readonly event: EventId | null }
-  /** It can be undeleted. */
-  | { readonly code: 'repository-deleted-now'; readonly id: RepositoryId }
+  /** `lost` is why it cannot be undeleted; null if it can. */
+  | { readonly code: 'repository-deleted-now'; readonly id: RepositoryId; readonly lost: LostPlace | null }
   | { readonly code: 'repository-renamed'; readonly name: string };
 
 export type DeletedAsOfContext = LogAsOfContext &
-  DeletedRepositoriesContext & { readonly readModels: Pick<AccountLogReader, 'entryPlaceOf'> };
+  DeletionsContext & { readonly readModels: Pick<AccountLogReader, 'entryPlaceOf'> };
 
 /** Returns null if the account had no repository of that name then, and none that was deleted since. */
 export async function absenceAt(
@@ -44,8 +42,8 @@ export async function absenceAt(
     const place = await context.readModels.entryPlaceOf(account, moment.event);
     if (place === null || categoryOf(place.stream) !== repositories.category) return null;
     const id = uuid<RepositoryId>(entityIdOf(place.stream));
-    const deleted = await findDeleted(context, account, id);
-    if (deleted === null || repositoryNameKey(deleted.name) !== repositoryNameKey(name)) return null;
+    const deleted = await findDeletion(context, account, id);
+    if (deleted === null || repositoryNameKey(deleted.owned.name) !== repositoryNameKey(name)) return null;
     return denialOf(context, { account, name }, id);
   }
   const prefix = await logAsOf(context, account, moment.at, seen);
@@ -57,7 +55,7 @@ export async function absenceAt(
   const named = listed.find((one) => repositoryNameKey(one.name) === repositoryNameKey(name));
   if (named === undefined) return null;
   // It may have had another name then.
-  if (moment.at < named.deletedAt) return { code: 'repository-deleted-now', id: named.id };
+  if (moment.at < named.deletedAt) return { code: 'repository-deleted-now', id: named.id, lost: named.lost };
   return { code: 'repository-deleted-then' };
 }
 
@@ -75,7 +73,11 @@ async function denialOf(
   }
   const { state } = await context.entities.get(repositories, id);
   if (state.status !== 'closed') return null;
-  if (!state.expired) return { code: 'repository-deleted-now', id };
+  if (!state.expired) {
+    const deletion = await findDeletion(context, account, id);
+    const lost = deletion === null ? null : lostPlace(owner, deletion.place);
+    return { code: 'repository-deleted-now', id, lost };
+  }
   const event = await lastExpiry(context, streamName(repositories.category, id));
   return { code: 'objects-expired', event };
 }

@@ -2,46 +2,43 @@
  * Deleted repositories: which there are, and their way back.
  *
  * Must stay true: two streams need two commits. First the account lists the repository again, which alone can be
- * refused, for its name or the quota; then its own stream is reopened, guarded by the account's revision. A process that
+ * refused, for its name, the quota or its bucket; then its own stream is reopened, guarded by the account's revision. A process that
  * dies between them leaves the repository listed and closed, as an interrupted deletion does: the next request finishes
  * it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream, so what has
  * expired is never listed.
  */
+import { boundPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
 import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { readEvent, refuse } from '../../kernel/decider.ts';
-import { type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
-import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp, uuid } from '../../kernel/ids.ts';
+import { type StreamName, streamName } from '../../kernel/envelope.ts';
+import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { DELETED_REPOSITORIES_LISTED_MAX } from '../../kernel/limits.ts';
-import type { Refusal } from '../../kernel/refusal.ts';
-import type { AccountLogReader, EntryFilter, EntryPlace } from '../../ports/account-log.ts';
-import { readPlaces } from '../../ports/event-store.ts';
+import type { LostPlace, Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
+import { endsRestoration } from '../../repository/layers.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import type { PastEntities } from '../../runtime/past-entities.ts';
-import { accountEventKinds } from '../../account/events.ts';
+import {
+  type Deletion,
+  type DeletionsContext,
+  deletionsWithinRetention,
+  findDeletion,
+  type RemovedRepository,
+} from '../accounts/deletions.ts';
 import {
   findRepositoryById,
   type FoundRepository,
   releaseName,
   type RepositoryCommandOrigin,
 } from '../accounts/repositories.ts';
-import { positionBefore } from './moment.ts';
 
-export interface DeletedRepositoriesContext extends Context {
-  readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'logPrefix' | 'entryPlaces'>;
-  readonly past: Pick<PastEntities, 'accountAt'>;
-  readonly retentionMs: number;
-}
-
-export interface UndeletingContext extends DeletedRepositoriesContext {
+export interface UndeletingContext extends DeletionsContext {
   readonly plans: Plans;
   readonly failpoint: Failpoint;
 }
@@ -56,89 +53,40 @@ export interface DeletedRepository {
   /** Its layers may leave storage from then on. */
   readonly expiresAt: Timestamp;
   readonly sizeBytes: number;
+  /** Why it cannot be undeleted; null if it can. */
+  readonly lost: LostPlace | null;
 }
 
 /** Streams that are folded at once. */
 const FOLDED_AT_ONCE = 8;
-const PLACES_AT_ONCE = 1_000;
 
 /** Returns those that were deleted within the retention and are not purged, the newest first. */
 export async function listDeletedRepositories(
-  context: DeletedRepositoriesContext,
+  context: DeletionsContext,
   account: AccountId,
 ): Promise<readonly DeletedRepository[]> {
-  const { state, position } = await context.entities.get(accounts, account);
+  const { state } = await context.entities.get(accounts, account);
   if (state.status !== 'open') return [];
-  await context.readModels.accountLogCaughtUp(position);
-  const since = plusMs(context.clock.now(), -context.retentionMs);
-  const places = (await deletions(context, account, { repositoryId: null, since })).toReversed();
-  const seen = new Set<RepositoryId>();
+  const deletions = await deletionsWithinRetention(context, account);
   const listed: DeletedRepository[] = [];
   const limited = createConcurrencyLimit(FOLDED_AT_ONCE);
-  for (let at = 0; at < places.length && listed.length < DELETED_REPOSITORIES_LISTED_MAX; ) {
-    const chunk = places.slice(at, at + DELETED_REPOSITORIES_LISTED_MAX);
+  for (let at = 0; at < deletions.length && listed.length < DELETED_REPOSITORIES_LISTED_MAX; ) {
+    const chunk = deletions.slice(at, at + DELETED_REPOSITORIES_LISTED_MAX);
     at += chunk.length;
-    const events = (await readPlaces(context.events, chunk)).filter((event) => {
-      const id = repositoryOf(event);
-      if (seen.has(id) || state.repositories.has(id)) return false;
-      seen.add(id);
-      return true;
-    });
-    const found = await Promise.all(events.map((event) => limited(() => describe(context, event))));
+    const found = await Promise.all(chunk.map((deletion) => limited(() => describe(context, deletion))));
     listed.push(...found.flatMap((one) => one ?? []));
   }
   return listed.slice(0, DELETED_REPOSITORIES_LISTED_MAX);
 }
 
-async function describe(context: DeletedRepositoriesContext, event: RecordedEvent): Promise<DeletedRepository | null> {
-  const read = readEvent(accountEventKinds, event);
-  if (read.type !== 'RepositoryDeleted') return null;
-  const id = repositoryOf(event);
+async function describe(
+  context: DeletionsContext,
+  { owned: { id, name }, deletedAt, lost }: Deletion,
+): Promise<DeletedRepository | null> {
   const { state } = await context.entities.get(repositories, id);
   if (state.status !== 'closed' || state.expired) return null;
-  const deletedAt = event.occurredAt;
   const expiresAt = plusMs(deletedAt, context.retentionMs);
-  return { id, name: read.data.name, deletedAt, expiresAt, sizeBytes: state.before.layersSizeBytes };
-}
-
-function repositoryOf({ data }: RecordedEvent): RepositoryId {
-  const { repository_id: id } = data;
-  if (typeof id !== 'string') throw new TypeError('A deletion names no repository');
-  return uuid(id);
-}
-
-/** Returns the account's deletions of repositories, oldest first. */
-async function deletions(
-  { readModels }: DeletedRepositoriesContext,
-  account: AccountId,
-  wanted: Pick<EntryFilter, 'repositoryId' | 'since'>,
-): Promise<readonly EntryPlace[]> {
-  const { size } = await readModels.logPrefix(account, null);
-  const stream = streamName('account', account);
-  const filter = { ...wanted, type: 'RepositoryDeleted', stream, actorId: null, until: null };
-  const places: EntryPlace[] = [];
-  for (let from = 0; from < size; ) {
-    const page = await readModels.entryPlaces(account, filter, { from, to: size, limit: PLACES_AT_ONCE });
-    places.push(...page);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PLACES_AT_ONCE) break;
-    from = last.sequence + 1;
-  }
-  return places;
-}
-
-/** Returns the entry that the last deletion removed from the account's list; null if there was none. */
-export async function findDeleted(
-  context: DeletedRepositoriesContext,
-  account: AccountId,
-  id: RepositoryId,
-): Promise<OwnedRepository | null> {
-  const { position } = await context.entities.get(accounts, account);
-  await context.readModels.accountLogCaughtUp(position);
-  const last = (await deletions(context, account, { repositoryId: id, since: null })).at(-1);
-  if (last === undefined) return null;
-  const before = await context.past.accountAt(account, positionBefore(last.position));
-  return ('repositories' in before ? before.repositories.get(id) : undefined) ?? null;
+  return { id, name, deletedAt, expiresAt, sizeBytes: state.before.layersSizeBytes, lost };
 }
 
 /** Gives a deleted repository back to its account; `name` null: under the name that it had. */
@@ -147,14 +95,16 @@ export async function undeleteRepository(
   origin: RepositoryCommandOrigin,
   { id, name }: { readonly id: RepositoryId; readonly name: string | null },
 ): Promise<FoundRepository | Refused> {
-  const deleted = (await interrupted(context, origin, id, name)) ?? (await findDeleted(context, origin.account, id));
-  if (deleted === null) return refuse({ code: 'repository-not-found' });
+  const removed = (await interrupted(context, origin, id, name)) ?? (await findDeletion(context, origin.account, id));
+  if (removed === null) return refuse({ code: 'repository-not-found' });
+  const { owned, place } = removed;
   const guarding = whileClosed(context, origin, id);
   const restored = await execute(context, accounts, origin.account, { ...origin, guarding }, (state) =>
     state.status === 'open'
       ? decideOwnedRepository(state, {
           type: 'RestoreRepository',
-          deleted: { ...deleted, name: name ?? deleted.name },
+          deleted: { ...owned, name: name ?? owned.name },
+          place,
           quotas: context.plans[state.plan],
         })
       : refuse({ code: 'account-not-found' }),
@@ -182,14 +132,14 @@ async function interrupted(
   origin: RepositoryCommandOrigin,
   id: RepositoryId,
   name: string | null,
-): Promise<OwnedRepository | null> {
+): Promise<RemovedRepository | null> {
   const { state } = await context.entities.get(accounts, origin.account);
   const owned = state.status === 'open' ? state.repositories.get(id) : undefined;
   if (owned === undefined) return null;
   const { state: own } = await context.entities.get(repositories, id);
   const renamed = name !== null && repositoryNameKey(name) !== repositoryNameKey(owned.name);
   if (own.status === 'closed' && renamed) await releaseName(context, origin, id);
-  return owned;
+  return { owned, place: boundPlace(state, owned) };
 }
 
 /** Guards by the closed stream as well. */
@@ -218,13 +168,13 @@ async function named(context: Context, { refused }: Refused, id: RepositoryId): 
   return refuse({ code: 'objects-expired', event: await lastExpiry(context, streamName('repository', id)) });
 }
 
-/** Returns the event with which the last current layers left storage. */
+/** Returns the last event that ended a restoration: with it layers left storage, if there were any. */
 export async function lastExpiry({ events }: Pick<Context, 'events'>, stream: StreamName): Promise<EventId | null> {
   // Nothing but expiries follows the end of a closed stream.
   const page = await events.readStream(stream, { direction: 'backwards', limit: 100 });
   const expiry = page.find((recorded) => {
     const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-    return event.type === 'LayersExpired' && event.data.layers.some(({ current }) => current);
+    return event.type === 'LayersExpired' && endsRestoration(event);
   });
   return expiry?.id ?? null;
 }

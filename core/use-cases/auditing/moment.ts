@@ -6,7 +6,7 @@
  */
 import type { Moment } from '../../audit/moment.ts';
 import { refuse } from '../../kernel/decider.ts';
-import { type LogPosition, streamName } from '../../kernel/envelope.ts';
+import { type LogPosition, positionBefore, streamName } from '../../kernel/envelope.ts';
 import type { EventId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
@@ -47,13 +47,4 @@ export async function ownEvent(
   await readModels.accountLogCaughtUp(seen);
   const place = await readModels.entryPlaceOf(accountId, event);
   return place?.stream === streamName(repositories.category, id) ? place : null;
-}
-
-/** Positions have gaps, so no event need be there. */
-export function positionBefore(position: LogPosition): LogPosition {
-  return logPosition(position - 1n);
-}
-
-function logPosition(position: bigint): LogPosition {
-  return position as LogPosition;
 }

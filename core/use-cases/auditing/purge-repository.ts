@@ -1,11 +1,14 @@
 /**
  * Purges a repository: of a deleted one everything, of a living one what no ref reaches now. There is no way back.
  *
- * Must stay true: a purge is in the log before the first byte is removed, and remove-purged.ts removes the bytes. Of a
+ * Must stay true: a purge is in the log before the first byte is removed, and remove-purged.ts removes the bytes. It is
+ * recorded as well if the account has lost the place of the bytes: then they stay with their owner. Of a
  * living repository it removes no object that a ref reaches: the objects are chosen by the compaction that drops what
  * nobody reaches (drop-unreached.ts), with a window of nothing. It does not trust a state that calls the layers clean:
  * those of older versions may hold what no ref ever reached.
  */
+import { lostPlace } from '../../account/buckets/binding.ts';
+import { accounts } from '../../account/evolve.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import type { EventId, RepositoryId } from '../../kernel/ids.ts';
@@ -16,6 +19,7 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerCounts, LayerDrops } from '../../ports/layer-drops.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
+import { type DeletionsContext, findDeletion } from '../accounts/deletions.ts';
 import { letLayersGo, replacedLayers } from '../accounts/let-layers-go.ts';
 import { findRepositoryById, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
 import {
@@ -28,9 +32,8 @@ import {
 } from '../compacting/drop-unreached.ts';
 import { isDroppable } from '../../repository/unreached.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
-import { type DeletedRepositoriesContext, findDeleted } from './deleted-repositories.ts';
 
-export interface PurgeContext extends DeletedRepositoriesContext, Omit<DroppingContext, 'objects'> {
+export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'objects'> {
   readonly drops: LayerDrops & LayerCounts;
   readonly failpoint: Failpoint;
   readonly pause: Pause;
@@ -42,6 +45,8 @@ export interface Purge {
   /** The last event of the purge; null if there was nothing to remove, and of a dry run. */
   readonly event: EventId | null;
   readonly freedBytes: number;
+  /** What stays in a bucket of the account's owner, because the account has lost its place. Absent: nothing does. */
+  readonly leftWithOwnerBytes?: number;
 }
 
 /** Webhooks save how far they are once a second. */
@@ -56,20 +61,20 @@ export async function planPurge(
   id: RepositoryId,
   signal: AbortSignal,
 ): Promise<Purge | Refused> {
-  const kind = await kindOf(context, origin, id);
-  if (typeof kind === 'object') return kind;
+  const found = await findPurged(context, origin, id);
+  if ('refused' in found) return found;
   const { state } = await context.entities.reload(repositories, id);
   const replaced = await replacedLayers(context, id, state);
   const waiting = sizeOf(replaced.flatMap(({ layers }) => layers));
-  if (state.status === 'closed') return { event: null, freedBytes: waiting + state.before.layersSizeBytes };
-  const found = await whatIsLeft(context, origin, id, signal);
-  if ('refused' in found) return found;
+  if (state.status === 'closed') return purged(found, null, waiting + state.before.layersSizeBytes);
+  const left = await whatIsLeft(context, origin, id, signal);
+  if ('refused' in left) return left;
   const dropped = await inSlot(context, origin, signal, () => {
-    const of = { account: origin.account, repository: id, ...found };
+    const of = { account: origin.account, repository: id, ...left };
     return droppedBytes(withoutWindow(context), of, signal);
   });
   // Objects that are packed anew may take more than before.
-  return { event: null, freedBytes: Math.max(0, waiting + dropped) };
+  return purged(found, null, Math.max(0, waiting + dropped));
 }
 
 export async function purgeRepository(
@@ -78,12 +83,22 @@ export async function purgeRepository(
   id: RepositoryId,
   signal: AbortSignal,
 ): Promise<Purge | Refused> {
-  const kind = await kindOf(context, origin, id);
-  if (typeof kind === 'object') return kind;
+  const found = await findPurged(context, origin, id);
+  if ('refused' in found) return found;
   const before = await context.entities.reload(repositories, id);
-  if (before.state.status === 'closed') return letGo(context, origin, { id, all: true }, 0);
+  if (before.state.status === 'closed') return letGo(context, origin, found, { all: true, addedBytes: 0 });
   const dropped = await drop(context, origin, id, signal);
-  return typeof dropped === 'object' ? dropped : letGo(context, origin, { id, all: false }, dropped);
+  return typeof dropped === 'object' ? dropped : letGo(context, origin, found, { all: false, addedBytes: dropped });
+}
+
+interface FoundPurged {
+  readonly id: RepositoryId;
+  /** Whether the account has lost the place of the bytes, which only happens to a deleted repository. */
+  readonly isLost: boolean;
+}
+
+function purged({ isLost }: FoundPurged, event: EventId | null, sizeBytes: number): Purge {
+  return isLost ? { event, freedBytes: 0, leftWithOwnerBytes: sizeBytes } : { event, freedBytes: sizeBytes };
 }
 
 function withoutWindow(context: PurgeContext): DroppingContext {
@@ -156,11 +171,11 @@ async function openState(
 async function letGo(
   context: PurgeContext,
   origin: RepositoryCommandOrigin,
-  what: { readonly id: RepositoryId; readonly all: boolean },
-  addedBytes: number,
+  found: FoundPurged,
+  { all, addedBytes }: { readonly all: boolean; readonly addedBytes: number },
 ): Promise<Purge | Refused> {
-  const gone = await letLayersGo(context, origin, { ...what, reason: 'purge' });
-  return 'refused' in gone ? gone : { event: gone.event, freedBytes: Math.max(0, gone.sizeBytes - addedBytes) };
+  const gone = await letLayersGo(context, origin, { id: found.id, all, reason: 'purge' });
+  return 'refused' in gone ? gone : purged(found, gone.event, Math.max(0, gone.sizeBytes - addedBytes));
 }
 
 function sizeOf(layers: readonly { readonly size_bytes: number }[]): number {
@@ -168,17 +183,21 @@ function sizeOf(layers: readonly { readonly size_bytes: number }[]): number {
 }
 
 /** Refused for what the account never had, and for a living repository that is too large. */
-async function kindOf(
+async function findPurged(
   context: PurgeContext,
   { account }: RepositoryCommandOrigin,
   id: RepositoryId,
-): Promise<'living' | 'deleted' | Refused> {
-  const found = await findRepositoryById(context, account, id);
-  if (found === null) {
-    return (await findDeleted(context, account, id)) === null ? refuse({ code: 'repository-not-found' }) : 'deleted';
+): Promise<FoundPurged | Refused> {
+  const living = await findRepositoryById(context, account, id);
+  if (living !== null) {
+    const { state } = living.entity;
+    if (state.clean || isDroppable(state)) return { id, isLost: false };
+    return refuse({ code: 'repository-too-large-to-purge' });
   }
-  const { state } = found.entity;
-  return state.clean || isDroppable(state) ? 'living' : refuse({ code: 'repository-too-large-to-purge' });
+  const deleted = await findDeletion(context, account, id);
+  if (deleted === null) return refuse({ code: 'repository-not-found' });
+  const { state } = await context.entities.get(accounts, account);
+  return { id, isLost: lostPlace(state, deleted.place) !== null };
 }
 
 async function inSlot<Result>(

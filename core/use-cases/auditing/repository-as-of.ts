@@ -24,7 +24,7 @@ import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { logAsOf, repositoryAt } from './as-of.ts';
 import { absenceAt, type AbsenceDenial, type DeletedAsOfContext } from './deleted-as-of.ts';
-import type { DeletedRepositoriesContext } from './deleted-repositories.ts';
+import type { DeletionsContext } from '../accounts/deletions.ts';
 import { expiredTip, type ExpiredTipContext } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
 import { type MomentContext, ownEvent } from './moment.ts';
@@ -56,11 +56,7 @@ export interface PastRepositories {
   ): Promise<AbsenceDenial | null>;
 }
 
-export interface PastRepositoriesContext
-  extends MomentContext,
-    ObjectsContext,
-    ExpiredTipContext,
-    DeletedRepositoriesContext {
+export interface PastRepositoriesContext extends MomentContext, ObjectsContext, ExpiredTipContext, DeletionsContext {
   readonly readModels: DeletedAsOfContext['readModels'];
   readonly past: PastEntities;
   readonly events: DeletedAsOfContext['events'];

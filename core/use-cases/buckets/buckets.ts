@@ -26,6 +26,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault, VaultRef } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { deletedInBucket, type DeletionsContext } from '../accounts/deletions.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
 import { readSettings, removeRecords, storeAccess, storePlace } from './bucket-records.ts';
 
@@ -153,7 +154,7 @@ export interface BucketChanges {
 
 /** Changes the members that are present. Settings that become others return the bucket to pending verification. */
 export async function changeBucket(
-  context: BucketContext,
+  context: BucketContext & DeletionsContext,
   origin: BucketCommandOrigin,
   id: StorageBucketId,
   { settings: changes, ...labels }: BucketChanges,
@@ -170,7 +171,13 @@ export async function changeBucket(
   if ('refused' in stored) return stored;
   const { placeRef, accessRef } = stored;
   const { provider, access } = settings;
-  const changed = await execute(context, accounts, accountId, origin, (account) =>
+  let deleted: readonly OwnedRepository[] = [];
+  // Read behind each state that is decided on: a deletion or undeletion since then conflicts with the append.
+  const guarding: Guarding = async () => {
+    if (placeRef !== null) deleted = await deletedInBucket(context, accountId, id);
+    return (await origin.guarding?.()) ?? { guards: [] };
+  };
+  const changed = await execute(context, accounts, accountId, { ...origin, guarding }, (account) =>
     decideBucket(account, selection, {
       type: 'ChangeBucket',
       id,
@@ -178,6 +185,7 @@ export async function changeBucket(
       from: before.bucket,
       place: placeRef === null ? null : { provider, placeRef },
       access: accessRef === null ? null : { authMode: access.mode, accessRef },
+      deleted,
     }),
   );
   if ('refused' in changed) {

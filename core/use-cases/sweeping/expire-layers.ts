@@ -5,6 +5,8 @@
  * compaction is passed only after all its replaced layers were removed, in the order of the log, so the mark is all that
  * the policy must remember. Any number of nodes may run it.
  */
+import { boundPlace, lostPlace } from '../../account/buckets/binding.ts';
+import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, type LayerId, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
@@ -65,17 +67,23 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   return true;
 }
 
-/** Returns where the repository of an event is stored, of a time when it was not deleted. */
+/**
+ * Returns where the repository of an event is stored, of a time when it was not deleted; null if its account has lost
+ * that place. What is in the bucket's other place may be a copy that the owner made.
+ */
 export async function placeAt(
-  { past }: Pick<LayerExpiryContext, 'past'>,
+  { past, entities }: Pick<LayerExpiryContext, 'past' | 'entities'>,
   { accountId, position }: RecordedEvent,
   repository: RepositoryId,
-): Promise<LayerPlace> {
+): Promise<LayerPlace | null> {
   if (accountId === null) throw new TypeError('A compaction names no account');
   // The binding never changes, but the account forgets it with the deletion of the repository.
-  const state = await past.accountAt(accountId, position);
-  const owned = 'repositories' in state ? state.repositories.get(repository) : undefined;
-  return { account: accountId, storageBucketId: owned?.storageBucketId ?? null };
+  const then = await past.accountAt(accountId, position);
+  const owned = 'repositories' in then ? then.repositories.get(repository) : undefined;
+  const place = boundPlace(then, { storageBucketId: owned?.storageBucketId ?? null });
+  const { state } = await entities.get(accounts, accountId);
+  if (lostPlace(state, place) !== null) return null;
+  return { account: accountId, storageBucketId: place.storageBucketId };
 }
 
 interface LeavingLayers {
@@ -85,7 +93,10 @@ interface LeavingLayers {
   readonly layers: readonly { readonly id: string }[];
 }
 
-/** A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. */
+/**
+ * A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. `place`
+ * null: the layers stay with the owner of their bucket.
+ */
 export async function removeLayers(
   {
     layers: stores,
@@ -93,9 +104,13 @@ export async function removeLayers(
     failpoint,
     beforeRemoval,
   }: Pick<LayerExpiryContext, 'layers' | 'log' | 'failpoint' | 'beforeRemoval'>,
-  place: LayerPlace,
+  place: LayerPlace | null,
   { repository, revision, layers }: LeavingLayers,
 ): Promise<void> {
+  if (place === null) {
+    log.info({ repository, layers: layers.length }, 'Layers stay with their owner: their bucket is gone or moved');
+    return;
+  }
   const store = stores.of(place, 'maintenance');
   try {
     await beforeRemoval(store, { account: place.account, repository, revision });

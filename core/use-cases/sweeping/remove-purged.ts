@@ -36,9 +36,25 @@ async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Prom
   if (reason === 'retention' && !layers.some(({ current }) => current)) return true;
   if (context.clock.now() < plusMs(recorded.occurredAt, REPLACED_LAYERS_KEPT_MS_MIN)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
-  // The account has forgotten a deleted repository, but had it at the first event of its stream.
-  const [first] = await context.events.readStream(recorded.stream, { direction: 'forwards', limit: 1 });
-  const place = await placeAt(context, first ?? recorded, repository);
+  const place = await placeAt(context, await lastOwned(context, recorded), repository);
   await removeLayers(context, place, { repository, revision: recorded.revision, layers });
   return true;
+}
+
+const PAGE_EVENTS_MAX = 100;
+
+/**
+ * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but has
+ * it when its stream is closed. The layers were in the place of then, which a bucket keeps while a repository is in it.
+ */
+async function lastOwned({ events }: PurgeRemovalContext, expiry: RecordedEvent): Promise<RecordedEvent> {
+  const { stream } = expiry;
+  for (let from = expiry.revision; from >= 0; ) {
+    const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
+    const owned = page.find(({ type }) => type !== 'LayersExpired');
+    if (owned !== undefined) return owned;
+    if (page.length < PAGE_EVENTS_MAX) break;
+    from -= page.length;
+  }
+  return expiry;
 }

@@ -1,6 +1,7 @@
 /** `log verify --references`, and the vault's records of webhooks and of MFA tokens. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { seesDeletions } from '../../support/deletions.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
 import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
@@ -62,7 +63,7 @@ describe("The vault's records of storage buckets", () => {
     const [gone, changed] = [await create('gone'), await create('changed')];
     accepted(await deleteBucket(node, origin, gone));
     const settings = { keyPrefix: 'new', roleArn: 'arn:aws:iam::123456789012:role/other' };
-    const { bucket } = accepted(await changeBucket(node, origin, changed, { settings }));
+    const { bucket } = accepted(await changeBucket(seesDeletions(node), origin, changed, { settings }));
 
     assert.deepEqual(await faultsOf(node.vault, log), []);
     await node.vault.delete(account, bucket.placeRef);

@@ -54,7 +54,13 @@ describe('A deleted repository', () => {
     const expires_at = new Date(Date.parse(at) + 30 * DAY_MS).toISOString();
     assert.deepEqual(
       [one, others],
-      [{ id: repository.id, name: 'Project', deleted_at: at, expires_at, size_bytes: 0 }, []],
+      [
+        {
+          ...{ id: repository.id, name: 'Project', deleted_at: at, expires_at, size_bytes: 0 },
+          ...{ restorable: true, reason: null },
+        },
+        [],
+      ],
     );
     fixture.clock.advance(30 * DAY_MS + 1);
     assert.deepEqual(await listed(), []);

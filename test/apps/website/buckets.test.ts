@@ -206,6 +206,26 @@ describe('The pages of storage buckets', () => {
     assert.equal((await browser.get(path)).status, 404);
   });
 
+  test('keep their place while a deleted repository can come back, and say why one cannot', async () => {
+    const { browser } = await person();
+    const path = await made(browser);
+    await browser.submit(`${path}/verify`, {}, path);
+    const home = (await browser.submit('/new', { name: 'old', storage: path.slice(-36) })).location ?? '';
+    const gone = await browser.submit(`${home}/delete`, { confirmation: 'old' }, `${home}/settings`);
+    assert.equal(gone.status, 303, gone.html);
+    const moved = await browser.submit(`${path}/edit`, { ...ROLE, key_prefix: 'elsewhere' }, `${path}/edit`);
+    assert.equal(moved.status, 422);
+    assert.match(moved.html, /deleted repositories can come back to them [^:]*: old/);
+    assert.match(moved.html, /value="elsewhere"/, 'what was entered stays');
+    const DELETED = '/settings/deleted-repositories';
+    assert.match((await browser.get(DELETED)).html, /<button class="button main">Undelete</);
+    assert.equal((await browser.submit(`${path}/delete`)).location, '/storage-buckets');
+    const { html } = await browser.get(DELETED);
+    assert.match(html, /It cannot be undeleted\. The storage bucket that held it was deleted\./);
+    assert.doesNotMatch(html, /<button[^>]*>Undelete/);
+    assert.match(html, />Purge…</);
+  });
+
   test('list errors of repositories in buckets, page by page', async () => {
     const { account, browser } = await person();
     const path = await made(browser);

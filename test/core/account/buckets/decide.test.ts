@@ -8,6 +8,7 @@ import { decideBucket } from '../../../../core/account/buckets/decide.ts';
 import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { STORAGE_BUCKET_NAME_LENGTH_MAX, STORAGE_BUCKETS_MAX } from '../../../../core/kernel/limits.ts';
+import { timestamp } from '../../../../core/kernel/ids.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../../core/kernel/refusal.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import {
@@ -45,7 +46,7 @@ function create(n: number, more: Partial<CreateBucket> = {}): CreateBucket {
 }
 
 function change(more: Partial<ChangeBucket>): ChangeBucket {
-  return { type: 'ChangeBucket', id: bucket_id, from: bucketRefs, place: null, access: null, ...more };
+  return { type: 'ChangeBucket', id: bucket_id, from: bucketRefs, place: null, access: null, deleted: [], ...more };
 }
 
 function decision(history: readonly AccountEvent[], command: BucketCommand, selection = ALL_REPOSITORIES) {
@@ -115,6 +116,22 @@ describe("An account's storage buckets", () => {
     });
     assert.equal(typeof decide(inUse, change({ access, name: 'new', isDefault: true })), 'object');
     assert.equal(typeof decide([...inUse, repositoryDeleted(1, 'Tools')], change({ place })), 'object');
+  });
+
+  test('keep their place while deleted repositories can come back to it, and name those that the caller may see', () => {
+    const deleted = [1, 2].map((n) => ({
+      ...{ id: repositoryId(n), name: `old ${n}`, description: null, initialDefaultBranch: null },
+      ...{ storageBucketId: bucket_id, createdAt: timestamp('2026-11-21T10:00:00.000Z') },
+    }));
+    const none = { names: [], more: false };
+    const fixed = { code: 'storage-bucket-place-fixed', repositories: none } as const;
+    assert.deepEqual(decision(one, change({ place, deleted })), {
+      refused: { ...fixed, deleted: { names: ['old 1', 'old 2'], more: false } },
+    });
+    assert.deepEqual(decision(one, change({ place, deleted }), some(2)), {
+      refused: { ...fixed, deleted: { names: ['old 2'], more: true } },
+    });
+    assert.equal(typeof decide(one, change({ access, name: 'new', deleted })), 'object');
   });
 
   test('are verified or failed only in the settings that were tried', () => {

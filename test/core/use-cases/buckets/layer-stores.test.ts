@@ -10,6 +10,7 @@ import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/por
 import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { createLayerStores } from '../../../../core/use-cases/buckets/layer-stores.ts';
 import type { BucketError } from '../../../../core/use-cases/buckets/record-bucket-error.ts';
+import { seesDeletions } from '../../../support/deletions.ts';
 import { accepted, newAccount } from '../../../support/accounts.ts';
 import { createMemoryBuckets } from '../../../support/memory/buckets.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
@@ -102,7 +103,7 @@ describe('The store of a repository', () => {
     const id = await bucket('first');
     const store = at(id);
     await store.head(newKey());
-    accepted(await changeBucket(node, origin, id, { settings: { secretAccessKey: 'second-secret' } }));
+    accepted(await changeBucket(seesDeletions(node), origin, id, { settings: { secretAccessKey: 'second-secret' } }));
     await store.head(newKey());
     const secrets = opened.map(({ access }) => (access.mode === 'STATIC_KEYS' ? access.secretAccessKey : null));
     assert.deepEqual(secrets, ['first-secret', 'second-secret']);

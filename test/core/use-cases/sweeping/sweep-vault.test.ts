@@ -1,6 +1,7 @@
 /** The sweep removes vault records that no event names after a day, and no others. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { seesDeletions } from '../../../support/deletions.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { changeBucket, createBucket, deleteBucket, findBucket } from '../../../../core/use-cases/buckets/buckets.ts';
@@ -265,7 +266,7 @@ describe('The sweep of the vault', () => {
       accepted(await createBucket(dying, origin, { name, isDefault: false, settings: ROLE_SETTINGS })).bucket.id;
     const [moved, deleted] = [await create('moved'), await create('deleted')];
     const settings = { keyPrefix: 'elsewhere', roleArn: 'arn:aws:iam::123456789012:role/other' };
-    await assert.rejects(changeBucket(dying, origin, moved, { settings }), /died/);
+    await assert.rejects(changeBucket(seesDeletions(dying), origin, moved, { settings }), /died/);
     await assert.rejects(deleteBucket(dying, origin, deleted), /died/);
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
     const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });

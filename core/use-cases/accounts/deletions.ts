@@ -1,0 +1,139 @@
+/**
+ * The repositories that an account deleted, each with where it was stored then: what an undeletion can bring back.
+ *
+ * Must stay true: the list, the undeletion and the change of a bucket's place all read the deletions here, from the
+ * account's own events. So a repository that the list shows as restorable holds the place that it would come back to.
+ */
+import { type BoundPlace, boundPlace, lostPlace } from '../../account/buckets/binding.ts';
+import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
+import type { OwnedRepository } from '../../account/repositories/state.ts';
+import type { Account } from '../../account/state.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import { positionBefore, type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
+import {
+  type AccountId,
+  plusMs,
+  type RepositoryId,
+  type StorageBucketId,
+  type Timestamp,
+  uuid,
+} from '../../kernel/ids.ts';
+import { DELETED_REPOSITORIES_LISTED_MAX } from '../../kernel/limits.ts';
+import type { LostPlace } from '../../kernel/refusal.ts';
+import type { AccountLogReader } from '../../ports/account-log.ts';
+import { repositories } from '../../repository/evolve.ts';
+import type { Context } from '../../runtime/execute.ts';
+import type { PastEntities } from '../../runtime/past-entities.ts';
+
+export interface DeletionsContext extends Context {
+  readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'logPrefix' | 'entryPlaces'>;
+  readonly past: Pick<PastEntities, 'accountAt'>;
+  /** How long a deleted repository can be undeleted. */
+  readonly retentionMs: number;
+}
+
+export interface RemovedRepository {
+  /** The entry that the deletion removed from the account's list. */
+  readonly owned: OwnedRepository;
+  /** Where it was stored at that moment. */
+  readonly place: BoundPlace;
+}
+
+export interface Deletion extends RemovedRepository {
+  readonly deletedAt: Timestamp;
+  /** Null: its place is still the account's. */
+  readonly lost: LostPlace | null;
+}
+
+const DELETED = { type: 'RepositoryDeleted', actorId: null, until: null };
+/** Events of accounts are small. */
+const PAGE_EVENTS_MAX = 500;
+
+/** Returns what the last deletion of a repository removed, however long ago; null if the account deleted no such one. */
+export async function findDeletion(
+  context: DeletionsContext,
+  account: AccountId,
+  repositoryId: RepositoryId,
+): Promise<RemovedRepository | null> {
+  const { readModels, past } = context;
+  const stream = await caughtUp(context, account);
+  const { size } = await readModels.logPrefix(account, null);
+  const wanted = { from: 0, to: size, limit: 1, newestFirst: true };
+  const [last] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId, since: null }, wanted);
+  if (last === undefined) return null;
+  return removedFrom(await past.accountAt(account, positionBefore(last.position)), repositoryId);
+}
+
+/**
+ * Returns the deletions within the retention, the newest first, but those that were undone. It folds what the account did
+ * within the retention once, so its cost does not depend on the number of deletions.
+ */
+export async function deletionsWithinRetention(
+  context: DeletionsContext,
+  account: AccountId,
+): Promise<readonly Deletion[]> {
+  const { readModels, past, events, clock, retentionMs } = context;
+  const stream = await caughtUp(context, account);
+  const since = plusMs(clock.now(), -retentionMs);
+  const { size } = await readModels.logPrefix(account, null);
+  const wanted = { from: 0, to: size, limit: 1 };
+  const [first] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId: null, since }, wanted);
+  if (first === undefined) return [];
+  let state = await past.accountAt(account, positionBefore(first.position));
+  const removed = new Map<RepositoryId, Omit<Deletion, 'lost'>>();
+  for (let from = first.revision; ; ) {
+    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
+    for (const recorded of page) state = foldDeletions(state, recorded, removed);
+    if (page.length < PAGE_EVENTS_MAX) break;
+    from += page.length;
+  }
+  const deletions = [...removed.values()].toReversed();
+  return deletions.map((deletion) => ({ ...deletion, lost: lostPlace(state, deletion.place) }));
+}
+
+/** Returns the deleted repositories that can come back to the place where a bucket is now; of many, the last deleted. */
+export async function deletedInBucket(
+  context: DeletionsContext,
+  account: AccountId,
+  bucket: StorageBucketId,
+): Promise<readonly OwnedRepository[]> {
+  const found: OwnedRepository[] = [];
+  for (const { owned, lost } of await deletionsWithinRetention(context, account)) {
+    if (owned.storageBucketId !== bucket || lost !== null) continue;
+    const { state } = await context.entities.get(repositories, owned.id);
+    // Memory that is behind the log shows it open. In doubt it holds the place.
+    if (state.status === 'closed' && state.expired) continue;
+    found.push(owned);
+    if (found.length === DELETED_REPOSITORIES_LISTED_MAX) break;
+  }
+  return found;
+}
+
+async function caughtUp({ entities, readModels }: DeletionsContext, account: AccountId): Promise<StreamName> {
+  const { position } = await entities.get(accounts, account);
+  await readModels.accountLogCaughtUp(position);
+  return streamName(accounts.category, account);
+}
+
+/** Returns the account after the event, and keeps what it deletes or brings back. */
+function foldDeletions(
+  before: Account,
+  recorded: RecordedEvent,
+  removed: Map<RepositoryId, Omit<Deletion, 'lost'>>,
+): Account {
+  const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+  if (event.type === 'RepositoryDeleted') {
+    const id = uuid<RepositoryId>(event.data.repository_id);
+    const entry = removedFrom(before, id);
+    removed.delete(id);
+    if (entry !== null) removed.set(id, { ...entry, deletedAt: recorded.occurredAt });
+  }
+  if (event.type === 'RepositoryRestored') removed.delete(uuid<RepositoryId>(event.data.repository_id));
+  return accounts.evolve(before, event, recorded.occurredAt);
+}
+
+function removedFrom(before: Account, id: RepositoryId): RemovedRepository | null {
+  const owned = 'repositories' in before ? before.repositories.get(id) : undefined;
+  return owned === undefined ? null : { owned, place: boundPlace(before, owned) };
+}
