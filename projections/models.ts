@@ -5,6 +5,7 @@ import { accessTokensProjection } from './access-tokens/apply.ts';
 import { createAccountLogProjection } from './account-log/apply.ts';
 import { activityProjection } from './activity/apply.ts';
 import { bucketErrorsProjection } from './bucket-errors/apply.ts';
+import { changesProjection } from './changes/apply.ts';
 import { createHistoryProjection, type HistoryOptions } from './history/apply.ts';
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
@@ -27,6 +28,7 @@ export function createModels(options: ModelsOptions): Models {
     accessTokens: accessTokensProjection,
     activity: activityProjection,
     usage: usageProjection,
+    changes: changesProjection,
     usageLedger: usageLedgerProjection,
     webhookDeliveries: webhookDeliveriesProjection,
     bucketErrors: bucketErrorsProjection,

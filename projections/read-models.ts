@@ -21,6 +21,7 @@ import {
 } from './account-log/queries.ts';
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
+import { readChanges } from './changes/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories } from './repositories/queries.ts';
@@ -46,6 +47,7 @@ export interface ReadModelsOptions {
     readonly accessTokens: Projection;
     readonly activity: Projection;
     readonly usage: Projection;
+    readonly changes: Projection;
     readonly usageLedger: Projection;
     readonly webhookDeliveries: Projection;
     readonly bucketErrors: Projection;
@@ -81,6 +83,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
   const accessTokens = readerOf(models.accessTokens);
   const activity = readerOf(models.activity);
   const usage = readerOf(models.usage);
+  const changes = readerOf(models.changes);
   const usageLedger = readerOf(models.usageLedger);
   const deliveries = readerOf(models.webhookDeliveries);
   const errorsOfBuckets = readerOf(models.bucketErrors);
@@ -128,6 +131,8 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     pendingOfAccount: (account, limit) => readPendingOfAccount(deliveries, account, limit),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
+    changesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.changes.name]),
+    changesOf: (account) => readChanges(changes, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),

@@ -17,6 +17,7 @@ import {
   type RepositoryNames,
 } from '../front-door/admission.ts';
 import type { RateState } from '../front-door/callers.ts';
+import { refusedChange } from '../front-door/changes.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
@@ -57,8 +58,11 @@ export async function admit(
   const path = pathNames(request.params);
   const repository = await permittedOn(context, principal, route, path);
   if (repository !== null && 'denied' in repository) return denialAnswer(repository);
+  if (READING.has(route.method)) return { ...identified, repository };
   // A request that may append.
-  const refusal = READING.has(route.method) ? null : context.callers.record(principal, 0);
+  const passes = route.method === 'DELETE' || route.beyondQuota === true;
+  const used = passes ? null : await refusedChange(context, principal);
+  const refusal = used ?? context.callers.record(principal, 0);
   return refusal === null ? { ...identified, repository } : rateAnswer(refusal);
 }
 

@@ -1,6 +1,5 @@
 /** The context of the REST API; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
-import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
@@ -33,7 +32,6 @@ import type { BodyCache } from './body-cache.ts';
 
 export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly bodies: BodyCache;
-  readonly plans: Plans;
   readonly vault: Vault;
   readonly identity: IdentityIssuer;
   readonly checkpoints: Checkpoints;

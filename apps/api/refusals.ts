@@ -37,6 +37,7 @@ import {
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
+import { tokenChangesText } from '../front-door/callers.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {
@@ -63,6 +64,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'sign-up-closed': { status: 403, message: () => 'New accounts are made by the operator of this service' },
   'sign-in-failed': { status: 401, message: () => 'The name or the password is wrong' },
   'too-many-attempts': { status: 429, message: (r) => `Too many attempts: try again in ${spanText(r.waitSeconds)}` },
+  'changes-quota-reached': { status: 429, message: (r) => tokenChangesText(r.waitSeconds) },
   'session-no-longer-valid': { status: 401, message: () => 'The session is no longer valid: sign in again' },
   'account-not-found': { status: 404, message: () => 'Account not found' },
   'no-such-tree': {

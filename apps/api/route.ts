@@ -59,6 +59,11 @@ export interface RouteFacts {
   readonly path: string;
   /** Costs more of the caller's rate than a read does, though it changes nothing. */
   readonly costly?: true;
+  /**
+   * Goes on when the account's changes of the month are used up, as every DELETE does: it removes for good, or appends
+   * nothing to the account's record.
+   */
+  readonly beyondQuota?: true;
   /** Served, but absent from the OpenAPI document. A GET of this kind changes state, so it has no HEAD. */
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */

@@ -26,7 +26,15 @@ import type { Principal } from '../../core/use-cases/accounts/principal.ts';
 import { createSpanCounts, type SpanCounts } from './span-counts.ts';
 
 /** Which rate is used up, or that too many requests of the account run. */
-export type Exceeded = 'token-points' | 'account-points' | 'person-points' | 'at-once' | 'events' | 'ref-changes';
+export type Exceeded =
+  | 'token-points'
+  | 'account-points'
+  | 'person-points'
+  | 'at-once'
+  | 'events'
+  | 'ref-changes'
+  | 'changes-of-tokens'
+  | 'changes-of-month';
 
 /** What `X-RateLimit-*` tells. */
 export interface RateState {
@@ -60,6 +68,8 @@ export interface Callers {
   record(principal: Principal, refChanges: number): RateRefusal | null;
   /** Counts the body of such a request, since events are as long as what they record: one more for each 4 KiB. */
   recordBody(principal: Principal, bytes: number): RateRefusal | null;
+  /** Makes the refusal of what another count than these decides. */
+  refuse(principal: Principal, exceeded: Exceeded, waitSeconds: number): RateRefusal;
   /** All counts by account, token or person, which nodes exchange. */
   readonly counts: readonly SpanCounts[];
 }
@@ -115,6 +125,7 @@ export function createCallers(options: {
   return {
     counts: [accounts, tokens, persons, events, refChanges],
     charge,
+    refuse,
     enter(principal, points) {
       const leave = running.enter(principal);
       if (leave === null) return refuse(principal, 'at-once', AT_ONCE_WAIT_SECONDS);
@@ -187,10 +198,26 @@ export function rateRefusalText({ exceeded, waitSeconds }: RateRefusal): string 
       return `This account has made its changes of this hour: ${again}`;
     case 'ref-changes':
       return `This account has changed as many refs as it may within an hour: ${again}, or change fewer at once`;
+    case 'changes-of-tokens':
+      return usedUpText('The access tokens of this account have', again);
+    case 'changes-of-month':
+      return usedUpText('This account has', again);
   }
+}
+
+function usedUpText(who: string, again: string): string {
+  return `${who} used up the changes of this month (changes_per_month of its plan): ${again}, or change the plan`;
+}
+
+/** Returns what an exchange is told that would make a token, in the words of `rateRefusalText`. */
+export function tokenChangesText(waitSeconds: number): string {
+  return usedUpText('The access tokens of this account have', `try again in ${waitText(waitSeconds)}`);
 }
 
 function waitText(seconds: number): string {
   if (seconds < 120) return seconds === 1 ? '1 second' : `${seconds} seconds`;
-  return `${Math.ceil(seconds / 60)} minutes`;
+  const minutes = Math.ceil(seconds / 60);
+  if (minutes < 120) return `${minutes} minutes`;
+  const hours = Math.ceil(minutes / 60);
+  return hours < 48 ? `${hours} hours` : `${Math.ceil(hours / 24)} days`;
 }

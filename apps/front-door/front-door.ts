@@ -1,10 +1,12 @@
 /** The context that REST and Git requests share; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import type { Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';
+import type { ChangesReader } from '../../core/ports/usage.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { TransferBudget } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
@@ -22,6 +24,8 @@ export interface FrontDoor extends Context {
   readonly rateLimits: RateLimits;
   readonly failedTokens: FailedTokens;
   readonly callers: Callers;
+  readonly plans: Plans;
+  readonly changes: ChangesReader;
   readonly bodyBudget: HeldBytes;
   readonly unsentBudget: UnsentBudget;
   readonly requestTurns: RequestTurns;

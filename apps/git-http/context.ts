@@ -1,6 +1,5 @@
 /** The context of the Git endpoints; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
-import type { Plans } from '../../core/account/plans.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { WarmClones } from '../../core/use-cases/reading/warm-clones.ts';
@@ -9,7 +8,6 @@ import type { FrontDoor } from '../front-door/front-door.ts';
 import type { RefAnswers } from './advertise.ts';
 
 export interface GitHttpContext extends PushContext, FrontDoor {
-  readonly plans: Plans;
   readonly pastRepositories: PastRepositories;
   readonly refAnswers: RefAnswers;
   readonly warmClones: Pick<WarmClones, 'asked'>;

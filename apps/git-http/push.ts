@@ -16,6 +16,7 @@ import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText, refChangesOf } from '../front-door/callers.ts';
+import { refusedChange } from '../front-door/changes.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { type Held, releaseWith } from '../front-door/held-bytes.ts';
 import { outageOf } from '../front-door/outages.ts';
@@ -78,7 +79,8 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
       const isProbe = !(await holdsBytes(rest));
       return { refused: isProbe ? new Uint8Array() : new GitHttpError(400, NO_COMMAND) };
     }
-    const refusal = context.callers.record(principal, refChanges);
+    const used = await refusedChange(context, principal, list.packFollows ? 'token' : 'ref-deletion');
+    const refusal = used ?? context.callers.record(principal, refChanges);
     if (refusal === null) return { list, rest };
     return { refused: pushRefusal(rateRefusalText(refusal), list.capabilities) };
   } finally {

@@ -343,6 +343,7 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
     objects,
     drops: objects,
     usage,
+    changes: readModels,
     readModels,
     pastRepositories: createPastRepositories({ ...context, objects, readModels, past, retentionMs }),
     lastUse,

@@ -241,6 +241,8 @@ const PLAN = z.strictObject({
   byo_storage: z.boolean(),
   /** Absent in files of older versions: that of the plan as it is shipped. */
   deliveries_per_hour: z.number().int().positive().nullable().optional(),
+  /** Absent in files of older versions: null. */
+  changes_per_month: QUOTA.default(null),
 });
 const PLANS = z.strictObject({ FREE: PLAN, PRO: PLAN, PLATFORM: PLAN }).partial();
 

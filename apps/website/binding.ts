@@ -15,6 +15,7 @@ import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
 import { enter } from '../front-door/admission.ts';
 import { heldBody } from '../front-door/body-budget.ts';
+import { refusedChange } from '../front-door/changes.ts';
 import type { RateRefusal } from '../front-door/callers.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
@@ -78,12 +79,19 @@ function siteOf(
   const publicly = (handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>): Run => {
     return (request, reply) => handler(currentVisit(serving, request, reply), fieldsSent(request));
   };
-  const personally = (handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>): Run => {
+  const personally = (
+    handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>,
+    beyondQuota = false,
+  ): Run => {
     return async (request, reply) => {
       const visit = currentVisit(serving, request, reply);
       if (!isPersons(visit)) return canExist(visit) ? wayIn(visit, request.method) : notFound(visit);
-      const refusal = request.method === 'POST' ? recordForm(serving, visit.person.principal, request) : null;
-      if (refusal !== null) return tooOften(visit, refusal);
+      if (request.method === 'POST') {
+        const { principal } = visit.person;
+        const used = beyondQuota ? null : await refusedChange(serving.context, principal);
+        const refusal = used ?? recordForm(serving, principal, request);
+        if (refusal !== null) return tooOften(visit, refusal);
+      }
       const { position } = request.identity ?? STRANGER;
       return handler(personVisit(serving, request, visit, position), fieldsSent(request));
     };
@@ -92,6 +100,7 @@ function siteOf(
     context: serving.context,
     page: (path, handler) => get(path, personally(handler)),
     form: (path, handler, options = {}) => post(path, options, personally(handler)),
+    formBeyondQuota: (path, handler, options = {}) => post(path, options, personally(handler, true)),
     publicPage: (path, handler) => get(path, publicly(handler)),
     publicForm: (path, handler, options = {}) => post(path, options, publicly(handler)),
   };

@@ -12,6 +12,8 @@ export interface PlanQuotas {
   readonly byo_storage: boolean;
   /** Webhook deliveries of an account that may begin within an hour; further ones wait for a later hour. */
   readonly deliveries_per_hour: number | null;
+  /** Requests and pushes of a calendar month, UTC, that append to the account's record. */
+  readonly changes_per_month: number | null;
 }
 
 export type Plans = { readonly [P in Plan]: PlanQuotas };
@@ -25,6 +27,7 @@ const UNLIMITED: PlanQuotas = {
   ingress_bytes: null,
   byo_storage: true,
   deliveries_per_hour: 50_000,
+  changes_per_month: null,
 };
 
 /** The quotas that apply unless the operator sets others. */
@@ -36,6 +39,7 @@ export const DEFAULT_PLANS: Plans = {
     ingress_bytes: 50 * GIB,
     byo_storage: false,
     deliveries_per_hour: 5_000,
+    changes_per_month: 200_000,
   },
   PRO: UNLIMITED,
   PLATFORM: UNLIMITED,

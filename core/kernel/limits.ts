@@ -414,6 +414,14 @@ export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
 export const RECORDED_BODY_BYTES = 4 * KIB;
 /** Those of the first that tokens leave to the person on the website, who may have to revoke them. */
 export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;
+/**
+ * Of a plan's changes of a month: what tokens leave to the person; and how far beyond them pushes go that only delete
+ * refs, since a leaked branch must be deleted before it can be purged.
+ */
+export const CHANGES_KEPT_FOR_PERSON = 1_000;
+export const CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS = 1_000;
+/** How long a request is known that was counted as a change: no request appends its events over a longer time. */
+export const CHANGE_REQUEST_KNOWN_MS = 2 * 60 * 60_000;
 export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
 /** The log keeps names of refs for ever: a change of a longer one counts once more for each so many bytes. */
 export const REF_CHANGE_NAME_BYTES = 256;

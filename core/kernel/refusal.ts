@@ -47,6 +47,8 @@ export type Refusal =
   /** The account is unknown, cannot be used, or has another password: the refusal does not say which. */
   | { readonly code: 'sign-in-failed' }
   | { readonly code: 'too-many-attempts'; readonly waitSeconds: number }
+  /** The plan's changes of this month are used up for access tokens. */
+  | { readonly code: 'changes-quota-reached'; readonly waitSeconds: number }
   | { readonly code: 'session-no-longer-valid' }
   | { readonly code: 'account-not-found' }
   /** The account's log has no tree of a size that was asked for, or the tree has no such entry. */

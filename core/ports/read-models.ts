@@ -12,7 +12,14 @@ import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
 import type { UsageLedgerReader } from './usage-ledger.ts';
-import type { BucketStorageReader, DailyTrafficReader, DeletedStorageReader, UsageReader } from './usage.ts';
+import type {
+  BucketStorageReader,
+  ChangesProgress,
+  ChangesReader,
+  DailyTrafficReader,
+  DeletedStorageReader,
+  UsageReader,
+} from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
 export interface ReadModelProgress {
@@ -32,6 +39,8 @@ export type ReadModels = ReadModelProgress &
   WebhookDeliveryLists &
   BucketErrorLists &
   UsageReader &
+  ChangesReader &
+  ChangesProgress &
   UsageLedgerReader &
   BucketStorageReader &
   DeletedStorageReader &

@@ -1,4 +1,5 @@
 /** How much an account has used: the sums of a projection, which byte quotas are checked against. */
+import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccountId, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
@@ -45,4 +46,17 @@ export interface DeletedStorageReader {
 export interface UsageReader {
   /** Returns the sums that the projection has now; it is usually only moments behind the log. */
   usageOf(account: AccountId): Promise<AccountUsage>;
+}
+
+export interface ChangesReader {
+  /**
+   * Returns the changes of the account in the current calendar month, UTC, as far as the model has counted them; it is
+   * usually only moments behind the log.
+   */
+  changesOf(account: AccountId): Promise<number>;
+}
+
+export interface ChangesProgress {
+  /** Resolves when the changes up to the position are counted; rejects after `READ_WAIT_MS`. */
+  changesCaughtUp(position: LogPosition): Promise<void>;
 }

@@ -13,21 +13,10 @@ import { later, parseUuid, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Hash } from '../../core/ports/account-log.ts';
 import { isJsonArray } from '../../core/kernel/json.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import { RECORD_CATEGORIES } from '../record-categories.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { accountLogTables, NODE_LEVEL_MIN } from './table.ts';
-
-/** The categories that hold record events. The others are operational for ever (docs/event-forms.md). */
-const RECORD_CATEGORIES = [
-  'account',
-  'repository',
-  'refUpdates',
-  'accessToken',
-  'username',
-  'email',
-  'deviceSession',
-  'usage',
-] as const;
 
 export function createAccountLogProjection(digest: Digest): Projection {
   return {

@@ -26,6 +26,7 @@ import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import { accountLogContract } from './account-log.ts';
+import { changesContract } from './changes.ts';
 import { usageLedgerContract } from './usage-ledger.ts';
 import type { Ending } from '../support/cleanup.ts';
 import type { MemoryObjects } from '../support/memory/object-database.ts';
@@ -63,6 +64,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of access tokens', () => accessTokensContract(open));
     describe('of activity', () => activityContract(open));
     describe('of the logs of accounts', () => accountLogContract(open));
+    describe('of changes', () => changesContract(open));
     describe('of usage', () => usageContract(open));
     describe('of usage ledgers', () => usageLedgerContract(open));
 

@@ -255,6 +255,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     },
     objects: options.objects?.(objects) ?? objects.database,
     usage: readModels,
+    changes: readModels,
     lastUse: createMemoryLastUse(clock),
     transfer,
     transferBudget: createSharedTransferBudget({ plans, usage: readModels, transfer, clock }),

@@ -58,6 +58,8 @@ export class Appender {
   last: LogPosition = 0n as LogPosition;
   /** Where the next events come from; tests may change it. */
   sourceAddressRef: string | null = null;
+  /** The request of the next events; tests may change it. */
+  requestId = 'request-1';
   /** Who causes the next events; tests may change it. */
   actor: Actor = { kind: 'system', id: 'test' };
 
@@ -85,7 +87,7 @@ export class Appender {
           ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
           actor: this.actor,
           ...{
-            requestId: 'request-1',
+            requestId: this.requestId,
             sourceAddressRef: this.sourceAddressRef,
             causationId: null,
             isRecord: record,

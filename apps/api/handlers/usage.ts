@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { listUsageLedger } from '../../../core/use-cases/auditing/usage-ledger.ts';
 import {
   accountBucketStorage,
+  accountChanges,
   accountDeletedStorage,
   accountUsage,
 } from '../../../core/use-cases/reading/account-usage.ts';
@@ -13,12 +14,15 @@ import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../
 export async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
   const usage = await accountUsage(context, principal.account, position);
   if ('refused' in usage) return usage;
+  const changes = await accountChanges(context, principal.account, position);
+  if ('refused' in changes) return changes;
   const buckets = await accountBucketStorage(context, principal.account, position);
   const json: z.output<typeof USAGE> = {
     repos: usage.repositories,
     storage_bytes: usage.storageBytes,
     transfer_bytes: usage.transferBytes,
     ingress_bytes: usage.ingressBytes,
+    changes,
     deleted_storage_bytes: {
       used: await accountDeletedStorage(context, principal.account, position),
       quota: null,

@@ -12,6 +12,17 @@ const FIGURE = z
   })
   .meta({ id: 'UsageFigure' });
 
+const CHANGES_FIGURE = z
+  .object({
+    used: z.int().nonnegative().meta({
+      description: 'Requests and pushes of this calendar month, in UTC, that appended to the record of the account.',
+    }),
+    quota: z.int().nonnegative().nullable().meta({
+      description: '`changes_per_month` of the plan. Null: unlimited. The usage ledger does not list changes.',
+    }),
+  })
+  .meta({ id: 'ChangesFigure' });
+
 /** A part of another figure. */
 const DELETED_FIGURE = z
   .object({
@@ -38,6 +49,7 @@ export const USAGE = z
     storage_bytes: FIGURE,
     transfer_bytes: FIGURE,
     ingress_bytes: FIGURE,
+    changes: CHANGES_FIGURE,
     deleted_storage_bytes: DELETED_FIGURE,
     byo_storage_bytes: BUCKETS_FIGURE,
   })

@@ -298,6 +298,13 @@ export interface UsageFigure {
   readonly quota: number | null;
 }
 
+export interface ChangesFigure {
+  /** Requests and pushes of this calendar month, in UTC, that appended to the record of the account. */
+  readonly used: number;
+  /** `changes_per_month` of the plan. Null: unlimited. The usage ledger does not list changes. */
+  readonly quota: number | null;
+}
+
 export interface DeletedUsageFigure {
   /** Of `storage_bytes`: what deleted repositories hold, until the retention is over or they are purged. */
   readonly used: number;
@@ -317,6 +324,7 @@ export interface Usage {
   readonly storage_bytes: UsageFigure;
   readonly transfer_bytes: UsageFigure;
   readonly ingress_bytes: UsageFigure;
+  readonly changes: ChangesFigure;
   readonly deleted_storage_bytes: DeletedUsageFigure;
   readonly byo_storage_bytes: BucketUsageFigure;
 }

@@ -22,12 +22,18 @@ function deletedText({ deleted_storage_bytes: deleted }: Partial<Usage>): string
   return `; ${sizeText(deleted.used)} of it deleted, until retention or purge`;
 }
 
+/** An older server does not count changes. */
+function changesField({ changes }: Partial<Usage>): (readonly [string, string])[] {
+  return changes === undefined ? [] : [['changes this month', figureText(changes, count)]];
+}
+
 function usageFields(usage: Usage): (readonly [string, string])[] {
   return [
     ['repositories', figureText(usage.repos, count)],
     ['storage', `${figureText(usage.storage_bytes, sizeText)}${deletedText(usage)}`],
     ['transfer this month', figureText(usage.transfer_bytes, sizeText)],
     ['ingress this month', figureText(usage.ingress_bytes, sizeText)],
+    ...changesField(usage),
   ];
 }
 

@@ -17,7 +17,7 @@ export function deletionRoutes(site: Site): void {
     const found = await bucketOf(context, visit);
     return found === null ? notFound(visit) : ask(visit, found, NEW_FORM);
   });
-  site.form('/storage-buckets/:id/delete', async (visit) => {
+  site.formBeyondQuota('/storage-buckets/:id/delete', async (visit) => {
     const found = await bucketOf(context, visit);
     if (found === null) return notFound(visit);
     const deleted = await deleteBucket(context, await bucketOrigin(visit), found.bucket.id);

@@ -22,11 +22,11 @@ import { showTokenActivity } from './token-activity.ts';
 
 export const historyRoom: Room = {
   navigation: () => ({ label: 'History', path: '/history' }),
-  routes({ context, page, form }) {
+  routes({ context, page, form, formBeyondQuota }) {
     page('/history', (visit) => showHistory(context, visit));
     page('/history/:entry', (visit) => showEntry(context, visit));
     page('/access-tokens/:id/activity', (visit) => showTokenActivity(context, visit));
-    form('/history/export', (visit, fields) => sendExport(context, visit, fields));
+    formBeyondQuota('/history/export', (visit, fields) => sendExport(context, visit, fields));
     form('/history/checkpoint', (visit) => signCheckpoint(context, visit));
   },
 };

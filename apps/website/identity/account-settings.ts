@@ -31,7 +31,7 @@ export function accountRoutes(site: Site): void {
     return showSettings(visit, email ?? '', sessionList(visit, await listSessions(context, account, principal.epoch)));
   });
   site.page(PASSWORD, async (visit) => showPassword(visit, NEW_FORM));
-  site.form(PASSWORD, async (visit, fields) => {
+  site.formBeyondQuota(PASSWORD, async (visit, fields) => {
     if (fields.text('new_password') !== fields.text('new_password_again')) {
       return showPassword(visit, wrongForm({ new_password_again: 'The two new passwords differ.' }));
     }
@@ -50,7 +50,7 @@ export function accountRoutes(site: Site): void {
     return redirectTo('/settings', 'Your password is changed. Every other browser is signed out; access tokens go on.');
   });
   site.page(EMAIL, async (visit) => showEmail(visit, NO_FIELDS, NEW_FORM));
-  site.form(EMAIL, async (visit, fields) => {
+  site.formBeyondQuota(EMAIL, async (visit, fields) => {
     const origin = await visit.origin(null);
     const wanted = fields.text('email').trim();
     const changed = await changeOwnEmail(context, origin, confirmationOf(visit, fields), wanted);

@@ -24,7 +24,7 @@ const DAYS = ACCOUNT_CLOSED_SPAN_MS / 86_400_000;
 export function deletionRoutes(site: Site): void {
   const { context } = site;
   site.page(DELETE, async (visit) => showDelete(visit, NO_FIELDS, NEW_FORM));
-  site.form(DELETE, async (visit, fields) => {
+  site.formBeyondQuota(DELETE, async (visit, fields) => {
     if (fields.text('username').trim() !== visit.person.username) {
       return showDelete(visit, fields, wrongForm({ username: 'This is not your username.' }));
     }

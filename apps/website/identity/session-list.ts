@@ -15,11 +15,11 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export function sessionRoutes(site: Site): void {
   const { context } = site;
-  site.form('/settings/sessions/revoke-others', async (visit) => {
+  site.formBeyondQuota('/settings/sessions/revoke-others', async (visit) => {
     await revokeOtherSessions(context, senderOf(visit), visit.person);
     return redirectTo('/settings', 'Every other browser is signed out.');
   });
-  site.form('/settings/sessions/:handle/revoke', async (visit) => {
+  site.formBeyondQuota('/settings/sessions/:handle/revoke', async (visit) => {
     const { handle = '' } = visit.params;
     const revoked = UUID.test(handle) && (await revokeSession(context, senderOf(visit), visit.person.account, handle));
     if (!revoked) return notFound(visit);

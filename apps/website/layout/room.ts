@@ -29,6 +29,11 @@ export interface Site {
   /** Strangers are sent to the sign-in page, and from there to this page. */
   page(path: string, handler: (visit: PersonVisit) => Promise<SiteAnswer>): void;
   form(path: string, handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>, options?: FormOptions): void;
+  /**
+   * Goes on when the account's changes of the month are used up: what deletes, revokes and purges, what keeps the account
+   * its person's, and what appends nothing to the account's record.
+   */
+  formBeyondQuota: Site['form'];
   publicPage(path: string, handler: (visit: Visit) => Promise<SiteAnswer>): void;
   publicForm(path: string, handler: (visit: Visit, fields: Fields) => Promise<SiteAnswer>, options?: FormOptions): void;
 }

@@ -24,7 +24,7 @@ const FIELDS = { 'mfa-token-name-length': 'name', 'password-wrong': 'current_pas
 export function addingRoutes(site: Site): void {
   const { context } = site;
   site.page('/mfa-tokens/add/app', async (visit) => showAddApp(visit, NO_FIELDS, NEW_FORM));
-  site.form('/mfa-tokens/add/app', async (visit, fields) => {
+  site.formBeyondQuota('/mfa-tokens/add/app', async (visit, fields) => {
     const wrong = await confirmPassword(context, visit.person.account, confirmationOf(visit, fields));
     if (wrong !== null) return showAddApp(visit, fields, refusedForm(wrong.refused, FIELDS));
     const begun = await beginTotpEnrolment(context, await visit.origin(null), nameIn(fields));
@@ -32,7 +32,7 @@ export function addingRoutes(site: Site): void {
     return showKey(visit, begun);
   });
   site.page('/mfa-tokens/add/passkey', async (visit) => showAddPasskey(visit, NO_FIELDS, NEW_FORM));
-  site.form('/mfa-tokens/add/passkey', async (visit, fields) => {
+  site.formBeyondQuota('/mfa-tokens/add/passkey', async (visit, fields) => {
     const wrong = await confirmPassword(context, visit.person.account, confirmationOf(visit, fields));
     if (wrong !== null) return showAddPasskey(visit, fields, refusedForm(wrong.refused, FIELDS));
     const begun = await beginPasskeyEnrolment(context, await visit.origin(null), nameIn(fields));

@@ -60,7 +60,7 @@ export function tokenRoutes(site: Site): void {
 
   const showPlain = withToken((visit, token) => show(visit, token, null));
   site.page('/mfa-tokens/:id', (visit) => showPlain(visit, NO_FIELDS));
-  site.form(
+  site.formBeyondQuota(
     '/mfa-tokens/:id/activate',
     withToken(async (visit, token, fields) => {
       const origin = await visit.origin(null);
@@ -74,7 +74,7 @@ export function tokenRoutes(site: Site): void {
       return redirectTo('/mfa-tokens', `${token.name} is active: signing in takes a second factor now. ${SIGNED_OUT}`);
     }),
   );
-  site.form(
+  site.formBeyondQuota(
     '/mfa-tokens/:id/rename',
     withToken(async (visit, token, fields) => {
       const name = nameIn(fields);
@@ -83,7 +83,7 @@ export function tokenRoutes(site: Site): void {
       return show(visit, token, { form: 'rename', shown: refusedForm(renamed.refused, FIELDS), name });
     }),
   );
-  site.form(
+  site.formBeyondQuota(
     '/mfa-tokens/:id/delete',
     withToken(async (visit, token, fields) => {
       const { account } = visit.person;

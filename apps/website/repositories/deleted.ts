@@ -32,7 +32,7 @@ export function deletedRoutes(site: Site): void {
     const purged = await deletedOf(context, visit);
     return purged === null ? notFound(visit) : showPurge(context, visit, await visit.origin(null), purged);
   });
-  site.form(`${DELETED}/:id/purge`, async (visit, fields) => {
+  site.formBeyondQuota(`${DELETED}/:id/purge`, async (visit, fields) => {
     const purged = await deletedOf(context, visit);
     if (purged === null) return notFound(visit);
     return purgeNamed({ context, visit, origin: await visit.origin(null), purged }, fields);

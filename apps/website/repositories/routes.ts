@@ -54,11 +54,11 @@ export const repositoriesRoom: Room = {
       onRepository(context, async (asked) => showSettings(asked)),
     );
     site.form('/:username/:repository/settings', onRepository(context, saveSettings));
-    site.form('/:username/:repository/delete', onRepository(context, removeRepository));
+    site.formBeyondQuota('/:username/:repository/delete', onRepository(context, removeRepository));
     site.page('/:username/:repository/restore', onRepository(context, askToRestore));
     site.form('/:username/:repository/restore', onRepository(context, restoreFromForm));
     site.page('/:username/:repository/purge', onRepository(context, askToPurge));
-    site.form('/:username/:repository/purge', onRepository(context, purgeFromForm));
+    site.formBeyondQuota('/:username/:repository/purge', onRepository(context, purgeFromForm));
     deletedRoutes(site);
   },
 };

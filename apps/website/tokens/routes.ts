@@ -51,7 +51,7 @@ function routesOfOne(site: Site): void {
     ofToken(context, visit, (found) => changeToken(context, visit, found, fields));
   site.form('/access-tokens/:id', change, BYTES);
   site.page('/access-tokens/:id/revoke', (visit) => ofToken(context, visit, async (found) => showRevoke(visit, found)));
-  site.form('/access-tokens/:id/revoke', (visit) =>
+  site.formBeyondQuota('/access-tokens/:id/revoke', (visit) =>
     ofToken(context, visit, async ({ token }) => {
       const revoked = await revokeAccessToken(context, await visit.origin(null), token.id);
       return 'refused' in revoked ? notFound(visit) : redirectTo('/access-tokens', 'The token is revoked.');

@@ -11,7 +11,7 @@ import { pathOf, ruleOf, TRUST } from './rule-visit.ts';
 
 const DELETE = `${TRUST}/:id/delete`;
 
-export function deletionRoutes({ context, page: addPage, form }: Site): void {
+export function deletionRoutes({ context, page: addPage, formBeyondQuota }: Site): void {
   addPage(DELETE, async (visit) => {
     const found = await ruleOf(context, visit);
     if (found === null) return notFound(visit);
@@ -23,7 +23,7 @@ export function deletionRoutes({ context, page: addPage, form }: Site): void {
     )}`;
     return showPage(page(visit, { title, width: 'narrow' }, content));
   });
-  form(DELETE, async (visit) => {
+  formBeyondQuota(DELETE, async (visit) => {
     const found = await ruleOf(context, visit);
     if (found === null) return notFound(visit);
     const deleted = await deleteTrustRule(context, await visit.origin(null), found.rule.id);

@@ -24,9 +24,9 @@ import { audienceOf, pathOf, TRUST } from './rule-visit.ts';
 const TRY = `${TRUST}/try`;
 const TRIALS: RateLimit = { name: 'token-trials', timesMax: TOKEN_TRIALS_PER_MINUTE_MAX, spanMs: 60_000 };
 
-export function trialRoutes({ context, page: addPage, form }: Site): void {
+export function trialRoutes({ context, page: addPage, formBeyondQuota }: Site): void {
   addPage(TRY, async (visit) => showTrial(visit, NEW_FORM));
-  form(TRY, async (visit, fields) => {
+  formBeyondQuota(TRY, async (visit, fields) => {
     const { account } = visit.person;
     const token = fields.text('token').trim();
     if (token === '') return showTrial(visit, wrongForm({ token: 'Paste a token' }));

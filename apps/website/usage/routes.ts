@@ -2,6 +2,7 @@
 import type { DayTraffic } from '../../../core/ports/usage.ts';
 import {
   accountBucketStorage,
+  accountChanges,
   accountDeletedStorage,
   accountTraffic,
   accountUsage,
@@ -27,24 +28,31 @@ export const usageRoom: Room = {
       const { account } = visit.person;
       const usage = await accountUsage(context, account, visit.position);
       if ('refused' in usage) return notFound(visit);
+      const changes = await accountChanges(context, account, visit.position);
+      if ('refused' in changes) return notFound(visit);
       const buckets = await accountBucketStorage(context, account, visit.position);
       const deletedBytes = await accountDeletedStorage(context, account, visit.position);
       const days = await accountTraffic(context, account, visit.position);
-      return showUsage(visit, { usage, deletedBytes, buckets, days });
+      return showUsage(visit, { usage, changes, deletedBytes, buckets, days });
     });
     add('/usage/ledger', (visit) => showLedger(context, visit));
   },
 };
 
+function countText(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
 interface Shown {
   readonly usage: UsageOfPlan;
+  readonly changes: UsedOfQuota;
   /** Of the used storage. */
   readonly deletedBytes: number;
   readonly buckets: readonly NamedBucketStorage[];
   readonly days: readonly DayTraffic[];
 }
 
-function showUsage(visit: PersonVisit, { usage, deletedBytes, buckets, days }: Shown): SiteAnswer {
+function showUsage(visit: PersonVisit, { usage, changes, deletedBytes, buckets, days }: Shown): SiteAnswer {
   const head = html`<h1 class="title">Usage</h1><p>${monthText(visit.now.slice(0, 7))} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>${usageTabs('This month')}`;
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
@@ -52,7 +60,7 @@ function showUsage(visit: PersonVisit, { usage, deletedBytes, buckets, days }: S
     sizeText,
     deletedBytes > 0 &&
       html`<p class="soft">${sizeText(deletedBytes)} of it deleted, until retention or <a href="${DELETED}">purge</a>.</p>`,
-  )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}</div>${buckets.length > 0 && bucketTable(buckets)}
+  )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}${meter('Changes this month', changes, countText)}</div>${buckets.length > 0 && bucketTable(buckets)}
 <section class="box"><header><h2>Each day</h2>${
     days.length > 0 &&
     html`<span class="end soft keys"><span class="sent">fetched</span><span class="received">pushed</span></span>`

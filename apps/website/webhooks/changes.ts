@@ -14,7 +14,7 @@ import { pathOf, webhookOf, webhookOrigin } from './webhook-visit.ts';
 
 export function changeRoutes(site: Site): void {
   const { context } = site;
-  site.form('/webhooks/:id/ping', async (visit) => {
+  site.formBeyondQuota('/webhooks/:id/ping', async (visit) => {
     const found = await webhookOf(context, visit);
     if (found === null) return notFound(visit);
     const pinged = await pingWebhook(context, await webhookOrigin(visit), found.webhook.id);
@@ -53,7 +53,7 @@ export function changeRoutes(site: Site): void {
       cancel: pathOf(found.webhook.id),
     });
   });
-  site.form('/webhooks/:id/delete', async (visit) => {
+  site.formBeyondQuota('/webhooks/:id/delete', async (visit) => {
     const found = await webhookOf(context, visit);
     if (found === null) return notFound(visit);
     const deleted = await deleteWebhook(context, await webhookOrigin(visit), found.webhook.id);

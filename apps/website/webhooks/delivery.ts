@@ -47,7 +47,7 @@ export function deliveryRoutes(site: Site): void {
       'content-security-policy': "default-src 'none'; sandbox",
     });
   });
-  site.form('/webhooks/:id/deliveries/:delivery/redeliver', async (visit) => {
+  site.formBeyondQuota('/webhooks/:id/deliveries/:delivery/redeliver', async (visit) => {
     const ids = idsIn(visit);
     if (ids === null) return notFound(visit);
     const again = await redeliver(context, await webhookOrigin(visit), ids.webhook, ids.delivery);

@@ -4,7 +4,7 @@
  * Must stay true: `AccessTokenExchanged` is the commit point, on a stream whose name comes from the identity token's
  * issuer and `jti`, and which must be empty. So an identity token is exchanged once, on whatever nodes it races, and a
  * process that dies before the append has used nothing up. The append is guarded by the account's stream, so a rule that
- * was changed or deleted meanwhile gives out nothing. The caller learns nothing about a refusal; the rule's owner does.
+ * was changed or deleted meanwhile gives out nothing. The caller learns nothing about a refusal of its token; the rule's owner does.
  */
 import { decideAccessToken } from '../../access-token/decide.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
@@ -22,18 +22,20 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LastUse } from '../../ports/last-use.ts';
 import type { RefusedExchange, RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import { execute, type Guarding } from '../../runtime/execute.ts';
+import { type ChangesContext, waitForChange } from '../../usage/changes.ts';
 import { TOKEN_PREFIX_LENGTH } from './authenticate.ts';
 import { type Identity, type JudgeContext, judgeIdentityToken, type Judgement } from './judge-identity-token.ts';
 import { unlessErased } from './unless-erased.ts';
 
-export type ExchangeContext = JudgeContext & {
-  readonly digest: Digest;
-  readonly failpoint: Failpoint;
-  readonly lastUse: Pick<LastUse, 'touch'>;
-  readonly refusedExchanges: RefusedExchanges;
-  /** Returns a new secret that holds the token's id (core/access-token/exchanged-secret.ts). */
-  readonly newExchangedSecret: (id: AccessTokenId) => string;
-};
+export type ExchangeContext = JudgeContext &
+  ChangesContext & {
+    readonly digest: Digest;
+    readonly failpoint: Failpoint;
+    readonly lastUse: Pick<LastUse, 'touch'>;
+    readonly refusedExchanges: RefusedExchanges;
+    /** Returns a new secret that holds the token's id (core/access-token/exchanged-secret.ts). */
+    readonly newExchangedSecret: (id: AccessTokenId) => string;
+  };
 
 export interface Exchanged {
   readonly id: AccessTokenId;
@@ -66,6 +68,10 @@ export async function exchangeIdentityToken(
   if (judgement.outcome !== 'matched') return FAILED;
   const { account, rule } = judgement;
   await context.failpoint('exchange-verified');
+  const { state } = await context.entities.get(accounts, account);
+  if (state.status !== 'open') return FAILED;
+  const waitSeconds = await waitForChange(context, { id: account, plan: state.plan }, 'token');
+  if (waitSeconds !== null) return refuse({ code: 'changes-quota-reached', waitSeconds });
   const exchanged = await appendExchange(context, await causeFor(account, rule.id), judgement);
   if ('fault' in exchanged) {
     const refusal: RefusedExchange = { rule: rule.id, fault: exchanged.fault, claim: null, found: null };

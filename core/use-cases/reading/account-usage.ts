@@ -10,6 +10,8 @@ import type { Clock } from '../../ports/clock.ts';
 import type {
   BucketStorage,
   BucketStorageReader,
+  ChangesProgress,
+  ChangesReader,
   DailyTrafficReader,
   DayTraffic,
   DeletedStorageReader,
@@ -71,6 +73,18 @@ export async function accountDeletedStorage(
 ): Promise<number> {
   await context.readModels.caughtUp(seen);
   return context.readModels.deletedStorageBytes(id);
+}
+
+/** Returns the changes of the current calendar month, UTC, and those of the plan. Refused with `account-not-found`. */
+export async function accountChanges(
+  context: Pick<UsageContext, 'entities' | 'plans'> & { readonly readModels: ChangesReader & ChangesProgress },
+  id: AccountId,
+  seen: LogPosition,
+): Promise<UsedOfQuota | { readonly refused: Refusal }> {
+  const { state: account } = await context.entities.get(accounts, id);
+  if (account.status !== 'open') return refuse({ code: 'account-not-found' });
+  await context.readModels.changesCaughtUp(seen);
+  return { used: await context.readModels.changesOf(id), quota: context.plans[account.plan].changes_per_month };
 }
 
 /** What lies in a bucket of the account, which no quota counts. */

@@ -102,6 +102,29 @@ describe('deliveries_per_hour of STRATA_PLANS', () => {
   });
 });
 
+describe('changes_per_month of STRATA_PLANS', () => {
+  const plansOf = (plans: object) => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'strata-plans-')), 'plans.json');
+    writeFileSync(file, JSON.stringify(plans));
+    return Object.values(readSettings({ STRATA_PLANS: file }, '/').plans).map((plan) => plan.changes_per_month);
+  };
+  const quotas = { repos: 1, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: false };
+
+  test('is 200,000 of FREE as it is shipped, and null where a plan of a file leaves it out', () => {
+    const shipped = Object.values(readSettings({}, '/').plans).map((plan) => plan.changes_per_month);
+    assert.deepEqual(shipped, [200_000, null, null]);
+    assert.deepEqual(plansOf({ FREE: quotas, PRO: quotas }), [null, null, null]);
+    assert.deepEqual(plansOf({ PRO: { ...quotas, changes_per_month: 7 } }), [200_000, 7, null]);
+    for (const right of [0, 1, null]) {
+      assert.deepEqual(plansOf({ FREE: { ...quotas, changes_per_month: right } }), [right, null, null]);
+    }
+    for (const wrong of [-1, 1.5, '5']) {
+      const plans = { FREE: { ...quotas, changes_per_month: wrong } };
+      assert.throws(() => plansOf(plans), /STRATA_PLANS is .*FREE.changes_per_month/);
+    }
+  });
+});
+
 test('STRATA_RATE_FACTOR is 1 until it is set, and a whole number', () => {
   assert.equal(readSettings({}, '/').rateFactor, 1);
   assert.equal(readSettings({ STRATA_RATE_FACTOR: '1000' }, '/').rateFactor, 1_000);

@@ -37,6 +37,7 @@ import type { AccountUsage, BucketStorage, DayTraffic } from '../../../core/port
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
 import { readEvent as readStored } from '../../../core/kernel/decider.ts';
+import { isOfChange } from '../../../core/usage/changes.ts';
 import { transferEventKinds } from '../../../core/usage/events.ts';
 import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
@@ -61,6 +62,8 @@ interface Fold {
   readonly sent: readonly { readonly account: AccountId; readonly minute: string; readonly bytes: number }[];
   /** Every repository that an account made, and its bucket. */
   readonly made: ReadonlyMap<RepositoryId, { readonly account: AccountId; readonly bucket: StorageBucketId | null }>;
+  /** The month of each request that changed an account. */
+  readonly changes: ReadonlyMap<AccountId, ReadonlyMap<string, string>>;
   readonly received: readonly { readonly account: AccountId; readonly at: Timestamp; readonly bytes: number }[];
 }
 
@@ -102,12 +105,18 @@ export function createMemoryReadModels(options: {
       tokens: new Map<AccessTokenId, Folded<AccessToken>>(),
       made: new Map<RepositoryId, { account: AccountId; bucket: StorageBucketId | null }>(),
       sent: new Array<Fold['sent'][number]>(),
+      changes: new Map<AccountId, Map<string, string>>(),
       received: new Array<Fold['received'][number]>(),
     };
     for (const recorded of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
       const event = await withUpdatesInPlace(options, recorded);
       folded.position = event.position;
       const id = entityIdOf(event.stream);
+      if (event.accountId !== null && isOfChange(event)) {
+        const requests = folded.changes.get(event.accountId) ?? new Map<string, string>();
+        if (!requests.has(event.requestId)) requests.set(event.requestId, event.occurredAt.slice(0, 7));
+        folded.changes.set(event.accountId, requests);
+      }
       switch (categoryOf(event.stream)) {
         case 'account':
           apply(folded.accounts, uuid<AccountId>(id), accounts, event);
@@ -198,6 +207,12 @@ export function createMemoryReadModels(options: {
       transferBytes: sum(sent.map(({ bytes }) => bytes)),
       ingressBytes: sum(received.map(({ bytes }) => bytes)),
     };
+  }
+
+  async function changesOf(account: AccountId): Promise<number> {
+    const { changes } = await fold();
+    const months = [...(changes.get(account)?.values() ?? [])];
+    return months.filter((month) => month === clock.now().slice(0, 7)).length;
   }
 
   async function deletedStorageBytes(account: AccountId): Promise<number> {
@@ -340,6 +355,8 @@ export function createMemoryReadModels(options: {
     bucketStorage,
     deletedStorageBytes,
     dailyTraffic,
+    changesOf,
+    changesCaughtUp: async () => undefined,
   };
 }
 

@@ -1,0 +1,24 @@
+/**
+ * Whether a caller may still make a change this month (core/usage/changes.ts).
+ *
+ * Must stay true: no request asks it that deletes, revokes or purges, or that keeps an account its person's. So an account
+ * that has used up its plan can still be made safe.
+ */
+import { accounts } from '../../core/account/evolve.ts';
+import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import { type ChangeBy, waitForChange } from '../../core/usage/changes.ts';
+import type { RateRefusal } from './callers.ts';
+import type { FrontDoor } from './front-door.ts';
+
+/** Refuses a change if the plan's changes of the month are used up for whom asks. */
+export async function refusedChange(
+  door: Pick<FrontDoor, 'entities' | 'plans' | 'changes' | 'clock' | 'callers'>,
+  principal: Principal,
+  by: ChangeBy = principal.kind === 'session' ? 'person' : 'token',
+): Promise<RateRefusal | null> {
+  const { state } = await door.entities.get(accounts, principal.account);
+  if (state.status !== 'open') return null;
+  const waitSeconds = await waitForChange(door, { id: principal.account, plan: state.plan }, by);
+  if (waitSeconds === null) return null;
+  return door.callers.refuse(principal, by === 'token' ? 'changes-of-tokens' : 'changes-of-month', waitSeconds);
+}

@@ -1,0 +1,11 @@
+/** The categories that hold record events. The others are operational for ever (docs/event-forms.md). */
+export const RECORD_CATEGORIES = [
+  'account',
+  'repository',
+  'refUpdates',
+  'accessToken',
+  'username',
+  'email',
+  'deviceSession',
+  'usage',
+] as const;
