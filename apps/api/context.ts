@@ -54,6 +54,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly past: PastEntities;
   readonly layers: LayerStores;
   readonly pause: Pause;
+  readonly settledWithin: PurgeContext['settledWithin'];
   /** How far webhooks were notified of pushes. */
   readonly notifiedTo: PurgeContext['notifiedTo'];
   /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */

@@ -14,6 +14,7 @@ import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { settledWithin } from '../../adapters/node/pause.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
@@ -42,6 +43,7 @@ import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-bu
 import type { Plans } from '../../core/account/plans.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
+import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
@@ -78,6 +80,7 @@ export interface Foundation extends LogHealth {
     readonly budgets: WebhookBudgets;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
+    readonly settledWithin: SettledWithin;
     readonly failpoint: Failpoint;
   };
   /** For read models and operational tables; the event log has a pool of its own. */
@@ -156,6 +159,7 @@ export async function composeFoundation(
       ...storesIn(pool, masterKey),
       passwords: createPasswordHasher(),
       plans: settings.plans,
+      settledWithin,
       failpoint: armedFailpoint(process.env),
     };
     return {

@@ -610,6 +610,8 @@ export const RETENTION_MS_MIN = 60 * 60_000;
 export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
 /** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
+/** How long a push or a compaction that appended nothing takes at most to remove the layers that it stored. */
+export const NEW_LAYERS_REMOVAL_MS_MAX = 5_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
 /** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */

@@ -18,6 +18,9 @@ export interface Alarm {
 /** Resolves after `ms` milliseconds, or as soon as the signal is aborted. */
 export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
+/** Resolves when the work has settled, in either way, and after `ms` milliseconds at the latest. */
+export type SettledWithin = (ms: number, work: Promise<unknown>) => Promise<void>;
+
 export interface Ids {
   /** Returns a new UUID v7 (RFC 9562), sortable by time. */
   next<Id extends Uuid>(): Id;

@@ -64,7 +64,7 @@ export interface Executed<State> {
  * `guarding` before each try for the guards of the append. A decision without events commits nothing.
  */
 export async function execute<State, Event extends AnyEvent>(
-  context: Context,
+  context: Omit<Context, 'events'> & { readonly events: Pick<EventStore, 'append'> },
   decider: Decider<State, Event>,
   id: string,
   about: { readonly account: AccountId | null; readonly cause: Cause; readonly guarding?: Guarding },

@@ -47,7 +47,7 @@ import {
   type WebhookId,
   timestamp,
 } from '../../core/kernel/ids.ts';
-import { pause } from '../../adapters/node/pause.ts';
+import { pause, settledWithin } from '../../adapters/node/pause.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -223,6 +223,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     },
     notifiedTo: async () => null,
     pause,
+    settledWithin,
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
     retentionMs: 30 * 24 * 60 * 60_000,
     ...createKnownAnswers(),

@@ -10,12 +10,14 @@ import { createMemoryVault } from './memory/vault.ts';
 import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { settledWithin } from '../../adapters/node/pause.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { Background } from '../../core/ports/background.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
@@ -53,6 +55,7 @@ export interface TestNode extends Context {
   readonly budgets: WebhookBudgets;
   readonly platformStore: LayerStore;
   readonly background: Background & { settled(): Promise<void> };
+  readonly settledWithin: SettledWithin;
   readonly failpoint: Failpoint;
   /** The faults that the entities reported, in order. */
   readonly faults: { readonly what: Parameters<EntitiesOptions['onFault']>[0]; readonly cause: unknown }[];
@@ -103,6 +106,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     background: createBackground((_what, cause) => {
       throw cause;
     }),
+    settledWithin,
     failpoint: async () => undefined,
     faults,
   };

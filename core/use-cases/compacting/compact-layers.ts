@@ -5,7 +5,7 @@
  * - the append of `LayersCompacted` is the only commit point; the merged layer is stored durably before it;
  * - the merged layer holds every object of the layers that it replaces, so the committed layers stay closed under
  *   reachability whatever was pushed meanwhile;
- * - of two compactions that race, the one that finds its layers replaced commits nothing. What it stored is an orphan;
+ * - of two compactions that race, the one that finds its layers replaced commits nothing, and removes what it stored;
  * - the replaced layers stay in storage.
  */
 import type { Cause } from '../../kernel/envelope.ts';
@@ -13,7 +13,7 @@ import { type AccountId, type LayerId, plusMs, type RepositoryId, type Timestamp
 import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
-import type { LayerStore } from '../../ports/layer-store.ts';
+import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer } from '../../ports/object-database.ts';
 import { compactionWantedInMs, layersToMerge } from '../../repository/compaction.ts';
@@ -23,12 +23,14 @@ import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
+import { type NewLayers, withNewLayers } from '../pushing/new-layers.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface CompactionContext extends Context {
   readonly layers: LayerStores;
   readonly objects: LayerMerges;
   readonly failpoint: Failpoint;
+  readonly settledWithin: SettledWithin;
 }
 
 /**
@@ -50,9 +52,12 @@ export async function compactLayers(
   if (chosen.length === 0) return 'nothing';
   const merged = await context.objects.merge(committedObjects(found, found.entity), chosen, signal);
   try {
-    const layer = await storeMerged(context, context.layers.of(placeOf(found), 'maintenance'), of.repository, merged);
-    await context.failpoint('compaction-layer-stored');
-    return await commit(context, { ...of, revision: found.entity.revision, chosen, layer, found, merged });
+    const { revision, stream } = found.entity;
+    return await withNewLayers(context, stream, async (newLayers) => {
+      const layer = await storeMerged({ ...context, newLayers }, found, merged);
+      await context.failpoint('compaction-layer-stored');
+      return commit({ ...context, events: newLayers }, { ...of, revision, chosen, layer, found, merged });
+    });
   } finally {
     await merged.discard();
   }
@@ -64,17 +69,18 @@ export interface StoredLayer extends Layer {
 
 /** Stores a pack as a layer, which is durable when this resolves. */
 export async function storeMerged(
-  { ids, clock }: Pick<CompactionContext, 'ids' | 'clock'>,
-  layers: LayerStore,
-  repository: RepositoryId,
+  { ids, clock, layers, newLayers }: Pick<CompactionContext, 'ids' | 'clock' | 'layers'> & { newLayers: NewLayers },
+  found: FoundRepository,
   merged: MergedLayers,
 ): Promise<StoredLayer> {
+  const repository = found.id;
   const id = ids.next<LayerId>();
   const content = await merged.layer(layerDescription(repository, id, merged.objectCount));
   const { sizeBytes } = content;
   const key = layerKeyOf(repository, id);
   const storedAt = clock.now();
-  if ((await layers.put(key, content.body(), sizeBytes)) === 'exists') {
+  const store = layers.of(placeOf(found), 'maintenance');
+  if ((await newLayers.put(store, key, content.body(), sizeBytes)) === 'exists') {
     throw new TypeError(`The new layer ${id} exists already`);
   }
   return { id, key, sizeBytes, sha256: content.sha256(), pack: merged.pack, storedAt };
@@ -95,7 +101,10 @@ interface Compaction {
   readonly merged: MergedLayers;
 }
 
-async function commit(context: CompactionContext, compaction: Compaction): Promise<CompactionOutcome> {
+async function commit(
+  context: Omit<CompactionContext, 'events'> & { readonly events: NewLayers },
+  compaction: Compaction,
+): Promise<CompactionOutcome> {
   const { account, repository, revision, chosen, layer, found, merged } = compaction;
   const removed = chosen.map(({ id }) => id);
   const cause: Cause = systemCause(context.ids, 'layer-compaction');

@@ -9,7 +9,7 @@
  *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
  * - it drops nothing that a webhook delivery is still to be made of;
  * - it raises the shrink epoch, and a push that was checked before is checked again;
- * - every exit before the append leaves at most orphaned layers. The replaced layers stay in storage.
+ * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in storage.
  */
 import { readEvent } from '../../kernel/decider.ts';
 import type { Cause, LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
@@ -39,7 +39,8 @@ import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unrea
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository } from '../accounts/repositories.ts';
+import { type NewLayers, withNewLayers } from '../pushing/new-layers.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type CompactionContext, layerDescription, storeMerged, type StoredLayer } from './compact-layers.ts';
@@ -81,7 +82,9 @@ export async function dropUnreached(
   const begun = await begin(context, of, signal);
   if (typeof begun === 'string') return begun;
   try {
-    return await new Dropping(context, { ...of, ...begun, signal }).run();
+    return await withNewLayers(context, begun.begun.stream, (newLayers) =>
+      new Dropping(context, { ...of, ...begun, newLayers, signal }).run(),
+    );
   } finally {
     await begun.kept.discard();
   }
@@ -200,6 +203,7 @@ interface Run extends Dropped {
   /** The repository whose layers are replaced. */
   readonly begun: OpenEntity;
   readonly kept: KeptObjects;
+  readonly newLayers: NewLayers;
   readonly signal: AbortSignal;
 }
 
@@ -243,9 +247,9 @@ class Dropping {
 
   async #add(pack: MergedLayers | null, holds: Added['holds']): Promise<void> {
     if (pack === null) return;
-    const { repository, found } = this.#run;
-    const store = this.#context.layers.of(placeOf(found), 'maintenance');
-    this.#added.push({ layer: await storeMerged(this.#context, store, repository, pack), holds, pack });
+    const { newLayers, found } = this.#run;
+    const layer = await storeMerged({ ...this.#context, newLayers }, found, pack);
+    this.#added.push({ layer, holds, pack });
   }
 
   /** Adds what the layers and tips since the last check need of the objects that are not kept. */
@@ -268,8 +272,8 @@ class Dropping {
   }
 
   async #append(): Promise<DroppingOutcome | 'raced'> {
-    const { clock, ids, events, entities, failpoint } = this.#context;
-    const { account, begun, found } = this.#run;
+    const { clock, ids, entities, failpoint } = this.#context;
+    const { account, begun, found, newLayers } = this.#run;
     const { state, stream, revision: expected, lastAt } = this.#checked;
     // The sweep may soon remove a layer that no event names.
     const oldest = this.#added[0]?.layer.storedAt;
@@ -290,7 +294,7 @@ class Dropping {
     if ('refused' in guarded) return 'nothing';
     const enveloped = envelop(this.#context, repositories, [event], { account, cause, lastAt });
     // The commit point.
-    const result = await events.append({ stream, expected, events: enveloped, guards: guarded.guards });
+    const result = await newLayers.append({ stream, expected, events: enveloped, guards: guarded.guards });
     if (result.outcome === 'conflict') return 'raced';
     await failpoint('dropping-appended');
     const after = repositories.evolve(state, event, later(clock.now(), lastAt));

@@ -7,6 +7,7 @@
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';
 import type { Digest } from '../../ports/digest.ts';
+import type { EventStore } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Layer } from '../../ports/object-database.ts';
 import type { UpdateRefsDecision } from '../../repository/decide.ts';
@@ -49,7 +50,7 @@ export interface PushEvents {
  * the same updates, it uses the parts that are already in the log.
  */
 export function createPushEvents(
-  context: PartsContext,
+  context: Omit<PartsContext, 'events'> & { readonly events: Pick<EventStore, 'append'> },
   about: { readonly account: AccountId; readonly cause: Cause },
 ): (facts: PushedFacts, decision: UpdateRefsDecision, lastAt: Timestamp | null) => Promise<PushEvents> {
   let appended: { readonly parts: UpdateParts; readonly of: readonly StoredRefUpdate[] } | null = null;

@@ -2,7 +2,7 @@
  * Makes a layer of a push's pack (docs/architecture.md, Storage).
  *
  * Must stay true: a layer is stored under a key of its own before any event names it. A layer that no event ever names
- * is an orphan. It is harmless, and sweep-layers.ts removes it after a week.
+ * is an orphan. It is harmless: new-layers.ts removes it with the push, or sweep-layers.ts after a week.
  */
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
@@ -11,6 +11,7 @@ import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
+import type { NewLayers } from './new-layers.ts';
 
 export interface PreparedLayer {
   readonly layer: Omit<Layer, 'sha256'>;
@@ -46,12 +47,12 @@ export async function prepareLayer(
 
 /** Stores a layer, which is durable when this resolves. Resolves to a refusal if the platform's store is full. */
 export async function storeLayer(
-  stores: LayerStores,
+  { stores, newLayers }: { readonly stores: LayerStores; readonly newLayers: NewLayers },
   place: LayerPlace,
   { layer, content }: PreparedLayer,
 ): Promise<Layer | PackRefusal> {
   try {
-    const put = await stores.of(place, 'push').put(layer.key, content.body(), content.sizeBytes);
+    const put = await newLayers.put(stores.of(place, 'push'), layer.key, content.body(), content.sizeBytes);
     if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
     return { ...layer, sha256: content.sha256() };
   } catch (error) {

@@ -9,7 +9,8 @@
  *   a retry, since the layer may lack its objects;
  * - the vault record that the cause names is asked for again when the layer is stored; from then on the push has
  *   `PUSH_COMMIT_SPAN_MS`, which is shorter than the time after which such a record is swept;
- * - every exit before the append leaves at most an orphaned layer, which no event names.
+ * - every exit without an append removes the layer again (new-layers.ts). What cannot be removed is an orphan, which no
+ *   event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
 import { PackRefusedError } from '../../git/pack-refused-error.ts';
@@ -24,7 +25,7 @@ import {
   type Timestamp,
 } from '../../kernel/ids.ts';
 import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock, SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
   type Layer,
@@ -41,6 +42,7 @@ import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
+import { type NewLayers, withNewLayers } from './new-layers.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
@@ -52,6 +54,7 @@ export interface PushContext extends Context, PartsContext {
   readonly layers: LayerStores;
   readonly objects: ObjectDatabase;
   readonly usage: UsageReader;
+  readonly settledWithin: SettledWithin;
   /** Called after the commit of a push that brought a layer. It neither waits nor throws. */
   readonly onLayer: (pushed: PushedLayer) => void;
 }
@@ -146,9 +149,19 @@ function quotasOf({ quotas, repository }: Push): PlanQuotas {
 const RACES_MAX = 1_000;
 
 /** Decides the commands and tries to append. Repeats both after each lost race. */
-async function commit(context: PushContext, push: Push, quarantine: Quarantine | null): Promise<PushOutcome> {
+function commit(context: PushContext, push: Push, quarantine: Quarantine | null): Promise<PushOutcome> {
+  return withNewLayers(context, push.repository.entity.stream, (newLayers) =>
+    decideAndAppend(context, push, quarantine, createAttempts({ context, newLayers }, push, quarantine)),
+  );
+}
+
+async function decideAndAppend(
+  context: PushContext,
+  push: Push,
+  quarantine: Quarantine | null,
+  tryToAppend: Attempt,
+): Promise<PushOutcome> {
   const { id, owned } = push.repository;
-  const tryToAppend = createAttempts(context, push, quarantine);
   let updates = await inspect(push, quarantine);
   if ('refused' in updates) return refusedPack(updates);
   const commitSeconds = await datesForChoice(push, quarantine, updates);
@@ -192,14 +205,21 @@ type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) =>
  * Returns a function that tries to append a decision. Its first call stores the layer, and so does a later one after the
  * pack was written again. Every call checks the quotas, the guards and the time.
  */
-function createAttempts(context: PushContext, push: Push, quarantine: Quarantine | null): Attempt {
+function createAttempts(
+  { context, newLayers }: { readonly context: PushContext; readonly newLayers: NewLayers },
+  push: Push,
+  quarantine: Quarantine | null,
+): Attempt {
   const { id, accountId } = push.repository;
   const pushId = context.ids.next<PushId>();
   let prepared: PreparedLayer | null = null;
   let stored: StoredSince | null = null;
 
   return async (entity, decision) => {
-    if (stored !== null && quarantine !== null && stored.pack !== quarantine.pack) stored = null;
+    if (stored !== null && quarantine !== null && stored.pack !== quarantine.pack) {
+      if (stored.layer !== null) newLayers.abandon(stored.layer.key);
+      stored = null;
+    }
     if (stored === null && quarantine !== null) {
       const { updates } = decision;
       prepared = await prepareLayer(context.ids, quarantine, { repository: id, pushId, updates });
@@ -209,10 +229,12 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     if (stored === null) {
       const since = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
       const about = { account: accountId, cause: (await push.causeAgain?.()) ?? push.cause };
-      const layer = prepared === null ? null : await storeLayer(context.layers, placeOf(push.repository), prepared);
+      const storing = { stores: context.layers, newLayers };
+      const layer = prepared === null ? null : await storeLayer(storing, placeOf(push.repository), prepared);
       if (layer !== null && 'refused' in layer) return refusedPack(layer);
       const pack = quarantine?.pack ?? null;
-      stored = { ...since, about, eventsOf: createPushEvents(context, about), layer, pack };
+      const eventsOf = createPushEvents({ ...context, events: newLayers }, about);
+      stored = { ...since, about, eventsOf, layer, pack };
       if (layer !== null) await context.failpoint('push-layer-stored');
     }
     const { about, eventsOf, layer } = stored;
@@ -227,7 +249,7 @@ function createAttempts(context: PushContext, push: Push, quarantine: Quarantine
     const enveloped = envelop(context, repositories, events.stored, { ...about, lastAt: entity.lastAt });
     const { stream, revision: expected } = entity;
     // The commit point of a push.
-    const result = await context.events.append({ stream, expected, events: enveloped, guards: guarded.guards });
+    const result = await newLayers.append({ stream, expected, events: enveloped, guards: guarded.guards });
     if (result.outcome === 'conflict') return 'lost';
     await context.failpoint('push-appended');
     if (quarantine !== null && layer !== null) await quarantine.install(layer);

@@ -38,6 +38,11 @@ function contextOf(
   return { ...node, layers: layersIn(database.layers), objects: database.database, failpoint: onFailpoint };
 }
 
+/** The layers in the store, whether an event names them or not. */
+async function storedLayers({ database }: GitReading): Promise<number> {
+  return (await Array.fromAsync(database.layers.list('repositories/'))).length;
+}
+
 async function layersOf(reading: GitReading): Promise<number> {
   return (await reading.current()).entity.state.layers.length;
 }
@@ -126,6 +131,7 @@ describe('A compaction', () => {
     });
     assert.equal(await compactLayers(slower, of, NEVER), 'lost');
     assert.equal(await layersOf(reading), 2);
+    assert.equal(await storedLayers(reading), 7, 'those of six pushes, and that of the faster one');
     await assertReadable(reading, ids);
   });
 
@@ -136,6 +142,7 @@ describe('A compaction', () => {
     });
     assert.equal(await compactLayers(late, of, NEVER), 'lost');
     assert.equal(await layersOf(reading), 6);
+    assert.equal(await storedLayers(reading), 6);
   });
 
   test('that dies on the way leaves the repository as it was, and no file', async (context) => {

@@ -88,6 +88,11 @@ async function stateOf(reading: GitReading) {
   return (await reading.current()).entity.state;
 }
 
+/** The keys of the layers in the store, whether an event names them or not. */
+async function storedLayers({ database }: GitReading): Promise<readonly string[]> {
+  return (await Array.fromAsync(database.layers.list('repositories/'), ({ key }) => String(key))).sort();
+}
+
 /** Which of the ids a node with an empty cache finds. */
 async function found(reading: GitReading, ids: readonly ObjectId[]): Promise<readonly boolean[]> {
   const cold = await testDatabase({ layers: reading.database.layers });
@@ -254,7 +259,9 @@ describe('A compaction that drops', () => {
   test('commits nothing when its layers are so old that the sweep may remove them', async (context) => {
     const { reading, gone, drop } = await deletedBranch(context);
     const onFailpoint = async (): Promise<void> => reading.node.clock.advance(PUSH_COMMIT_SPAN_MS + 1);
+    const before = await storedLayers(reading);
     assert.equal(await drop({ onFailpoint }), 'lost');
+    assert.deepEqual(await storedLayers(reading), before);
     assert.deepEqual(await found(reading, [gone]), [true]);
   });
 });
@@ -398,7 +405,9 @@ describe('A push that races with a dropping compaction', () => {
         const branch = n % 2 === 0 ? 'even' : 'odd';
         await changeRepository(reading.node, { account: reading.account, cause: CAUSE }, id, { defaultBranch: branch });
       });
+      const before = (await storedLayers(reading)).length;
       assert.equal(await drop({ events }), outcome);
+      assert.equal((await storedLayers(reading)).length, outcome === 'dropped' ? before + 1 : before);
     });
   }
 });
