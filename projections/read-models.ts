@@ -24,7 +24,13 @@ import { readBucketErrors } from './bucket-errors/queries.ts';
 import { readChanges } from './changes/queries.ts';
 import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
-import { findRepositories, readBucketsInUse, readHalfDeleted, readRepositories } from './repositories/queries.ts';
+import {
+  findRepositories,
+  readBucketsInUse,
+  readHalfDeleted,
+  readOwner,
+  readRepositories,
+} from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
 import { readBucketStorage, readDailyTraffic, readDeletedStorageBytes, readUsage } from './usage/queries.ts';
@@ -95,6 +101,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     repositoriesWith: (account, text, page) => findRepositories(repositories, account, text, page),
     halfDeleted: () => readHalfDeleted(repositories),
     bucketsInUse: () => readBucketsInUse(repositories),
+    ownerOf: (repository) => readOwner(repositories, repository),
     async branches(repository) {
       const cached = cache.get(repository);
       if (cached !== undefined) {

@@ -3,14 +3,15 @@
  *
  * Must stay true: `put` resolves only after fsync of the file and of every folder that leads to it; a key appears whole
  * or not at all, by link(2), which also decides which of two concurrent puts stores it; other users of the machine
- * reach no folder and no file.
+ * reach no folder and no file; a half-written file says who writes it, and none of a living process counts as left.
  */
 import { randomUUID } from 'node:crypto';
-import { chmod, type FileHandle, link, mkdir, open, opendir, readdir, stat, unlink } from 'node:fs/promises';
+import { chmod, type FileHandle, link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import {
   type ByteRange,
+  type IncomingLayer,
   type LayerKey,
   type LayerStore,
   LayerStoreError,
@@ -21,12 +22,27 @@ import {
 export interface FilesystemLayerStoreOptions {
   /** Created when missing. Several processes may share it. */
   readonly directory: string;
+  /** Tells which process writes a file, and whether it has ended. Absent: no end is certain but by the time. */
+  readonly writers?: Writers;
 }
+
+export interface Writers {
+  /** The mark of this process: `[A-Za-z0-9-]`. */
+  readonly mine: string;
+  /** True only if the process with the mark has ended for certain. */
+  hasEnded(mark: string): Promise<boolean>;
+}
+
+const NO_WRITERS: Writers = { mine: 'unknown', hasEnded: async () => false };
 
 /** No key begins with it, since no component of a key starts with a dot. */
 const INCOMING = '.incoming';
-/** A put takes minutes at most, so a process that died has left older files. */
+/** A put takes minutes at most, so a process that died has left older files, wherever it ran. */
 const INCOMING_AGE_MS_MAX = 24 * 60 * 60_000;
+/** The name of an incoming file: who writes it, a random id, and the key, whose slashes are tildes. No key has a tilde. */
+const INCOMING_NAME = /^([A-Za-z0-9-]+)~[0-9a-f-]{36}(?:~(.+))?$/;
+/** Longer keys are left out, since a name has 255 bytes at most. */
+const NAMED_KEY_LENGTH_MAX = 150;
 /** Large chunks stream fastest: 1.7 GB/s was measured. */
 const READ_CHUNK_BYTES = 1024 * 1024;
 /** For the server's user and its group: nodes that share the folder may run as different users. */
@@ -38,6 +54,7 @@ const OTHERS_BITS = 0o007;
 export async function createFilesystemLayerStore(options: FilesystemLayerStoreOptions): Promise<LayerStore> {
   const root = resolve(options.directory);
   const incoming = join(root, INCOMING);
+  const writers = options.writers ?? NO_WRITERS;
   const folders = durableFolders(root);
   try {
     const made = await mkdir(incoming, { recursive: true, mode: FOLDER_MODE });
@@ -54,12 +71,20 @@ export async function createFilesystemLayerStore(options: FilesystemLayerStoreOp
   const pathOf = (key: LayerKey) => join(root, layerKey(key));
   return {
     ...readFilesystemLayers(options),
-    put: (key, body, sizeBytes) => put({ path: pathOf(key), incoming, folders }, body, sizeBytes),
+    put: (key, body, sizeBytes) =>
+      put({ path: pathOf(key), temporary: temporaryName(incoming, writers, key), folders }, body, sizeBytes),
     delete: async (key) => {
       const path = pathOf(key);
       if (await onDisk(removeFile(path))) await onDisk(syncFolder(dirname(path)));
     },
-    now: () => onDisk(fileSystemTime(incoming)),
+    now: () => onDisk(fileSystemTime(temporaryName(incoming, writers))),
+    incoming: {
+      list: () => listIncoming(incoming, writers),
+      remove: async ({ name }) => {
+        if (name.includes('/') || name === '..') throw new TypeError(`Not the name of an incoming file: ${name}`);
+        await onDisk(removeFile(join(incoming, name)));
+      },
+    },
   };
 }
 
@@ -79,13 +104,12 @@ export function readFilesystemLayers(options: FilesystemLayerStoreOptions): Pick
 
 interface Target {
   readonly path: string;
-  readonly incoming: string;
+  readonly temporary: string;
   readonly folders: DurableFolders;
 }
 
 async function put(target: Target, body: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<'stored' | 'exists'> {
-  const { path, incoming, folders } = target;
-  const temporary = join(incoming, `${process.pid}-${randomUUID()}`);
+  const { path, temporary, folders } = target;
   let file: FileHandle;
   try {
     file = await open(temporary, 'wx', FILE_MODE);
@@ -235,16 +259,37 @@ async function entriesOf(folder: string) {
   }
 }
 
+function temporaryName(incoming: string, { mine }: Writers, key: string = ''): string {
+  const named = key === '' || key.length > NAMED_KEY_LENGTH_MAX ? '' : `~${key.replaceAll('/', '~')}`;
+  return join(incoming, `${mine}~${randomUUID()}${named}`);
+}
+
+/** Removes what is so old that no process writes it. */
 async function sweep(incoming: string): Promise<void> {
-  const oldest = Date.now() - INCOMING_AGE_MS_MAX;
-  for await (const entry of await opendir(incoming)) {
-    const path = join(incoming, entry.name);
-    try {
-      if ((await stat(path)).mtimeMs < oldest) await removeFile(path);
-    } catch (cause) {
-      // A put of another process has removed the file meanwhile.
-      if (!isMissing(cause)) throw cause;
-    }
+  for await (const { name, isLeft } of listIncoming(incoming, NO_WRITERS)) {
+    if (isLeft) await removeFile(join(incoming, name));
+  }
+}
+
+async function* listIncoming(incoming: string, writers: Writers): AsyncGenerator<IncomingLayer> {
+  for (const { name } of await entriesOf(incoming)) {
+    // Read before its writer is looked for: what a living process writes now is not taken for an old file.
+    const facts = await factsOf(join(incoming, name));
+    // A put of another process has removed the file meanwhile.
+    if (facts === null) continue;
+    const [, mark = '', keyText = ''] = INCOMING_NAME.exec(name) ?? [];
+    const isOld = facts.storedAt < timestamp(new Date(Date.now() - INCOMING_AGE_MS_MAX).toISOString());
+    const isLeft = isOld || (await writers.hasEnded(mark));
+    yield { name, key: keyNamed(keyText), sizeBytes: facts.sizeBytes, at: facts.storedAt, isLeft };
+  }
+}
+
+/** Null for a text that names no key: anybody may have put the file there. */
+function keyNamed(text: string): LayerKey | null {
+  try {
+    return layerKey(text.replaceAll('~', '/'));
+  } catch {
+    return null;
   }
 }
 
@@ -267,8 +312,7 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** The time that the file system gives a new file: the server of a shared one may have another clock than this node. */
-async function fileSystemTime(incoming: string): Promise<Timestamp> {
-  const probe = join(incoming, `${process.pid}-${randomUUID()}`);
+async function fileSystemTime(probe: string): Promise<Timestamp> {
   const file = await open(probe, 'wx', FILE_MODE);
   try {
     return timestamp((await file.stat()).mtime.toISOString());

@@ -14,7 +14,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { S3_CONNECT_SPAN_MS, S3_HELD_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { type LayerKey, layerKey, type StoredLayer } from '../../core/ports/layer-store.ts';
+import { type IncomingLayer, type LayerKey, layerKey, type StoredLayer } from '../../core/ports/layer-store.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, S3Failure } from './failures.ts';
@@ -89,13 +89,16 @@ export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerat
 /** Null for what is no layer's key: the bucket may hold other objects. */
 function layerOf(bucket: Bucket, listed: ListedObject): StoredLayer | null {
   if (listed.Key?.startsWith(bucket.prefix) !== true) return null;
-  let key: LayerKey;
+  const key = keyOf(listed.Key.slice(bucket.prefix.length));
+  return key === null ? null : storedLayer(key, listed.Size, listed.LastModified);
+}
+
+function keyOf(text: string): LayerKey | null {
   try {
-    key = layerKey(listed.Key.slice(bucket.prefix.length));
+    return layerKey(text);
   } catch {
     return null;
   }
-  return storedLayer(key, listed.Size, listed.LastModified);
 }
 
 function storedLayer(key: LayerKey, sizeBytes: number | undefined, modified: Date | undefined): StoredLayer {
@@ -163,17 +166,45 @@ function headersOf(response: unknown): Readonly<Record<string, string>> {
 /** Older uploads are of processes that died: a put takes minutes at most. */
 const UPLOAD_AGE_MS_MAX = 24 * 60 * 60_000;
 
-/** Aborts uploads in parts that nobody will complete, the first 1,000 of them. */
-export async function abortOldUploads(bucket: Bucket): Promise<void> {
+/** Returns the uploads in parts that were begun and not ended, 10,000 at most. Who began them is not known. */
+export async function* listUploads(bucket: Bucket): AsyncGenerator<IncomingLayer> {
   const { sender, name, prefix } = bucket;
   const oldest = plusMs(await timeOf(bucket), -UPLOAD_AGE_MS_MAX);
-  const listed = await repeatable(sender, 'ListMultipartUploads', (client) =>
-    client.send(new ListMultipartUploadsCommand({ Bucket: name, Prefix: prefix })),
-  );
-  for (const { Key, UploadId, Initiated } of listed.Uploads ?? []) {
-    if (Key?.startsWith(prefix) !== true || Initiated === undefined || wholeSeconds(Initiated) >= oldest) continue;
-    await repeatable(sender, 'AbortMultipartUpload', (client) =>
-      client.send(new AbortMultipartUploadCommand({ Bucket: name, Key, UploadId })),
+  let from: { readonly KeyMarker?: string; readonly UploadIdMarker?: string } = {};
+  for (let page = 0; page < UPLOAD_PAGES_MAX; page += 1) {
+    const asked = { Bucket: name, Prefix: prefix, ...from };
+    const listed = await repeatable(sender, 'ListMultipartUploads', (client) =>
+      client.send(new ListMultipartUploadsCommand(asked)),
     );
+    for (const { Key, UploadId, Initiated } of listed.Uploads ?? []) {
+      const key = Key?.startsWith(prefix) === true ? keyOf(Key.slice(prefix.length)) : null;
+      if (key === null || UploadId === undefined || Initiated === undefined) continue;
+      const at = wholeSeconds(Initiated);
+      yield { name: UploadId, key, sizeBytes: null, at, isLeft: at < oldest };
+    }
+    const { NextKeyMarker: KeyMarker, NextUploadIdMarker: UploadIdMarker } = listed;
+    if (listed.IsTruncated !== true || KeyMarker === undefined || UploadIdMarker === undefined) return;
+    from = { KeyMarker, UploadIdMarker };
   }
+}
+
+const UPLOAD_PAGES_MAX = 10;
+
+/** Does nothing if the upload has ended. */
+export async function abortUpload(bucket: Bucket, { name: UploadId, key }: UploadId): Promise<void> {
+  if (key === null) throw new TypeError('An upload has a key');
+  try {
+    await repeatable(bucket.sender, 'AbortMultipartUpload', (client) =>
+      client.send(new AbortMultipartUploadCommand({ ...objectAt(bucket, key), UploadId })),
+    );
+  } catch (error) {
+    if (!(error instanceof S3Failure) || error.code !== 'upload-gone') throw error;
+  }
+}
+
+type UploadId = Pick<IncomingLayer, 'name' | 'key'>;
+
+/** Aborts uploads in parts that nobody will complete. */
+export async function abortOldUploads(bucket: Bucket): Promise<void> {
+  for await (const upload of listUploads(bucket)) if (upload.isLeft) await abortUpload(bucket, upload);
 }

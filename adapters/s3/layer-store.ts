@@ -7,11 +7,13 @@
 import { type ByteRange, type LayerKey, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import {
   abortOldUploads,
+  abortUpload,
   type Bucket,
   type BucketOptions,
   deleteObject,
   headObject,
   listObjects,
+  listUploads,
   objectAt,
   openBucket,
   timeOf,
@@ -21,7 +23,7 @@ import { putNew } from './put.ts';
 import { openRead } from './read.ts';
 
 export interface S3LayerStore extends LayerStore {
-  /** Aborts uploads in parts that nobody will complete, since their parts take room: the first 1,000 of them. */
+  /** Aborts uploads in parts that nobody will complete, since their parts take room. */
   abortOldUploads(): Promise<void>;
 }
 
@@ -36,6 +38,10 @@ export function createS3LayerStore(options: BucketOptions, called = options.buck
     delete: (key) => reported(key, () => deleteObject(bucket, key)),
     list: (prefix) => reportedEach(called, listObjects(bucket, prefix)),
     now: () => reported(called, () => timeOf(bucket)),
+    incoming: {
+      list: () => reportedEach(called, listUploads(bucket)),
+      remove: (upload) => reported(called, () => abortUpload(bucket, upload)),
+    },
     abortOldUploads: () => reported(called, () => abortOldUploads(bucket)),
   };
 }

@@ -1,18 +1,28 @@
-/** `strata-admin storage expire`: runs the sweeps of the retention, and reports what they recorded and removed. */
+/**
+ * `strata-admin storage expire`: runs the sweeps of the retention, removes what crashes left in the stores of layers, and
+ * reports what was recorded and removed.
+ */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
+import { UNNAMED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import { removeLeftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
+import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
+import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import type { Foundation } from '../server/foundation.ts';
 import { composeRetention } from '../server/retention.ts';
 import type { Settings } from '../server/settings.ts';
+import { ownersAmong, readKnownRepositories } from './known-repositories.ts';
 
 export interface ExpiryReport {
   /** What the log says since the command began; a running server may have been first. */
   readonly expired: { readonly repositories: number; readonly layers: number; readonly size_bytes: number };
   /** The layers that this command removed from storage. */
   readonly removed: number;
+  /** What crashes left, as far as this command removed it: half-written layers, and layers that no event names. */
+  readonly leftovers: { readonly incoming: number; readonly layers: number };
   /** The operational streams that this command removed from the log. */
   readonly pruned: number;
 }
@@ -53,7 +63,26 @@ export async function expireStorage({ foundation, layers, settings, log }: Expir
   await sweeps.removePurged(signal);
   await sweeps.askForDrops(signal);
   await sweeps.prune(signal);
-  return { expired: await expiredSince(events, before), removed, pruned };
+  const leftovers = await removeLeftovers({ foundation, layers, log }, signal);
+  return { expired: await expiredSince(events, before), removed, leftovers, pruned };
+}
+
+/** Removes what crashes left, as soon as nobody writes it and no append can name it any more. */
+async function removeLeftovers(
+  { foundation, layers, log }: Omit<ExpiryContext, 'settings'>,
+  signal: AbortSignal,
+): Promise<ExpiryReport['leftovers']> {
+  const { context } = foundation;
+  let unnamed = 0;
+  const onSwept = (): void => {
+    unnamed += 1;
+  };
+  const owners = ownersAmong(await readKnownRepositories(context.events));
+  const sweep = { ...context, ...owners, log, onSwept, spanMs: UNNAMED_LAYER_SPAN_MS };
+  const incoming = await removeLeftIncoming({ ...sweep, layers: layers.platform }, signal);
+  await sweepLayers({ ...sweep, layers: layers.platform }, signal);
+  await sweepBuckets({ ...sweep, layers }, signal);
+  return { incoming, layers: unnamed };
 }
 
 const PAGE_EVENTS = 100;

@@ -9,6 +9,7 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
 import type { LayerPlace } from '../../core/ports/layer-stores.ts';
 
 export interface KnownRepository {
@@ -60,4 +61,18 @@ export async function readKnownRepositories(
     }
     if (page.length < PAGE_EVENTS) return known;
   }
+}
+
+/** What sweeps ask read models for, from the log itself. */
+export function ownersAmong(
+  known: ReadonlyMap<RepositoryId, KnownRepository>,
+): RepositoryOwners & { readonly readModels: BucketsInUse } {
+  const buckets = new Map<string, LayerPlace>();
+  for (const { deleted, place } of known.values()) {
+    if (!deleted && place.storageBucketId !== null) buckets.set(`${place.account} ${place.storageBucketId}`, place);
+  }
+  return {
+    ownerOf: async (repository) => known.get(repository)?.place.account ?? null,
+    readModels: { bucketsInUse: async () => [...buckets.values()] },
+  };
 }

@@ -5,6 +5,7 @@ import { findRepository, placeOf } from '../../core/use-cases/accounts/repositor
 import { type AdminContext, callersFolder } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 import { rebuildFromStore } from './rebuild-from-store.ts';
+import type { StorageReport } from './storage.ts';
 
 interface RepositoryName {
   readonly username: string;
@@ -35,7 +36,9 @@ export function addStorageCommands(program: Command, act: Act): void {
 
   storage
     .command('expire')
-    .description('removes at once what has passed retention, as a running server does every ten minutes')
+    .description(
+      'removes at once what has passed retention, as a running server does every ten minutes, and what crashes left',
+    )
     .action(
       act(async (context) => {
         const report = await context.expireStorage();
@@ -43,6 +46,7 @@ export function addStorageCommands(program: Command, act: Act): void {
         const text = [
           `${layers} layers of ${repositories} repositories, ${size_bytes} bytes, have passed retention by now`,
           `${report.removed} layers were removed from storage; others leave it when requests under way have ended, in an hour`,
+          `${report.leftovers.incoming} half-written layers and ${report.leftovers.layers} layers that no event names were removed, which crashes had left`,
           `${report.pruned} streams of operational events were removed from the log`,
         ].join('\n');
         return { value: report, text };
@@ -62,15 +66,28 @@ export function addStorageCommands(program: Command, act: Act): void {
         const lines = report.faults.map(({ kind, repository: of, what, detail }) =>
           [kind, ...(of === null ? [] : [of]), what, detail].join(' '),
         );
-        const unnamed = report.unnamed.map(
-          ({ repository: of, key, removed_after }) =>
-            `unnamed ${of} ${key} is named by no event: its push is under way, or died; it is removed after ${removed_after}`,
-        );
         const total = `${report.repositories} repositories, ${report.layers} layers, ${report.size_bytes} bytes read`;
-        const text = [...lines, ...unnamed, `${total}, ${report.fault_count} faults`].join('\n');
+        const text = [...lines, ...noFaults(report), `${total}, ${report.fault_count} faults`].join('\n');
         return { value: report, text, status: report.fault_count === 0 ? 0 : 1 };
       }),
     );
+}
+
+/** Returns a line for each thing in the stores that no event names, or that events let go. */
+function noFaults(report: StorageReport): readonly string[] {
+  const unnamed = report.unnamed.map(
+    ({ repository: of, account, key, removed_after }) =>
+      `unnamed ${of} ${key} is named by no event: its push is under way, or died; it is removed after ${removed_after}, or before by storage expire (account ${account})`,
+  );
+  const leaving = report.leaving.map(
+    ({ repository: of, account, key, removed_after }) =>
+      `leaving ${of} ${key} was let go by a purge, a drop or the end of its repository; it is removed after ${removed_after} (account ${account})`,
+  );
+  const incoming = report.incoming.map(
+    ({ repository: of, account, name, size_bytes, at }) =>
+      `incoming ${of ?? 'of an unknown repository'} ${name}, ${size_bytes ?? 'an unknown number of'} bytes, last written ${at}, was left by a process that died; storage expire removes it (account ${account ?? 'unknown'})`,
+  );
+  return [...unnamed, ...leaving, ...incoming];
 }
 
 interface RebuildFlags {

@@ -10,16 +10,17 @@
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { streamName, type StreamName } from '../../core/kernel/envelope.ts';
-import { parseUuid, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
-import { ORPHANED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
+import { parseUuid, plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
+import { ORPHANED_LAYER_SPAN_MS, REPLACED_LAYERS_KEPT_MS_MIN } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/ports/layer-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
+import { leftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
 import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import { checkLayer } from './check-layer.ts';
-import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
+import { type KnownRepository, ownersAmong, readKnownRepositories } from './known-repositories.ts';
 import { expiredSince } from './later-expiry.ts';
 
 export interface StorageContext {
@@ -102,6 +103,7 @@ export interface StorageFault {
 /** A stored layer that no event names: its push or compaction is under way, or died. It is no fault. */
 export interface UnnamedLayer {
   readonly repository: string;
+  readonly account: string;
   readonly key: string;
   readonly size_bytes: number;
   readonly stored_at: string;
@@ -120,6 +122,21 @@ export interface StorageReport {
   /** The first UNNAMED_MAX of them; `unnamed_count` counts all. */
   readonly unnamed: readonly UnnamedLayer[];
   readonly unnamed_count: number;
+  /** Stored layers that events let go and that have not left yet, the first UNNAMED_MAX of them. They are no fault. */
+  readonly leaving: readonly UnnamedLayer[];
+  readonly leaving_count: number;
+  /** Half-written layers that processes left when they died, the first UNNAMED_MAX; null: the file does not say. */
+  readonly incoming: readonly LeftIncomingFile[];
+  readonly incoming_count: number;
+}
+
+export interface LeftIncomingFile {
+  readonly repository: string | null;
+  readonly account: string | null;
+  readonly name: string;
+  readonly size_bytes: number | null;
+  /** When it was last written. */
+  readonly at: string;
 }
 
 const UNNAMED_MAX = 1_000;
@@ -134,7 +151,10 @@ export async function verifyStorage(context: StorageContext, only: KnownReposito
   const known = only === null ? await readKnownRepositories(context.events) : new Map([[only.id, only]]);
   const run = createRun(context.log);
   for (const repository of known.values()) await verifyRepository(context, repository, run);
-  if (only === null) await findUnknownFiles(context, known, run);
+  if (only === null) {
+    await findUnknownFiles(context, known, run);
+    await findIncoming(context, known, run);
+  }
   return { repositories: known.size, ...run.report() };
 }
 
@@ -144,7 +164,9 @@ type Run = ReturnType<typeof createRun>;
 function createRun(log: Logger) {
   const faults: StorageFault[] = [];
   const unnamed: UnnamedLayer[] = [];
-  const sums = { layers: 0, size_bytes: 0, fault_count: 0, unnamed_count: 0 };
+  const leaving: UnnamedLayer[] = [];
+  const incoming: LeftIncomingFile[] = [];
+  const sums = { layers: 0, size_bytes: 0, fault_count: 0, unnamed_count: 0, leaving_count: 0, incoming_count: 0 };
   let reported = { ...sums };
   return {
     fault(fault: StorageFault): void {
@@ -155,6 +177,14 @@ function createRun(log: Logger) {
       sums.unnamed_count += 1;
       if (unnamed.length < UNNAMED_MAX) unnamed.push(layer);
     },
+    leaving(layer: UnnamedLayer): void {
+      sums.leaving_count += 1;
+      if (leaving.length < UNNAMED_MAX) leaving.push(layer);
+    },
+    incoming(file: LeftIncomingFile): void {
+      sums.incoming_count += 1;
+      if (incoming.length < UNNAMED_MAX) incoming.push(file);
+    },
     read(sizeBytes: number): void {
       sums.layers += 1;
       sums.size_bytes += sizeBytes;
@@ -163,21 +193,23 @@ function createRun(log: Logger) {
       reported = { ...sums };
       log.info({ layers: sums.layers, sizeBytes: sums.size_bytes, faults: sums.fault_count }, 'Verifying the storage');
     },
-    report: () => ({ ...sums, faults, unnamed }),
+    report: () => ({ ...sums, faults, unnamed, leaving, incoming }),
   };
 }
 
 /** Looks again at what seems wrong, since layers, repositories and buckets come and go while a server runs. */
 async function verifyRepository(context: StorageContext, repository: KnownRepository, run: Run): Promise<void> {
-  const { name } = repository;
-  const { faults, unnamed } = await lookAt(context, repository, (layer) => {
+  const { name, place } = repository;
+  const { faults, unnamed, leaving } = await lookAt(context, repository, (layer) => {
     run.read(layer.size_bytes);
     return true;
   });
-  for (const { key, sizeBytes, storedAt } of unnamed) {
-    const removedAfter = plusMs(storedAt, ORPHANED_LAYER_SPAN_MS);
-    run.unnamed({ repository: name, key, size_bytes: sizeBytes, stored_at: storedAt, removed_after: removedAfter });
-  }
+  const listed = ({ key, sizeBytes, storedAt }: StoredLayer, removedAfter: Timestamp): UnnamedLayer => {
+    const about = { repository: name, account: place.account, key, size_bytes: sizeBytes };
+    return { ...about, stored_at: storedAt, removed_after: removedAfter };
+  };
+  for (const layer of unnamed) run.unnamed(listed(layer, plusMs(layer.storedAt, ORPHANED_LAYER_SPAN_MS)));
+  for (const { layer, goneAt } of leaving) run.leaving(listed(layer, plusMs(goneAt, REPLACED_LAYERS_KEPT_MS_MIN)));
   if (faults.length === 0) return;
   const suspects = new Set(faults.map(({ what }) => what));
   const now = (await readKnownRepositories(context.events)).get(repository.id) ?? repository;
@@ -188,7 +220,10 @@ async function verifyRepository(context: StorageContext, repository: KnownReposi
 interface Look {
   readonly faults: readonly Omit<StorageFault, 'repository'>[];
   readonly unnamed: readonly StoredLayer[];
+  readonly leaving: readonly { readonly layer: StoredLayer; readonly goneAt: Timestamp }[];
 }
+
+const NO_LAYERS = { unnamed: [], leaving: [] };
 
 /** Reads those of the layers that events name which `isRead` chooses, and the newest manifest. */
 async function lookAt(
@@ -199,20 +234,26 @@ async function lookAt(
   const { id, place } = repository;
   const layers = context.layers.of(place, 'maintenance');
   const unnamed = await listedLayers(layers, repository);
-  if (unnamed === null) return { faults: [], unnamed: [] };
-  if ('fault' in unnamed) return { faults: [{ kind: 'unreachable', what: id, detail: unnamed.fault }], unnamed: [] };
-  const { named, next, faults } = await readNamed(context, streamName('repository', id));
+  if (unnamed === null) return { faults: [], ...NO_LAYERS };
+  if ('fault' in unnamed) return { faults: [{ kind: 'unreachable', what: id, detail: unnamed.fault }], ...NO_LAYERS };
+  const { named, next, faults, goneAt } = await readNamed(context, streamName('repository', id));
   const manifestFault = await checkManifest(layers, id, unnamed, named);
   if (manifestFault !== null) faults.push(manifestFault);
+  const leaving: Look['leaving'][number][] = [];
   for (const { layer, expiredAt } of named.values()) {
-    if (expiredAt !== null) continue;
+    const stored = unnamed.get(layer.key);
     unnamed.delete(layer.key);
+    if (expiredAt !== null) {
+      const since = goneAt.get(expiredAt);
+      if (stored !== undefined && since !== undefined) leaving.push({ layer: stored, goneAt: since });
+      continue;
+    }
     const fault = isRead(layer) ? await checkLayer(layers, layer) : null;
     if (fault === null) continue;
     const expired = await expiredSince(context.events, streamName('repository', id), next);
     if (!expired.has(layer.id)) faults.push({ ...fault, what: layer.key });
   }
-  return { faults, unnamed: [...unnamed.values()] };
+  return { faults, unnamed: [...unnamed.values()], leaving };
 }
 
 interface NamedLayers {
@@ -220,16 +261,20 @@ interface NamedLayers {
   /** The first revision that was not read. */
   readonly next: number;
   readonly faults: Omit<StorageFault, 'repository'>[];
+  /** When layers were let go, by the revision of the event. */
+  readonly goneAt: ReadonlyMap<number, Timestamp>;
 }
 
 /** Reads from a repository's stream the layers that its events name, by id. */
 async function readNamed({ events }: StorageContext, stream: StreamName): Promise<NamedLayers> {
   const named = new Map<string, NamedLayer>();
   const faults: Omit<StorageFault, 'repository'>[] = [];
+  const goneAt = new Map<number, Timestamp>();
   for (let next = 0; ; ) {
     const page = await events.readStream(stream, { direction: 'forwards', from: next, limit: PAGE_EVENTS });
     for (const recorded of page) {
       const { revision } = recorded;
+      if (recorded.type === 'LayersExpired') goneAt.set(revision, recorded.occurredAt);
       try {
         const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
         for (const layer of layersStoredBy(event)) named.set(layer.id, { layer, expiredAt: null });
@@ -243,7 +288,7 @@ async function readNamed({ events }: StorageContext, stream: StreamName): Promis
       }
     }
     next += page.length;
-    if (page.length < PAGE_EVENTS) return { named, next, faults };
+    if (page.length < PAGE_EVENTS) return { named, next, faults, goneAt };
   }
 }
 
@@ -287,6 +332,22 @@ async function findUnknownFiles(
     if (!unknown.has(folder) || (id !== null && later.has(id))) continue;
     const detail = 'belongs to no repository that the log knows';
     run.fault({ kind: 'unknown', repository: null, what: key, detail });
+  }
+}
+
+async function findIncoming(
+  { layers, events }: StorageContext,
+  known: ReadonlyMap<RepositoryId, KnownRepository>,
+  run: Run,
+): Promise<void> {
+  const { ownerOf } = ownersAmong(known);
+  for await (const { name, repository, account, sizeBytes, at } of leftIncoming({
+    layers: layers.platform,
+    events,
+    ownerOf,
+  })) {
+    const of = repository === null ? null : (known.get(repository)?.name ?? repository);
+    run.incoming({ repository: of, account, name, size_bytes: sizeBytes, at });
   }
 }
 

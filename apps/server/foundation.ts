@@ -107,6 +107,9 @@ export interface FoundationOptions {
   readonly onForget?: () => void;
 }
 
+/** What the machine itself gives. */
+const MACHINE = { ids: uuids, digest, settledWithin };
+
 export async function composeFoundation(
   settings: Settings,
   log: Logger,
@@ -154,12 +157,10 @@ export async function composeFoundation(
       events,
       entities,
       clock: systemClock,
-      ids: uuids,
-      digest,
+      ...MACHINE,
       ...storesIn(pool, masterKey),
       passwords: createPasswordHasher(),
       plans: settings.plans,
-      settledWithin,
       failpoint: armedFailpoint(process.env),
     };
     return {

@@ -6,6 +6,7 @@
  */
 import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
+import { createProcessMarks } from '../../adapters/node/process-mark.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import type { S3Settings } from './s3-settings.ts';
 import { type Settings, SettingsError } from './settings.ts';
@@ -17,7 +18,7 @@ export async function openLayerStorage(
   log: LayerStorageLog,
 ): Promise<LayerStore> {
   const { layersDir, s3 } = settings;
-  if (s3 === null) return createFilesystemLayerStore({ directory: layersDir });
+  if (s3 === null) return createFilesystemLayerStore({ directory: layersDir, writers: await createProcessMarks() });
   const { createS3LayerStore } = await import('../../adapters/s3/layer-store.ts');
   const { accessKeyId, secretAccessKey, ...place } = s3;
   const store = createS3LayerStore({ ...place, credentials: { accessKeyId, secretAccessKey } });

@@ -1,5 +1,5 @@
 /**
- * The sweeps that every worker runs: they remove layers and vault records that no event names, layers that a compaction
+ * The sweeps that every worker runs: they list what crashes left in the stores of layers, remove layers and vault records that no event names, layers that a compaction
  * replaced or that belong to deleted repositories, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
  * of repositories that hold what no ref reaches.
  *
@@ -10,10 +10,12 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { removeExpiredCounts } from '../../adapters/postgres/rate-limits.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import type { BucketsInUse } from '../../core/ports/repository-lists.ts';
+import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
 import { eraseLeftovers } from '../../core/use-cases/accounts/erase-leftovers.ts';
 import { eraseDueAccounts } from '../../core/use-cases/accounts/erase-due-accounts.ts';
 import { removeExpiredWebhookSecrets } from '../../core/use-cases/webhooks/expired-webhook-secrets.ts';
+import { removeLeftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
+import { type Leftovers, listLeftovers } from '../../core/use-cases/sweeping/list-leftovers.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { sweepVault } from '../../core/use-cases/sweeping/sweep-vault.ts';
@@ -27,6 +29,7 @@ import { composeRetention } from './retention.ts';
 const LAYERS_INTERVAL_MS = 6 * 60 * 60_000;
 /** The first of the rare sweeps: a server that is often started anew would never come to it otherwise. */
 const RARE_FIRST_MS = 20 * 60_000;
+const LEFTOVERS_INTERVAL_MS = 24 * 60 * 60_000;
 /** Reads only the events appended since the last time. */
 const RETENTION_INTERVAL_MS = 10 * 60_000;
 /** Looks at each delivery that is listed. */
@@ -43,7 +46,7 @@ const SESSIONS_AT_ONCE_MAX = 10_000;
 export interface SweepsOptions {
   readonly foundation: Foundation;
   readonly layers: LayerStores;
-  readonly readModels: BucketsInUse;
+  readonly readModels: BucketsInUse & RepositoryOwners;
   readonly retentionMs: number;
   readonly metrics: Metrics;
   readonly log: Logger;
@@ -139,7 +142,23 @@ function sweepLayerStores(
   parts: ReturnType<typeof closer>,
 ): void {
   const { context } = foundation;
-  const layerSweep = { ...context, layers: layers.platform, log, onSwept: () => metrics.swept('layer') };
+  const ownerOf = readModels.ownerOf.bind(readModels);
+  const layerSweep = { ...context, layers: layers.platform, log, ownerOf, onSwept: () => metrics.swept('layer') };
+  let leftovers: Leftovers = { count: 0, sizeBytes: 0 };
+  metrics.gauge('strata_leftover_bytes', 'What crashes left in the stores of layers, as of the last daily list', () => {
+    return leftovers.sizeBytes;
+  });
+  parts.add(
+    every(
+      LEFTOVERS_INTERVAL_MS,
+      async (signal) => {
+        leftovers = await listLeftovers({ ...layerSweep, layers, readModels }, signal);
+        await removeLeftIncoming(layerSweep, signal);
+      },
+      (cause) => onFault('leftover-list', cause),
+      RARE_FIRST_MS,
+    ),
+  );
   parts.add(
     every(
       LAYERS_INTERVAL_MS,

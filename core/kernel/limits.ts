@@ -614,6 +614,13 @@ export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 export const NEW_LAYERS_REMOVAL_MS_MAX = 5_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
+/**
+ * The age from which no append can name a layer any more: the hour, twenty seconds in which an append is sent again, and
+ * what a database may take to commit what it was sent, with clocks that differ by a minute.
+ */
+export const UNNAMED_LAYER_SPAN_MS = PUSH_COMMIT_SPAN_MS + 10 * 60_000;
+/** The lines of the log that name what crashes left in the stores of layers, each day. */
+export const LISTED_LEFTOVERS_MAX = 1_000;
 /** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */
 export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
 export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;

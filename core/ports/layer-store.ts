@@ -81,4 +81,26 @@ export interface LayerStore {
    * may be a second behind.
    */
   now(): Promise<Timestamp>;
+  /** An adapter omits it where no put leaves anything when its process dies. */
+  readonly incoming?: IncomingLayers;
+}
+
+/** What a put has written so far. It stays when the process that writes it dies. */
+export interface IncomingLayer {
+  readonly name: string;
+  /** What it was to become; null if it does not say so. */
+  readonly key: LayerKey | null;
+  /** Null: the store does not tell. */
+  readonly sizeBytes: number | null;
+  /** When it was last written, or begun, by the store's own clock. */
+  readonly at: Timestamp;
+  /** Whether the process that wrote it has ended for certain, or it is older than any put takes. */
+  readonly isLeft: boolean;
+}
+
+export interface IncomingLayers {
+  /** Returns those of puts under way too, in any order. */
+  list(): AsyncIterable<IncomingLayer>;
+  /** Idempotent. */
+  remove(layer: Pick<IncomingLayer, 'name' | 'key'>): Promise<void>;
 }

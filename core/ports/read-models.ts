@@ -10,7 +10,7 @@ import type { ActivityReader } from './activity.ts';
 import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
-import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists } from './repository-lists.ts';
+import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists, RepositoryOwners } from './repository-lists.ts';
 import type { UsageLedgerReader } from './usage-ledger.ts';
 import type {
   BucketStorageReader,
@@ -31,6 +31,7 @@ export type ReadModels = ReadModelProgress &
   RepositoryLists &
   HalfDeletedRepositories &
   BucketsInUse &
+  RepositoryOwners &
   HistoryReader &
   AccessTokenLists &
   KnownTokens &

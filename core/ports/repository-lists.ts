@@ -32,3 +32,8 @@ export interface HalfDeletedRepositories {
   /** Returns repositories whose deletion was interrupted: they are closed, and their names are not yet released. */
   halfDeleted(): Promise<readonly { readonly account: AccountId; readonly repository: RepositoryId }[]>;
 }
+
+export interface RepositoryOwners {
+  /** Returns the account of a repository that is not deleted; null if the read model does not know it. */
+  ownerOf(repository: RepositoryId): Promise<AccountId | null>;
+}

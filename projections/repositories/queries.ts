@@ -90,3 +90,13 @@ export async function readBucketsInUse(reader: LiveReader): Promise<readonly Lay
   const { value } = await reader.read(bucketsInUseQuery, [], () => ({ streams: [] }));
   return value as readonly LayerPlace[];
 }
+
+const ownerQuery: ReadQuery = {
+  answer: (table) => `SELECT coalesce(json_agg(account_id), '[]') FROM ${table('repositories')} WHERE id = $1`,
+};
+
+export async function readOwner(reader: LiveReader, repository: RepositoryId): Promise<AccountId | null> {
+  // An owner that a parked stream hides is found later.
+  const { value } = await reader.read(ownerQuery, [repository], () => ({ streams: [] }));
+  return (value as readonly AccountId[])[0] ?? null;
+}

@@ -159,6 +159,7 @@ function repositoriesContract(open: Open): void {
       [[second, 'PROJECT']],
     );
     assert.deepEqual(await models.reads.halfDeleted(), []);
+    assert.deepEqual([await models.reads.ownerOf(first), await models.reads.ownerOf(second)], [null, account]);
   });
 
   test('name the buckets of users that repositories are in, each once', async (context) => {

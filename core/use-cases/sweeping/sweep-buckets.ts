@@ -23,14 +23,25 @@ export interface BucketSweepContext extends Omit<LayerSweepContext, 'layers'> {
 }
 
 /** Rejects if the log cannot be reached, after the other buckets were swept. Resolves early when the signal is aborted. */
-export async function sweepBuckets(context: BucketSweepContext, signal: AbortSignal): Promise<void> {
+export async function sweepBuckets(
+  context: BucketSweepContext,
+  signal: AbortSignal,
+  sweep: typeof sweepLayers = sweepLayers,
+): Promise<void> {
   const atOnce = createConcurrencyLimit(BUCKET_SWEEPS_AT_ONCE_MAX);
   const places = await context.readModels.bucketsInUse();
-  const swept = await Promise.allSettled(places.map((place) => atOnce(() => sweepBucket(context, place, signal))));
+  const swept = await Promise.allSettled(
+    places.map((place) => atOnce(() => sweepBucket(context, place, signal, sweep))),
+  );
   for (const result of swept) if (result.status === 'rejected') throw result.reason;
 }
 
-async function sweepBucket(context: BucketSweepContext, place: LayerPlace, signal: AbortSignal): Promise<void> {
+async function sweepBucket(
+  context: BucketSweepContext,
+  place: LayerPlace,
+  signal: AbortSignal,
+  sweep: typeof sweepLayers,
+): Promise<void> {
   if (signal.aborted) return;
   const { state } = await context.entities.get(accounts, place.account);
   if (state.status !== 'open') return;
@@ -40,7 +51,7 @@ async function sweepBucket(context: BucketSweepContext, place: LayerPlace, signa
   }
   const layers = bounded(context, context.layers.of(place, 'maintenance'));
   try {
-    await sweepLayers({ ...context, layers, isInBucket: (repository) => inBucket.has(repository) }, signal);
+    await sweep({ ...context, layers, isInBucket: (repository) => inBucket.has(repository) }, signal);
   } catch (error) {
     if (!(error instanceof LayerStoreError)) throw error;
     const { storageBucketId: bucket } = place;

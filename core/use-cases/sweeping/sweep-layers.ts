@@ -3,14 +3,15 @@
  * that expired while their store could not remove them.
  *
  * Must stay true: a layer is removed only if both conditions hold. It is older than a week by the store's clock and by
- * this node's clock, while a push has at most an hour to append. And no event of its repository's stream names it, or
- * a `LayersExpired` does, read to the end after the layer was listed. In any doubt the layer stays: if the stream cannot be read, if it has no event
- * (the database may not be the one these layers belong to), or if the key has another form. Any number of nodes may
- * sweep at once.
+ * this node's clock (for a command of an operator: than the time in which an append may come), while a push has at most
+ * an hour to append. And no event of its repository's stream names it, or a `LayersExpired` does, read to the end after
+ * the layer was listed. In any doubt the layer stays: if the stream cannot be read, if the log does not know the
+ * repository (the database may not be the one these layers belong to), or if the key has another form. Any number of
+ * nodes may sweep at once.
  */
 import { readEvent } from '../../kernel/decider.ts';
-import { type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
-import { type LayerId, parseUuid, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import { type RecordedEvent, streamName } from '../../kernel/envelope.ts';
+import { type AccountId, type LayerId, parseUuid, plusMs, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import { type JsonObject, textsIn } from '../../kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -31,6 +32,21 @@ export interface LayerSweepContext {
    * removed there as well, since their expiry does not wait for a bucket. Absent: the platform's store.
    */
   readonly isInBucket?: (repository: RepositoryId) => boolean;
+  /**
+   * Returns the account of a repository that has no event of its own yet, since nothing was pushed to it; null if nobody
+   * knows it. Absent: nobody does.
+   */
+  readonly ownerOf?: (repository: RepositoryId) => Promise<AccountId | null>;
+  /** How old a layer must be. Absent: seven days. */
+  readonly spanMs?: number;
+}
+
+/** A stored layer that no event names, or that expired. */
+export interface UnnamedLayer extends StoredLayer {
+  readonly repository: RepositoryId;
+  readonly id: LayerId;
+  /** Whose repository it belongs to; null if the log does not know the repository: then it stays. */
+  readonly account: AccountId | null;
 }
 
 /** The number of old layers that are held in memory and checked together. */
@@ -53,10 +69,31 @@ type OldLayers = Map<LayerId, OldLayer>;
  * stay until the next sweep. Resolves early when the signal is aborted.
  */
 export async function sweepLayers(context: LayerSweepContext, signal: AbortSignal): Promise<void> {
-  const { layers, clock, isInBucket = () => true } = context;
+  for await (const layer of unnamedLayers(context, signal)) {
+    const { account, repository, id, key, sizeBytes, storedAt } = layer;
+    if (account === null) continue;
+    await context.layers.delete(key);
+    context.log.info(
+      { account, repository, layer: id, sizeBytes, storedAt },
+      'Removed a layer that no event names, or that expired',
+    );
+    context.onSwept(layer);
+  }
+}
+
+export type UnnamedLayersContext = Omit<LayerSweepContext, 'layers' | 'onSwept'> & {
+  readonly layers: Pick<LayerStore, 'list' | 'now'>;
+};
+
+/** Returns the layers of the store that no event names, or that expired, and that are old enough. */
+export async function* unnamedLayers(
+  context: UnnamedLayersContext,
+  signal: AbortSignal,
+): AsyncGenerator<UnnamedLayer, void, undefined> {
+  const { layers, clock, isInBucket = () => true, spanMs = ORPHANED_LAYER_SPAN_MS } = context;
   const storeTime = await layers.now();
   const nodeTime = clock.now();
-  const oldest = plusMs(storeTime < nodeTime ? storeTime : nodeTime, -ORPHANED_LAYER_SPAN_MS);
+  const oldest = plusMs(storeTime < nodeTime ? storeTime : nodeTime, -spanMs);
   let batch = new Map<RepositoryId, OldLayers>();
   let count = 0;
   for await (const stored of layers.list('repositories/')) {
@@ -67,11 +104,11 @@ export async function sweepLayers(context: LayerSweepContext, signal: AbortSigna
     batch.set(layer.repository, ofRepository.set(layer.id, layer));
     count += 1;
     if (count < BATCH_LAYERS_MAX) continue;
-    await sweepBatch(context, batch, signal);
+    yield* unnamedIn(context, batch, signal);
     batch = new Map();
     count = 0;
   }
-  await sweepBatch(context, batch, signal);
+  yield* unnamedIn(context, batch, signal);
 }
 
 /** Returns null for an object that is not a push's layer, such as a manifest. */
@@ -83,47 +120,50 @@ function parseLayer(stored: StoredLayer): OldLayer | null {
   return canonical && repository !== null && id !== null ? { ...stored, repository, id } : null;
 }
 
-async function sweepBatch(
-  context: LayerSweepContext,
+async function* unnamedIn(
+  context: UnnamedLayersContext,
   batch: ReadonlyMap<RepositoryId, OldLayers>,
   signal: AbortSignal,
-): Promise<void> {
+): AsyncGenerator<UnnamedLayer, void, undefined> {
   for (const [repository, old] of batch) {
-    let orphans: OldLayers;
+    let unnamed: Unnamed;
     try {
-      orphans = await removable(context, streamName('repository', repository), old, signal);
+      unnamed = await withoutName(context, repository, old, signal);
     } catch (cause) {
       if (cause instanceof EventStoreError && cause.code === 'log-unavailable') throw cause;
       context.log.error({ err: cause, repository }, 'Orphaned layers were not searched for: the stream cannot be read');
       continue;
     }
-    for (const layer of orphans.values()) {
+    for (const layer of unnamed.layers.values()) {
       if (signal.aborted) return;
-      await context.layers.delete(layer.key);
-      const { id, sizeBytes, storedAt } = layer;
-      context.log.info(
-        { repository, layer: id, sizeBytes, storedAt },
-        'Removed a layer that no event names, or that expired',
-      );
-      context.onSwept(layer);
+      yield { ...layer, account: unnamed.account };
     }
   }
 }
 
-/** Returns the layers that no event of the stream names, or that expired. Returns none in any doubt. */
-async function removable(
-  { events, isInBucket }: LayerSweepContext,
-  stream: StreamName,
+interface Unnamed {
+  readonly account: AccountId | null;
+  readonly layers: OldLayers;
+}
+
+const NONE: Unnamed = { account: null, layers: new Map() };
+
+/** Returns the layers that no event of the stream names, or that expired. */
+async function withoutName(
+  { events, isInBucket, ownerOf = async () => null }: UnnamedLayersContext,
+  repository: RepositoryId,
   layers: OldLayers,
   signal: AbortSignal,
-): Promise<OldLayers> {
+): Promise<Unnamed> {
+  const stream = streamName('repository', repository);
   const left = new Map(layers);
   const expired: OldLayers = new Map();
+  let account: AccountId | null = null;
   for (let from = 0; left.size > 0 || isInBucket !== undefined; ) {
-    if (signal.aborted) return new Map();
+    if (signal.aborted) return NONE;
     const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    // The log has no event of this repository, so it may not be the log that the layers belong to.
-    if (from === 0 && page.length === 0) return new Map();
+    // A log without an event of this repository may not be the log that the layers belong to, unless it knows its owner.
+    if (from === 0) account = page[0] === undefined ? await ownerOf(repository) : page[0].accountId;
     for (const recorded of page) {
       for (const id of isInBucket === undefined ? [] : expiredIn(recorded)) {
         const layer = layers.get(id);
@@ -134,7 +174,7 @@ async function removable(
     if (page.length < PAGE_EVENTS_MAX) break;
     from += page.length;
   }
-  return new Map([...left, ...expired]);
+  return { account, layers: new Map([...left, ...expired]) };
 }
 
 /** Returns the layers whose bytes the event lets go, which no later event brings back. */

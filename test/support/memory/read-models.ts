@@ -304,6 +304,13 @@ export function createMemoryReadModels(options: {
         return closed.map((repository) => ({ account, repository }));
       });
     },
+    ownerOf: async (repository) => {
+      const all = await fold();
+      const owner = [...all.accounts].find(
+        ([, { state }]) => state.status === 'open' && state.repositories.has(repository),
+      );
+      return owner?.[0] ?? null;
+    },
     bucketsInUse: async () => {
       const all = await fold();
       return [...all.accounts].flatMap(([account, { state }]) => {
