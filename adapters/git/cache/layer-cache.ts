@@ -36,6 +36,8 @@ export interface SmallPacks {
   readonly names: ReadonlySet<string>;
 }
 
+const NO_SMALL_PACKS: SmallPacks = { parts: [], names: new Set() };
+
 /** A lease on a repository's folder. Its holder must call `release`, which is idempotent. */
 export interface CacheLease {
   readonly folder: CacheFolder;
@@ -56,10 +58,13 @@ export interface LayerCache {
   installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
   /**
    * Brings the packs of some layers into a folder of the caller's, each alone: a pack that this node merged from several
-   * layers is fetched again.
+   * layers is fetched again, and so is everything if somebody deleted files of the cache.
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
-  /** Reads the smallest packs of some layers, as many as are joined (joined-pack.ts) and this node has each alone. */
+  /**
+   * Reads the smallest packs of some layers, as many as are joined (joined-pack.ts) and this node has each alone; none
+   * if somebody deleted files of the cache.
+   */
   readSmall(objects: CommittedObjects, layers: readonly Layer[]): Promise<SmallPacks>;
   /** Whether what failed in a leased folder may succeed after `acquire`, since files of it were deleted. */
   isLost(folder: CacheFolder): Promise<boolean>;
@@ -220,11 +225,16 @@ class DiskLayerCache implements LayerCache {
 
   async collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void> {
     const { entries, arrivals } = this.#parts;
+    const wanted = { place: objects.place, layers };
     const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
     try {
-      await arrivals.bring(entry, { place: objects.place, layers }, folder);
+      await arrivals.bring(entry, wanted, folder);
     } catch (error) {
-      throw asDatabaseError(error);
+      // Without the entry, whose files somebody deleted, the store has everything.
+      if (entry === null || !(await entries.isLost(entry.folder))) throw asDatabaseError(error);
+      await arrivals.bring(null, wanted, folder).catch((again: unknown) => {
+        throw asDatabaseError(again);
+      });
     } finally {
       if (entry !== null) entries.release(entry);
     }
@@ -233,7 +243,7 @@ class DiskLayerCache implements LayerCache {
   async readSmall(objects: CommittedObjects, layers: readonly Layer[]): Promise<SmallPacks> {
     const { entries, arrivals, memory } = this.#parts;
     const entry = entries.acquireExisting(objects.repository, objects.shrinkEpoch);
-    if (entry === null) return { parts: [], names: new Set() };
+    if (entry === null) return NO_SMALL_PACKS;
     try {
       // Two layers may hold the same pack.
       const alone = new Map(arrivals.alone(entry, layers).map((layer) => [layer.pack, layer]));
@@ -246,7 +256,7 @@ class DiskLayerCache implements LayerCache {
       }
       return { parts, names: new Set(small.map(({ pack }) => pack)) };
     } catch (error) {
-      if (isCausedByMissing(error)) await entries.isLost(entry.folder);
+      if (await entries.isLost(entry.folder)) return NO_SMALL_PACKS;
       throw asDatabaseError(error);
     } finally {
       entries.release(entry);

@@ -18,6 +18,8 @@ import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
+const NEVER = new AbortController().signal;
+
 const folder = temporaryFolder('deleted');
 afterAll(() => folder.remove());
 
@@ -138,6 +140,33 @@ describe('Whoever deletes', () => {
       const last = await open();
       await reads(last);
       last.close();
+    });
+  }
+
+  for (const [name, deletes] of Object.entries(DELETIONS)) {
+    test(`${name} stops no compaction, neither one that merges nor one that drops`, async () => {
+      const { database, objects, commits } = made;
+      const { database: git } = database;
+      const parent = join(database.directory, 'repositories', objects.repository);
+      const reads = async (): Promise<void> => {
+        const reader = await git.open(objects);
+        await readsAll(reader, made).finally(() => reader.close());
+      };
+      const deleteNow = async (): Promise<void> => {
+        // A compaction that read nothing of what was deleted leaves it to the next reader.
+        await reads().catch(reads);
+        await git.settled();
+        for (const only of await readdir(parent)) await deletes(join(parent, only), database.directory);
+      };
+      await deleteNow();
+      const merged = await git.merge(objects, [...objects.layers], NEVER);
+      assert.equal(merged.objectCount, commits.length * 4);
+      await merged.discard();
+      await deleteNow();
+      const kept = await git.keep(objects, { refs: commits.slice(-1), left: [] }, NEVER);
+      assert.equal(kept.refs?.objectCount, commits.length * 4);
+      await kept.discard();
+      await reads().catch(reads);
     });
   }
 
