@@ -33,7 +33,14 @@ import {
 } from './repositories/queries.ts';
 import type { Projection, Queryable } from './runner/projection.ts';
 import type { ProjectionRunner } from './runner/runner.ts';
-import { readBucketStorage, readDailyTraffic, readDeletedStorageBytes, readUsage } from './usage/queries.ts';
+import {
+  readBucketStorage,
+  readDailyTraffic,
+  readDeletedStorageBytes,
+  readPurgesOf,
+  readUsage,
+  readWaitingStorageBytes,
+} from './usage/queries.ts';
 import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
@@ -144,6 +151,11 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
     deletedStorageBytes: (account) => readDeletedStorageBytes(usage, account),
+    waitingStorageBytes: (account, removed) => readWaitingStorageBytes(usage, account, removed),
+    async purgesOf(wanted) {
+      await runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]);
+      return readPurgesOf(usage, wanted);
+    },
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };

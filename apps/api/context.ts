@@ -13,6 +13,7 @@ import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
@@ -55,6 +56,8 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly layers: LayerStores;
   readonly pause: Pause;
   readonly settledWithin: PurgeContext['settledWithin'];
+  /** How far policies have read the log. */
+  readonly marks: Pick<PolicyMarks, 'read'>;
   /** How far webhooks were notified of pushes. */
   readonly notifiedTo: PurgeContext['notifiedTo'];
   /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */

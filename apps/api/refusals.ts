@@ -171,6 +171,15 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     message: () =>
       `A repository of more than ${DROPPING_BYTES_MAX / 1024 ** 3} GiB cannot be purged while it is in use`,
   },
+  'repository-rewritten-lately': {
+    status: 429,
+    message: (r) => `A purge rewrites a repository once an hour: try again in ${spanText(r.waitSeconds)}`,
+  },
+  'waiting-storage-full': {
+    status: 429,
+    message: (r) =>
+      `What purges removed still takes more than the waiting_storage_bytes of the plan (${r.quota} bytes) until it has left storage: try again in ${spanText(r.waitSeconds)}`,
+  },
   'refs-moved-meanwhile': {
     status: 409,
     message: () => 'Refs were changed meanwhile: look again at what would change',

@@ -384,7 +384,7 @@ const RESTORATION_NOTES =
   'Sets refs back to what they were, and deletes those that were made later; the default branch stays. It is one event, which can be undone like any other. The moment is one of `at`, `event_id` and `before_event_id`. 409 if refs are changed at the same time, 410 if objects have left storage.';
 
 const PURGE_NOTES =
-  'Removes for good, without waiting for the retention: all of a deleted repository, or of a living one what no branch and no tag reaches now, such as a secret after a forced push. It cannot be undone. The answer is 202, since the bytes leave storage within about an hour; 200 for a dry run.';
+  'Removes for good, without waiting for the retention: all of a deleted repository, or of a living one what no branch and no tag reaches now, such as a secret after a forced push. It cannot be undone. The answer is 202, since the bytes leave storage within about an hour; 200 for a dry run. A living repository that a purge rewrote within the last hour is 429 if it is to be rewritten again, and so is one of an account whose purges left more than the quota of `waiting_storage_bytes`.';
 
 const UNDO_ROUTES: readonly Route[] = [
   repositoryRoute({

@@ -19,6 +19,7 @@ import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-se
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
@@ -357,6 +358,7 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
     archives: createArchiveLane(),
     exportSlots: createExportSlots(),
     pause,
+    marks: createPostgresPolicyMarks(pool),
     notifiedTo: readNotifiedTo(opened.foundation.pool),
     purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => context.vault.fingerprint('rate-limit', key) }),

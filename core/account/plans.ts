@@ -1,4 +1,5 @@
 /** The plans and their quotas. A quota of null is unlimited. */
+import { WAITING_STORAGE_BYTES_MIN, WAITING_STORAGE_FACTOR } from '../kernel/limits.ts';
 
 export const PLANS = ['FREE', 'PRO', 'PLATFORM'] as const;
 export type Plan = (typeof PLANS)[number];
@@ -44,3 +45,8 @@ export const DEFAULT_PLANS: Plans = {
   PRO: UNLIMITED,
   PLATFORM: UNLIMITED,
 };
+
+/** Returns how many bytes may wait to leave storage before a purge must wait as well. */
+export function waitingStorageQuota({ storage_bytes: storage }: Pick<PlanQuotas, 'storage_bytes'>): number | null {
+  return storage === null ? null : Math.max(WAITING_STORAGE_BYTES_MIN, WAITING_STORAGE_FACTOR * storage);
+}

@@ -35,6 +35,13 @@ export const COMPACTION_ASKED_AGAIN_MS = 2_000;
  * them.
  */
 export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
+/** How long a read model knows of layers that were let go: they leave storage long before, unless no worker runs. */
+export const LEAVING_LAYERS_KNOWN_MS = 7 * 24 * 60 * 60_000;
+/** A repository is rewritten by purges once in this time. */
+export const PURGE_REWRITING_INTERVAL_MS = 60 * 60_000;
+/** What purges took out may take so many times the storage of the plan until it has left, and at least so much. */
+export const WAITING_STORAGE_FACTOR = 2;
+export const WAITING_STORAGE_BYTES_MIN = GIB;
 /**
  * How long after a change its manifest is written: one for all changes of that time. With the looks at the log and at
  * the rows it is there within a minute.

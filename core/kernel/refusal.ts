@@ -96,6 +96,10 @@ export type Refusal =
   | { readonly code: 'repository-place-lost'; readonly lost: LostPlace }
   /** A purge reads and writes the whole repository, so its size is bounded. */
   | { readonly code: 'repository-too-large-to-purge' }
+  /** By a purge, of which a repository has one within `PURGE_REWRITING_INTERVAL_MS`. */
+  | { readonly code: 'repository-rewritten-lately'; readonly waitSeconds: number }
+  /** What purges took out and storage still holds is beyond the account's quota. */
+  | { readonly code: 'waiting-storage-full'; readonly quota: number; readonly waitSeconds: number }
   /** Another change of the refs was faster. */
   | { readonly code: 'refs-moved-meanwhile' }
   /** Webhooks are still to be notified of a push whose objects a purge may remove. */

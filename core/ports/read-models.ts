@@ -19,6 +19,7 @@ import type {
   DailyTrafficReader,
   DeletedStorageReader,
   UsageReader,
+  WaitingStorageReader,
 } from './usage.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
@@ -45,6 +46,7 @@ export type ReadModels = ReadModelProgress &
   UsageLedgerReader &
   BucketStorageReader &
   DeletedStorageReader &
+  WaitingStorageReader &
   DailyTrafficReader;
 
 export type ReadModelErrorCode =

@@ -1,6 +1,6 @@
 /** How much an account has used: the sums of a projection, which byte quotas are checked against. */
 import type { LogPosition } from '../kernel/envelope.ts';
-import type { AccountId, Uuid } from '../kernel/ids.ts';
+import type { AccountId, RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
   /** The size of the current layers of all repositories on platform storage, those of deleted ones until they leave it. */
@@ -41,6 +41,44 @@ export interface BucketStorageReader {
 export interface DeletedStorageReader {
   /** Returns the part of `AccountUsage.storageBytes` that deleted repositories hold, until retention or a purge. */
   deletedStorageBytes(account: AccountId): Promise<number>;
+}
+
+/** How far the policies that remove layers from storage have read the log. */
+export interface RemovedThrough {
+  /** What compactions up to here replaced is gone. */
+  readonly replaced: LogPosition;
+  /** What purges up to here let go is gone. */
+  readonly purged: LogPosition;
+}
+
+export interface PurgesOf {
+  readonly account: AccountId;
+  readonly repository: RepositoryId;
+  readonly removed: RemovedThrough;
+  /** Bytes; null: unlimited. */
+  readonly quota: number | null;
+  /** Every event up to here counts. */
+  readonly seen: LogPosition;
+}
+
+export interface Purges {
+  /**
+   * Null while what purges took out of the account's repositories on platform storage, and let go, is within the quota.
+   * Else it is within the quota once what was let go up to this time has left storage.
+   */
+  readonly letGoUntil: Timestamp | null;
+  /** When a purge last rewrote the repository; null for never, or some days ago. */
+  readonly rewrittenAt: Timestamp | null;
+}
+
+export interface WaitingStorageReader {
+  /**
+   * Returns the bytes that purges, drops and compactions took out of the lists of layers of an account's repositories,
+   * and that platform storage still holds.
+   */
+  waitingStorageBytes(account: AccountId, removed: RemovedThrough): Promise<number>;
+  /** Rejects after `READ_WAIT_MS` if the model has not seen the position. */
+  purgesOf(wanted: PurgesOf): Promise<Purges>;
 }
 
 export interface UsageReader {

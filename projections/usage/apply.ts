@@ -5,20 +5,24 @@
  * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in a
  * bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a `UsageRecorded`
  * takes the place of what was appended up to its day. So the model is the same when the events that it sums are pruned.
+ * Layers that were taken out of a list wait until they are let go, and then until they have left storage, which the
+ * readers know by the marks of the policies that remove them.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
+import { waitingChangeOf } from '../../core/usage/waiting-storage.ts';
 import { usageEventKinds } from '../../core/usage/events.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { UnsummedChanges } from '../unsummed-transfer.ts';
-import { usageTables } from './table.ts';
+import { removeAged } from '../runner/bulk.ts';
+import { leaving, usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 7,
+  version: 8,
   categories: ['account', 'repository', 'transfer', 'usage'],
   tables: usageTables,
   onPoison: 'park',
@@ -43,7 +47,27 @@ interface CountedRepository {
   readonly deleted: boolean;
 }
 
+interface WaitingLayers {
+  readonly layer_id: string;
+  readonly repository_id: string;
+  readonly account_id: string;
+  readonly size_bytes: number;
+  readonly by_purge: boolean;
+  readonly taken_at: string;
+  readonly position: string | null;
+}
+
+/** When layers were let go. */
+interface Leaving {
+  readonly leaves_at: string;
+  readonly leaves_position: string | null;
+}
+
 class Changes {
+  readonly #waiting = new Map<string, WaitingLayers>();
+  /** Layers that wait in the table until they are let go. */
+  readonly #letGo = new Map<string, Leaving & { readonly layer_id: string }>();
+  readonly #leaving = new Map<string, WaitingLayers & Leaving>();
   readonly #listed = new Map<string, CountedRepository>();
   readonly #deleted = new Set<string>();
   readonly #storage = new Map<string, { repository_id: string; account_id: string; size_bytes: number }>();
@@ -98,6 +122,7 @@ class Changes {
     if (event.type === 'RefsUpdated') {
       this.#trafficOf(ownerOf(recorded), dayOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
     }
+    this.#addWaiting(recorded, event);
     // Of the layers that leave storage, only those count that were current: what a compaction replaced counts no more.
     const change = layersChangeOf(event);
     if (change === null) return;
@@ -108,6 +133,30 @@ class Changes {
     stored.size_bytes += grown;
     this.#storage.set(id, stored);
     this.#stored.set(account, (this.#stored.get(account) ?? 0) + grown);
+  }
+
+  #addWaiting(recorded: RecordedEvent, event: RepositoryEvent): void {
+    const { replaced, purged, letGo, isPurge } = waitingChangeOf(recorded, event);
+    const at = recorded.occurredAt;
+    const position = String(recorded.position);
+    const about = { repository_id: entityIdOf(recorded.stream), account_id: ownerOf(recorded), taken_at: at };
+    if (replaced !== null) {
+      const { layerId, sizeBytes, byPurge } = replaced;
+      const sized = { layer_id: layerId, size_bytes: sizeBytes, by_purge: byPurge };
+      this.#waiting.set(layerId, { ...about, ...sized, position });
+    }
+    const leaves = { leaves_at: at, leaves_position: isPurge ? position : null };
+    for (const layer of letGo) {
+      const waited = this.#waiting.get(layer);
+      if (waited === undefined) this.#letGo.set(layer, { layer_id: layer, ...leaves });
+      else this.#leaving.set(layer, { ...waited, ...leaves });
+      this.#waiting.delete(layer);
+    }
+    if (purged !== null) {
+      const { layerId, sizeBytes, byPurge } = purged;
+      const sized = { layer_id: layerId, size_bytes: sizeBytes, by_purge: byPurge, position: null };
+      this.#leaving.set(layerId, { ...about, ...sized, ...leaves });
+    }
   }
 
   #trafficOf(account: string, day: string): { ingress_bytes: number; transfer_bytes: number } {
@@ -148,6 +197,7 @@ class Changes {
             SELECT * FROM json_to_recordset($1) AS r(account_id uuid, size_bytes bigint)
             ON CONFLICT (account_id) DO UPDATE SET size_bytes = s.size_bytes + excluded.size_bytes`,
       },
+      ...this.#waitingLists(table),
       ...this.#unsummed.toLists(table('usage_minutes'), table('usage_recorded')),
       {
         items: [...this.#traffic.values()],
@@ -159,7 +209,34 @@ class Changes {
               transfer_bytes = t.transfer_bytes + excluded.transfer_bytes`,
       },
     ];
-    return { lists };
+    const times = [...this.#letGo.values(), ...this.#leaving.values()].map(({ leaves_at }) => leaves_at);
+    if (times.length === 0) return { lists };
+    return { lists, before: (transaction) => removeAged(transaction, table(leaving.name), leaving, times) };
+  }
+
+  #waitingLists(table: TableOf): Write['lists'] {
+    const waits = table('usage_waiting');
+    const leaves = table('usage_leaving');
+    const letGo = [...this.#letGo.values()];
+    const goes = `json_to_recordset($1) AS r(layer_id uuid, leaves_at text, leaves_position bigint)`;
+    const columns = `layer_id uuid, repository_id uuid, account_id uuid, size_bytes bigint, by_purge boolean,
+              taken_at text, position bigint`;
+    return [
+      {
+        items: [...this.#waiting.values()],
+        text: `INSERT INTO ${waits} SELECT * FROM json_to_recordset($1) AS r(${columns})`,
+      },
+      {
+        items: letGo,
+        text: `INSERT INTO ${leaves} SELECT w.*, r.leaves_at, r.leaves_position FROM ${goes} JOIN ${waits} AS w USING (layer_id)`,
+      },
+      { items: letGo, text: `DELETE FROM ${waits} AS w USING ${goes} WHERE w.layer_id = r.layer_id` },
+      {
+        items: [...this.#leaving.values()],
+        text: `INSERT INTO ${leaves} SELECT * FROM json_to_recordset($1)
+              AS r(${columns}, leaves_at text, leaves_position bigint)`,
+      },
+    ];
   }
 }
 

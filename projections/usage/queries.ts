@@ -1,6 +1,14 @@
 /** The queries of what an account uses: the sums that REST returns and that quotas are checked against, and each day's. */
 import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
-import type { AccountUsage, BucketStorage, DayTraffic } from '../../core/ports/usage.ts';
+import type {
+  AccountUsage,
+  BucketStorage,
+  DayTraffic,
+  Purges,
+  PurgesOf,
+  RemovedThrough,
+} from '../../core/ports/usage.ts';
+import type { TableOf } from '../runner/projection.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
 /** Days are `YYYY-MM-DD`, and the parameter is `YYYY-MM`. */
@@ -34,6 +42,53 @@ const deletedQuery: ReadQuery = {
 export async function readDeletedStorageBytes(reader: LiveReader, account: AccountId): Promise<number> {
   const { value } = await reader.read(deletedQuery, [account], () => ({ account }));
   return (value as { readonly bytes: number }).bytes;
+}
+
+/**
+ * Layers in platform storage. `$2` and `$3` are how far replaced and purged layers have been removed; `let_go_at` is null
+ * for those that a purge would let go.
+ */
+const held = (table: TableOf): string => `
+    SELECT w.layer_id, w.size_bytes, w.by_purge, NULL AS let_go_at
+    FROM ${table('usage_waiting')} AS w JOIN ${table('usage_repositories')} AS r USING (repository_id)
+    WHERE w.account_id = $1 AND r.storage_bucket_id IS NULL AND w.position > $2::bigint
+    UNION ALL
+    SELECT l.layer_id, l.size_bytes, l.by_purge, CASE WHEN l.leaves_position IS NOT NULL THEN l.leaves_at END
+    FROM ${table('usage_leaving')} AS l JOIN ${table('usage_repositories')} AS r USING (repository_id)
+    WHERE l.account_id = $1 AND r.storage_bucket_id IS NULL AND coalesce(l.position > $2::bigint, true)
+      AND coalesce(l.leaves_position > $3::bigint, true)`;
+
+const waitingQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object('bytes', coalesce(sum(size_bytes), 0)) FROM (${held(table)}) AS held`,
+};
+
+export async function readWaitingStorageBytes(
+  reader: LiveReader,
+  account: AccountId,
+  { replaced, purged }: RemovedThrough,
+): Promise<number> {
+  const { value } = await reader.read(waitingQuery, [account, String(replaced), String(purged)], () => ({ account }));
+  return (value as { readonly bytes: number }).bytes;
+}
+
+/** Of the newest purges as many as the quota (`$4`) has room for may stay; what was let go before must leave. */
+const purgesQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object(
+    'letGoUntil', (SELECT max(let_go_at) FROM (
+        SELECT let_go_at, sum(size_bytes) OVER (ORDER BY let_go_at DESC, layer_id) AS since
+        FROM (${held(table)}) AS held WHERE by_purge AND let_go_at IS NOT NULL) AS purged WHERE since > $4::bigint),
+    'rewrittenAt', greatest(
+      (SELECT max(taken_at) FROM ${table('usage_waiting')} WHERE repository_id = $5 AND by_purge),
+      (SELECT max(taken_at) FROM ${table('usage_leaving')} WHERE repository_id = $5 AND by_purge AND position IS NOT NULL)))`,
+};
+
+export async function readPurgesOf(
+  reader: LiveReader,
+  { account, repository, removed: { replaced, purged }, quota }: PurgesOf,
+): Promise<Purges> {
+  const values = [account, String(replaced), String(purged), quota, repository];
+  const { value } = await reader.read(purgesQuery, values, () => ({ account }));
+  return value as Purges;
 }
 
 /** A deleted repository is not counted, but its layers are as long as they are in the bucket. */

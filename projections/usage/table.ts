@@ -4,6 +4,7 @@
  * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds
  * to. So nothing is counted twice.
  */
+import { LEAVING_LAYERS_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
 import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
 
@@ -42,6 +43,54 @@ const stored: ProjectionTable = {
 };
 
 /**
+ * From repository streams: layers that a compaction took out of the list and that no event has let go, as one row for
+ * each compaction, under the id of the first layer. `position` is the compaction's.
+ */
+const waiting: ProjectionTable = {
+  name: 'usage_waiting',
+  key: ['layer_id'],
+  compare: 'exact',
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      layer_id uuid PRIMARY KEY,
+      repository_id uuid NOT NULL,
+      account_id uuid NOT NULL,
+      size_bytes bigint NOT NULL,
+      by_purge boolean NOT NULL,
+      taken_at text COLLATE "C" NOT NULL,
+      position bigint NOT NULL)`,
+    `CREATE INDEX ON ${table} (account_id)`,
+    `CREATE INDEX ON ${table} (repository_id) WHERE by_purge`,
+  ],
+};
+
+/**
+ * Those that an event let go since, and the layers of deleted repositories that a purge let go, whose `position` is
+ * null. `leaves_position` is that of the event at which they are removed; null where that is the compaction.
+ */
+export const leaving: ProjectionTable = {
+  name: 'usage_leaving',
+  key: ['layer_id'],
+  compare: 'exact',
+  ages: { column: 'leaves_at', keptMs: LEAVING_LAYERS_KNOWN_MS },
+  create: (table) => [
+    `CREATE TABLE ${table} (
+      layer_id uuid PRIMARY KEY,
+      repository_id uuid NOT NULL,
+      account_id uuid NOT NULL,
+      size_bytes bigint NOT NULL,
+      by_purge boolean NOT NULL,
+      taken_at text COLLATE "C" NOT NULL,
+      position bigint,
+      leaves_at text COLLATE "C" NOT NULL,
+      leaves_position bigint)`,
+    `CREATE INDEX ON ${table} (account_id)`,
+    `CREATE INDEX ON ${table} (repository_id) WHERE by_purge`,
+    `CREATE INDEX ON ${table} (leaves_at)`,
+  ],
+};
+
+/**
  * Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. Transfer is that
  * of the daily sums.
  */
@@ -63,6 +112,8 @@ export const usageTables: readonly ProjectionTable[] = [
   repositories,
   storage,
   stored,
+  waiting,
+  leaving,
   traffic,
   minutesTable('usage_minutes'),
   recordedTable('usage_recorded'),

@@ -28,6 +28,7 @@ import type { UsageReader } from '../../core/ports/usage.ts';
 import { accountLogContract } from './account-log.ts';
 import { changesContract } from './changes.ts';
 import { usageLedgerContract } from './usage-ledger.ts';
+import { waitingStorageContract } from './waiting-storage.ts';
 import type { Ending } from '../support/cleanup.ts';
 import type { MemoryObjects } from '../support/memory/object-database.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
@@ -66,6 +67,7 @@ export function readModelsContract(adapter: string, open: Open): void {
     describe('of the logs of accounts', () => accountLogContract(open));
     describe('of changes', () => changesContract(open));
     describe('of usage', () => usageContract(open));
+    describe('of what waits to leave storage', () => waitingStorageContract(open));
     describe('of usage ledgers', () => usageLedgerContract(open));
 
     test('catch up with the start of the log, and with the last appended event', async (context) => {

@@ -172,6 +172,9 @@ describe('The command line', () => {
     assert.match(await text(['whoami']), deleted);
     assert.match(await text(['usage']), deleted);
     assert.match(await text(['repo', 'purge', id, '--yes']), /^Purged: [1-9]\d* bytes leave storage/);
+    const waiting = /^waiting to leave storage\t[1-9][\d.]* \S*B/m;
+    assert.match(await text(['whoami']), waiting);
+    assert.match(await text(['usage']), waiting);
     await fails(1, /has left storage with the event/, ['repo', 'undelete', id]);
     assert.deepEqual(await json(['repo', 'purge', id, '--yes']), { event_id: null, freed_bytes: 0 });
   });

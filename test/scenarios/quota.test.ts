@@ -39,6 +39,7 @@ interface Figure {
 
 interface Usage {
   readonly repos: Figure;
+  readonly waiting_storage_bytes: Figure;
   readonly storage_bytes: Figure;
   readonly transfer_bytes: Figure;
   readonly ingress_bytes: Figure;
@@ -113,6 +114,54 @@ describe('A quota', () => {
     assert.equal((await usageOf(sam)).storage_bytes.used, 0);
     const again = await createRepository(strata, sam, 'again');
     await git(work, ['push', '--quiet', again, 'main']);
+  });
+
+  // The attack: 430 bytes of a push, and a whole repository is written again, whose replaced copy stays for an hour.
+  test('of purges lets a repository be rewritten once an hour, on every node, and shows what waits', async (context) => {
+    const pia = await createAccount(strata, 'pia', 'FREE');
+    const url = await createRepository(strata, pia, 'purged');
+    const other = await startNode(context, shared, { STRATA_PLANS: strata.env['STRATA_PLANS'] ?? assert.fail() });
+    const { body } = await api(strata, pia.token, 'GET', '/v1/repos/pia/purged');
+    const { id } = body as { readonly id: string };
+    const work = await newWorkTree(context);
+    await addBytes(work, MIB);
+    await git(work, ['push', '--quiet', url, 'main']);
+    const leave = async () => {
+      await addBytes(work, 100);
+      await git(work, ['push', '--quiet', url, 'main:gone']);
+      await git(work, ['push', '--quiet', url, ':gone']);
+    };
+    const purge = (node: Strata, sent: object = {}) =>
+      api(node, pia.token, 'POST', `/v1/repositories/${id}/purge`, sent);
+    const waiting = async () => (await usageOf(pia)).waiting_storage_bytes;
+    const quota = 1_024 * MIB;
+    assert.deepEqual(await waiting(), { used: 0, quota });
+    await leave();
+    assert.equal((await purge(strata)).status, 202);
+    const { used } = await waiting();
+    assert.ok(used > MIB && used < 1.2 * MIB, `${used} bytes`);
+    assert.deepEqual((await purge(other)).body, { event_id: null, freed_bytes: 0 });
+    await leave();
+    assert.equal((await purge(other, { dry_run: true })).status, 200);
+    for (const node of [strata, other]) {
+      const refused = await purge(node);
+      assert.equal(refused.status, 429, refused.text);
+      assert.match(refused.text, /A purge rewrites a repository once an hour: try again in \d+ minutes/);
+      const seconds = Number(refused.headers.get('retry-after'));
+      assert.ok(seconds > 3_000 && seconds <= 3_600, `${seconds} seconds`);
+    }
+    assert.deepEqual(await waiting(), { used, quota });
+    const { projections } = (await admin(strata, ['projections', 'rebuild', '--verify'])) as {
+      readonly projections: readonly { readonly differences: number }[];
+    };
+    assert.ok(projections.every(({ differences }) => differences === 0));
+    assert.deepEqual(await waiting(), { used, quota });
+    const { used: stored } = (await usageOf(pia)).storage_bytes;
+    assert.equal((await api(strata, pia.token, 'DELETE', '/v1/repos/pia/purged')).status, 204);
+    assert.equal((await purge(strata)).status, 202, 'the purge of a deleted one');
+    assert.deepEqual(await waiting(), { used: used + stored, quota });
+    await admin(strata, ['storage', 'expire']);
+    assert.deepEqual(await waiting(), { used: used + stored, quota }, 'its hour is not over');
   });
 
   test('of ingress refuses a push with its name, and refused bytes do not count', async (context) => {

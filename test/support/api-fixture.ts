@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
-import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryIdentity } from './memory/signing-keys.ts';
@@ -221,6 +221,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       holdMore: async () => false,
       keep: async () => Promise.reject(new Error('There are no packs in memory')),
     },
+    marks: createMemoryPolicyMarks(),
     notifiedTo: async () => null,
     pause,
     settledWithin,

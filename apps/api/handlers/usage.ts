@@ -6,6 +6,7 @@ import {
   accountChanges,
   accountDeletedStorage,
   accountUsage,
+  accountWaitingStorage,
 } from '../../../core/use-cases/reading/account-usage.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
@@ -16,6 +17,8 @@ export async function getUsage({ context, principal, position }: AccountCall): P
   if ('refused' in usage) return usage;
   const changes = await accountChanges(context, principal.account, position);
   if ('refused' in changes) return changes;
+  const waiting = await accountWaitingStorage(context, principal.account, position);
+  if ('refused' in waiting) return waiting;
   const buckets = await accountBucketStorage(context, principal.account, position);
   const json: z.output<typeof USAGE> = {
     repos: usage.repositories,
@@ -27,6 +30,7 @@ export async function getUsage({ context, principal, position }: AccountCall): P
       used: await accountDeletedStorage(context, principal.account, position),
       quota: null,
     },
+    waiting_storage_bytes: waiting,
     byo_storage_bytes: {
       used: buckets.reduce((sum, { storageBytes }) => sum + storageBytes, 0),
       quota: null,

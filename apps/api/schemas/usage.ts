@@ -34,6 +34,19 @@ const DELETED_FIGURE = z
   })
   .meta({ id: 'DeletedUsageFigure' });
 
+const WAITING_FIGURE = z
+  .object({
+    used: z.int().nonnegative().meta({
+      description:
+        'What purges, drops and compactions took out of repositories and platform storage still holds. It is no part of `storage_bytes`.',
+    }),
+    quota: z.int().nonnegative().nullable().meta({
+      description:
+        'While what purges alone took out is more, a purge of a living repository is 429: twice the storage of the plan, at least 1 GiB. Null: unlimited.',
+    }),
+  })
+  .meta({ id: 'WaitingUsageFigure' });
+
 /** A figure as the others, with its parts. */
 const BUCKETS_FIGURE = z
   .object({
@@ -51,6 +64,7 @@ export const USAGE = z
     ingress_bytes: FIGURE,
     changes: CHANGES_FIGURE,
     deleted_storage_bytes: DELETED_FIGURE,
+    waiting_storage_bytes: WAITING_FIGURE,
     byo_storage_bytes: BUCKETS_FIGURE,
   })
   .meta({ id: 'Usage' });

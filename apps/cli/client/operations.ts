@@ -312,6 +312,13 @@ export interface DeletedUsageFigure {
   readonly quota: null;
 }
 
+export interface WaitingUsageFigure {
+  /** What purges, drops and compactions took out of repositories and platform storage still holds. It is no part of `storage_bytes`. */
+  readonly used: number;
+  /** While what purges alone took out is more, a purge of a living repository is 429: twice the storage of the plan, at least 1 GiB. Null: unlimited. */
+  readonly quota: number | null;
+}
+
 export interface BucketUsageFigure {
   readonly used: number;
   /** What lies in a bucket of your own counts against no quota. */
@@ -326,6 +333,7 @@ export interface Usage {
   readonly ingress_bytes: UsageFigure;
   readonly changes: ChangesFigure;
   readonly deleted_storage_bytes: DeletedUsageFigure;
+  readonly waiting_storage_bytes: WaitingUsageFigure;
   readonly byo_storage_bytes: BucketUsageFigure;
 }
 

@@ -27,10 +27,16 @@ function changesField({ changes }: Partial<Usage>): (readonly [string, string])[
   return changes === undefined ? [] : [['changes this month', figureText(changes, count)]];
 }
 
+/** An older server does not tell what waits to leave storage. */
+function waitingFields({ waiting_storage_bytes: waiting }: Partial<Usage>): (readonly [string, string])[] {
+  return waiting === undefined ? [] : [['waiting to leave storage', figureText(waiting, sizeText)]];
+}
+
 function usageFields(usage: Usage): (readonly [string, string])[] {
   return [
     ['repositories', figureText(usage.repos, count)],
     ['storage', `${figureText(usage.storage_bytes, sizeText)}${deletedText(usage)}`],
+    ...waitingFields(usage),
     ['transfer this month', figureText(usage.transfer_bytes, sizeText)],
     ['ingress this month', figureText(usage.ingress_bytes, sizeText)],
     ...changesField(usage),

@@ -108,5 +108,9 @@ function leftText(leftBytes: number): string {
 
 function refusedPage(visit: PersonVisit, refused: Refusal): SiteAnswer {
   if (refused.code === 'repository-not-found') return notFound(visit);
-  return showProblem(visit, { status: 409, title: 'This cannot be purged', text: `${refusalText(refused)}.` });
+  const title = 'This cannot be purged';
+  const text = `${refusalText(refused)}.`;
+  if (!('waitSeconds' in refused)) return showProblem(visit, { status: 409, title, text });
+  const headers = { 'retry-after': String(refused.waitSeconds) };
+  return showProblem(visit, { status: 429, title: 'This cannot be purged yet', text, headers });
 }

@@ -6,6 +6,7 @@ import {
   accountDeletedStorage,
   accountTraffic,
   accountUsage,
+  accountWaitingStorage,
   type NamedBucketStorage,
   type UsageOfPlan,
   type UsedOfQuota,
@@ -32,8 +33,10 @@ export const usageRoom: Room = {
       if ('refused' in changes) return notFound(visit);
       const buckets = await accountBucketStorage(context, account, visit.position);
       const deletedBytes = await accountDeletedStorage(context, account, visit.position);
+      const waiting = await accountWaitingStorage(context, account, visit.position);
+      if ('refused' in waiting) return notFound(visit);
       const days = await accountTraffic(context, account, visit.position);
-      return showUsage(visit, { usage, changes, deletedBytes, buckets, days });
+      return showUsage(visit, { usage, changes, deletedBytes, waiting, buckets, days });
     });
     add('/usage/ledger', (visit) => showLedger(context, visit));
   },
@@ -48,11 +51,14 @@ interface Shown {
   readonly changes: UsedOfQuota;
   /** Of the used storage. */
   readonly deletedBytes: number;
+  /** What was taken out of repositories and has not left storage. */
+  readonly waiting: UsedOfQuota;
   readonly buckets: readonly NamedBucketStorage[];
   readonly days: readonly DayTraffic[];
 }
 
-function showUsage(visit: PersonVisit, { usage, changes, deletedBytes, buckets, days }: Shown): SiteAnswer {
+function showUsage(visit: PersonVisit, shown: Shown): SiteAnswer {
+  const { usage, changes, deletedBytes, waiting, buckets, days } = shown;
   const head = html`<h1 class="title">Usage</h1><p>${monthText(visit.now.slice(0, 7))} (UTC), as of this moment. A crash may lose up to a minute of what was fetched, and nothing else.</p>${usageTabs('This month')}`;
   const content = html`<div class="meters">${meter('Repositories', usage.repositories, String)}${meter(
     'Storage',
@@ -60,6 +66,11 @@ function showUsage(visit: PersonVisit, { usage, changes, deletedBytes, buckets, 
     sizeText,
     deletedBytes > 0 &&
       html`<p class="soft">${sizeText(deletedBytes)} of it deleted, until retention or <a href="${DELETED}">purge</a>.</p>`,
+  )}${meter(
+    'Waiting to leave storage',
+    waiting,
+    sizeText,
+    html`<p class="soft">What purges and compactions replaced. Purges wait while what they left is more than the quota.</p>`,
   )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}${meter('Changes this month', changes, countText)}</div>${buckets.length > 0 && bucketTable(buckets)}
 <section class="box"><header><h2>Each day</h2>${
     days.length > 0 &&

@@ -5,35 +5,49 @@
  * recorded as well if the account has lost the place of the bytes: then they stay with their owner. Of a
  * living repository it removes no object that a ref reaches: the objects are chosen by the compaction that drops what
  * nobody reaches (drop-unreached.ts), with a window of nothing. It does not trust a state that calls the layers clean:
- * those of older versions may hold what no ref ever reached.
+ * those of older versions may hold what no ref ever reached. Such a rewriting leaves a copy for an hour, so it waits
+ * while purges have left too much; one that is only to let go what was replaced before never does.
  */
 import { lostPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
-import type { EventId, RepositoryId } from '../../kernel/ids.ts';
-import { PURGE_NOTIFICATION_WAIT_MS } from '../../kernel/limits.ts';
+import { type Plans, waitingStorageQuota } from '../../account/plans.ts';
+import type { LogPosition } from '../../kernel/envelope.ts';
+import { type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import {
+  PURGE_NOTIFICATION_WAIT_MS,
+  PURGE_REWRITING_INTERVAL_MS,
+  REPLACED_LAYERS_KEPT_MS_MIN,
+} from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerCounts, LayerDrops } from '../../ports/layer-drops.ts';
+import type { PolicyMarks } from '../../ports/policy-marks.ts';
+import type { WaitingStorageReader } from '../../ports/usage.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { type DeletionsContext, findDeletion } from '../accounts/deletions.ts';
 import { letLayersGo, replacedLayers } from '../accounts/let-layers-go.ts';
-import { findRepositoryById, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
+import { removedThrough } from '../../usage/waiting-storage.ts';
+import { findRepositoryById, type FoundRepository, type RepositoryCommandOrigin } from '../accounts/repositories.ts';
 import {
+  type DropAsked,
+  dropAsFor,
   type Dropped,
   droppedBytes,
   type DroppingContext,
   type DroppingOutcome,
-  dropUnreached,
   tipsOf,
 } from '../compacting/drop-unreached.ts';
 import { isDroppable } from '../../repository/unreached.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'objects'> {
+  readonly readModels: DeletionsContext['readModels'] & WaitingStorageReader;
+  readonly plans: Plans;
+  readonly marks: Pick<PolicyMarks, 'read'>;
   readonly drops: LayerDrops & LayerCounts;
   readonly failpoint: Failpoint;
   readonly pause: Pause;
@@ -51,6 +65,9 @@ export interface Purge {
 
 /** Webhooks save how far they are once a second. */
 const NOTIFICATION_POLL_MS = 200;
+
+/** When the hour of purged layers is over, a worker removes them at its next sweep. */
+const REMOVAL_WAIT_SECONDS = 60;
 
 type Refused = { readonly refused: Refusal };
 
@@ -116,6 +133,7 @@ async function drop(
   if ('refused' in found) return found;
   const known = await openState(context, origin, id);
   const outcome = await dropWhenNotified(context, origin, { id, ...found }, signal);
+  if (typeof outcome === 'object') return outcome;
   if (outcome === 'waits') return refuse({ code: 'webhooks-not-notified' });
   if (outcome === 'lost') return refuse({ code: 'refs-moved-meanwhile' });
   if (outcome === 'nothing') return 0;
@@ -150,14 +168,40 @@ async function dropWhenNotified(
   origin: RepositoryCommandOrigin,
   { id, ...found }: { readonly id: RepositoryId } & Found,
   signal: AbortSignal,
-): Promise<DroppingOutcome> {
+): Promise<DroppingOutcome | Refused> {
   const { account, cause, guarding = async () => ({ guards: [] }) } = origin;
-  const of = { account, repository: id, by: { cause, guarding }, ...found };
+  const refusal: DropAsked['refusal'] = (repository, seen) => rewritingRefusal(context, repository, seen);
+  const of = { account, repository: id, by: { cause, guarding, refusal }, ...found };
   for (let waitedMs = 0; ; waitedMs += NOTIFICATION_POLL_MS) {
-    const outcome = await inSlot(context, origin, signal, () => dropUnreached(withoutWindow(context), of, signal));
+    const outcome = await inSlot(context, origin, signal, () => dropAsFor(withoutWindow(context), of, signal));
     if (outcome !== 'waits' || waitedMs >= PURGE_NOTIFICATION_WAIT_MS) return outcome;
     await context.pause(NOTIFICATION_POLL_MS, signal);
   }
+}
+
+/** Why the repository may not be rewritten now: what it replaces stays in storage for an hour, beside its place. */
+async function rewritingRefusal(
+  context: PurgeContext,
+  { id, accountId, account, owned }: FoundRepository,
+  seen: LogPosition,
+): Promise<Refusal | null> {
+  const { clock, plans, readModels } = context;
+  // What is in a bucket of its owner takes no platform storage.
+  const quota = owned.storageBucketId === null ? waitingStorageQuota(plans[account.plan]) : null;
+  const removed = await removedThrough(context);
+  const purges = await readModels.purgesOf({ account: accountId, repository: id, removed, quota, seen });
+  const now = clock.now();
+  const { rewrittenAt, letGoUntil } = purges;
+  const againAt = rewrittenAt === null ? now : plusMs(rewrittenAt, PURGE_REWRITING_INTERVAL_MS);
+  if (againAt > now) return { code: 'repository-rewritten-lately', waitSeconds: secondsUntil(againAt, now) };
+  if (letGoUntil === null || quota === null) return null;
+  const leavesAt = plusMs(letGoUntil, REPLACED_LAYERS_KEPT_MS_MIN);
+  const waitSeconds = Math.max(secondsUntil(leavesAt, now), REMOVAL_WAIT_SECONDS);
+  return { code: 'waiting-storage-full', quota, waitSeconds };
+}
+
+function secondsUntil(at: Timestamp, now: Timestamp): number {
+  return Math.ceil((Date.parse(at) - Date.parse(now)) / 1_000);
 }
 
 async function openState(

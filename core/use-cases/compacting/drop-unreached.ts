@@ -28,6 +28,7 @@ import {
   PENDING_DELIVERY_KEPT_MS,
   PUSH_COMMIT_SPAN_MS,
 } from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
 import type { MergedLayers } from '../../ports/layer-merges.ts';
@@ -62,11 +63,20 @@ export type DroppingOutcome = 'dropped' | 'nothing' | 'lost' | 'waits';
 export interface Dropped {
   readonly account: AccountId;
   readonly repository: RepositoryId;
-  /** Who asked for it, and the guard of the append; absent: the service itself. */
-  readonly by?: { readonly cause: Cause; readonly guarding: Guarding };
   /** The shrink epoch in which more was found in the layers than refs reach, though the state calls them clean. */
   readonly holdsMoreIn?: number;
 }
+
+/** Who asked for a drop. */
+export interface DropAsked {
+  readonly cause: Cause;
+  /** The guard of the append. */
+  readonly guarding: Guarding;
+  /** Why the repository may not be rewritten now; null if it may. `seen` is a position that its events are known up to. */
+  readonly refusal: (found: FoundRepository, seen: LogPosition) => Promise<Refusal | null>;
+}
+
+type Refused = { readonly refused: Refusal };
 
 /** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
@@ -79,7 +89,29 @@ export async function dropUnreached(
   of: Dropped,
   signal: AbortSignal,
 ): Promise<DroppingOutcome> {
-  const begun = await begin(context, of, signal);
+  const due = await findDue(context, of);
+  return due === null ? 'nothing' : dropDue(context, { ...of, by: null }, due, signal);
+}
+
+/** As `dropUnreached`, for who asked for it: what is due is refused if the repository may not be rewritten now. */
+export async function dropAsFor(
+  context: DroppingContext,
+  of: Dropped & { readonly by: DropAsked },
+  signal: AbortSignal,
+): Promise<DroppingOutcome | Refused> {
+  const due = await findDue(context, of);
+  if (due === null) return 'nothing';
+  const refused = await of.by.refusal(due.found, due.seen);
+  return refused === null ? dropDue(context, of, due, signal) : { refused };
+}
+
+async function dropDue(
+  context: DroppingContext,
+  of: Dropped & Pick<Run, 'by'>,
+  due: Due,
+  signal: AbortSignal,
+): Promise<DroppingOutcome> {
+  const begun = await begin(context, due, signal);
   if (typeof begun === 'string') return begun;
   try {
     return await withNewLayers(context, begun.begun.stream, (newLayers) =>
@@ -92,7 +124,8 @@ export async function dropUnreached(
 
 /** Returns by how many bytes the current layers would shrink, and changes nothing; 0 if no drop is due. */
 export async function droppedBytes(context: DroppingContext, of: Dropped, signal: AbortSignal): Promise<number> {
-  const begun = await begin(context, of, signal);
+  const due = await findDue(context, of);
+  const begun = due === null ? 'nothing' : await begin(context, due, signal);
   if (typeof begun === 'string') return 0;
   const { found, kept } = begun;
   try {
@@ -108,19 +141,30 @@ export async function droppedBytes(context: DroppingContext, of: Dropped, signal
   }
 }
 
-/** Packs what is kept; the caller discards it. */
-async function begin(
-  context: DroppingContext,
-  of: Dropped,
-  signal: AbortSignal,
-): Promise<Pick<Run, 'found' | 'begun' | 'kept'> | 'nothing' | 'waits'> {
-  await context.entities.barrier();
+/** A repository that a drop is due of. */
+interface Due {
+  readonly found: FoundRepository;
+  readonly begun: OpenEntity;
+  readonly seen: LogPosition;
+  readonly now: Timestamp;
+}
+
+async function findDue(context: DroppingContext, of: Dropped): Promise<Due | null> {
+  const seen = await context.entities.barrier();
   const found = await findRepositoryById(context, of.account, of.repository);
-  if (found === null || typeof found.entity.revision !== 'number') return 'nothing';
+  if (found === null || typeof found.entity.revision !== 'number') return null;
   const begun: OpenEntity = { ...found.entity, revision: found.entity.revision };
   const now = context.clock.now();
   const holdsMore = of.holdsMoreIn === begun.state.shrinkEpoch;
-  if (!holdsMore && !isDroppingDue(begun.state, now, context.retentionMs)) return 'nothing';
+  return holdsMore || isDroppingDue(begun.state, now, context.retentionMs) ? { found, begun, seen, now } : null;
+}
+
+/** Packs what is kept; the caller discards it. */
+async function begin(
+  context: DroppingContext,
+  { found, begun, now }: Due,
+  signal: AbortSignal,
+): Promise<Pick<Run, 'found' | 'begun' | 'kept'> | 'nothing' | 'waits'> {
   const window = await changesBetween(context, begun.stream, {
     from: begun.revision,
     since: plusMs(now, -context.retentionMs),
@@ -199,6 +243,8 @@ async function changesBetween(
 }
 
 interface Run extends Dropped {
+  /** Null: the service itself. */
+  readonly by: DropAsked | null;
   readonly found: FoundRepository;
   /** The repository whose layers are replaced. */
   readonly begun: OpenEntity;

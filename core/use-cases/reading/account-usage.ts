@@ -1,6 +1,6 @@
 /** Reports what an account has used, in all and each day, and what its plan allows. */
 import { accounts } from '../../account/evolve.ts';
-import type { Plans } from '../../account/plans.ts';
+import { type Plans, waitingStorageQuota } from '../../account/plans.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
@@ -16,9 +16,12 @@ import type {
   DayTraffic,
   DeletedStorageReader,
   UsageReader,
+  WaitingStorageReader,
 } from '../../ports/usage.ts';
 import type { Context } from '../../runtime/execute.ts';
+import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { TransferMeter } from '../../usage/meter.ts';
+import { removedThrough } from '../../usage/waiting-storage.ts';
 
 export interface UsageContext extends Pick<Context, 'entities'> {
   readonly plans: Plans;
@@ -85,6 +88,28 @@ export async function accountChanges(
   if (account.status !== 'open') return refuse({ code: 'account-not-found' });
   await context.readModels.changesCaughtUp(seen);
   return { used: await context.readModels.changesOf(id), quota: context.plans[account.plan].changes_per_month };
+}
+
+export interface WaitingStorageContext extends Pick<Context, 'entities' | 'events'> {
+  readonly plans: Plans;
+  readonly marks: Pick<PolicyMarks, 'read'>;
+  readonly readModels: ReadModelProgress & WaitingStorageReader;
+}
+
+/**
+ * Returns what purges, drops and compactions took out of the account's repositories and platform storage still holds, and
+ * how much of it purges may leave. Refused with `account-not-found`.
+ */
+export async function accountWaitingStorage(
+  context: WaitingStorageContext,
+  id: AccountId,
+  seen: LogPosition,
+): Promise<UsedOfQuota | { readonly refused: Refusal }> {
+  const { state: account } = await context.entities.get(accounts, id);
+  if (account.status !== 'open') return refuse({ code: 'account-not-found' });
+  await context.readModels.caughtUp(seen);
+  const used = await context.readModels.waitingStorageBytes(id, await removedThrough(context));
+  return { used, quota: waitingStorageQuota(context.plans[account.plan]) };
 }
 
 /** What lies in a bucket of the account, which no quota counts. */

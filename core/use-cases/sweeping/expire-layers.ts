@@ -23,6 +23,7 @@ import { type Context, execute } from '../../runtime/execute.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
+import { LAYER_EXPIRY } from '../../usage/waiting-storage.ts';
 
 export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks'> {
   readonly layers: Pick<LayerStores, 'of'>;
@@ -37,14 +38,12 @@ export interface LayerExpiryContext extends Context, Pick<PassingContext, 'marks
   ) => Promise<void>;
 }
 
-const POLICY = 'layer-expiry';
-
 /**
  * Reads the log from where it stopped, up to the first compaction that is younger than the retention. Rejects if the
  * log, the marks or the store cannot be reached. Resolves early when the signal is aborted.
  */
 export async function expireLayers(context: LayerExpiryContext, signal: { readonly aborted: boolean }): Promise<void> {
-  await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);
+  await passEvents(context, LAYER_EXPIRY, (recorded) => pass(context, recorded), signal);
 }
 
 /** Resolves false if the layers that the event replaced must stay for now. */
@@ -56,7 +55,7 @@ async function pass(context: LayerExpiryContext, recorded: RecordedEvent): Promi
   if (context.clock.now() < plusMs(recorded.occurredAt, keptMs)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   const layers = event.data.removed;
-  const about = { account: recorded.accountId, cause: systemCause(context.ids, POLICY, recorded.id) };
+  const about = { account: recorded.accountId, cause: systemCause(context.ids, LAYER_EXPIRY, recorded.id) };
   // Without events the second time, after a process died between this append and the last removal.
   await execute(context, repositories, repository, about, (state) =>
     decideRepository(state, { type: 'ExpireReplacedLayers', compactedAt: recorded.revision, layers }),

@@ -12,18 +12,17 @@ import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { passEvents } from '../../runtime/pass-events.ts';
+import { PURGE_REMOVAL } from '../../usage/waiting-storage.ts';
 import { type LayerExpiryContext, placeAt, removeLayers } from './expire-layers.ts';
 
 export type PurgeRemovalContext = Omit<LayerExpiryContext, 'retentionMs'>;
-
-const POLICY = 'purged-layers';
 
 /**
  * Reads the log from where it stopped, up to the first of these events that is younger than an hour. Rejects if the log, the marks
  * or the store cannot be reached. Resolves early when the signal is aborted.
  */
 export async function removePurged(context: PurgeRemovalContext, signal: { readonly aborted: boolean }): Promise<void> {
-  await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);
+  await passEvents(context, PURGE_REMOVAL, (recorded) => pass(context, recorded), signal);
 }
 
 /** Resolves false if the layers must stay for now. */

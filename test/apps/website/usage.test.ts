@@ -127,8 +127,13 @@ describe('The page of usage', () => {
     );
     const purge = `/v1/repositories/${repository.id}/purge`;
     assert.equal((await fixture.api.request('POST', purge, token)).statusCode, 202);
-    const { storage_bytes: purged, deleted_storage_bytes: gone } = await usage();
+    const { storage_bytes: purged, deleted_storage_bytes: gone, waiting_storage_bytes: waiting } = await usage();
     assert.deepEqual([purged.used, gone.used], [0, 0]);
+    assert.deepEqual(waiting, { used: 3_072, quota: 1_024 ** 3 });
+    assert.match(
+      (await browser.get('/usage')).html,
+      /<h2>Waiting to leave storage<\/h2><p><b>3 KiB<\/b> <span class="soft">of 1 GiB<\/span>/,
+    );
     assert.doesNotMatch((await browser.get('/usage')).html, /of it deleted/);
   });
 

@@ -45,6 +45,7 @@ import { createMemoryAccountLog } from './account-log.ts';
 import { createMemoryActivity } from './activity.ts';
 import { createMemoryBucketErrors } from './bucket-errors.ts';
 import { createMemoryUsageLedger } from './usage-ledger.ts';
+import { createMemoryWaitingStorage } from './waiting-storage.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
 
@@ -361,6 +362,7 @@ export function createMemoryReadModels(options: {
     usageOf,
     bucketStorage,
     deletedStorageBytes,
+    ...createMemoryWaitingStorage(events),
     dailyTraffic,
     changesOf,
     changesCaughtUp: async () => undefined,

@@ -3,27 +3,35 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test, type TestContext } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
-import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
+import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
-import { DROPPING_BYTES_MAX, REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
+import {
+  DROPPING_BYTES_MAX,
+  PURGE_REWRITING_INTERVAL_MS,
+  REPLACED_LAYERS_KEPT_MS_MIN,
+  WAITING_STORAGE_BYTES_MIN,
+} from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { ObjectDatabase } from '../../../../core/ports/object-database.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { removedThrough } from '../../../../core/usage/waiting-storage.ts';
+import { deleteRepository, findRepositoryById } from '../../../../core/use-cases/accounts/repositories.ts';
 import { planPurge, type PurgeContext, purgeRepository } from '../../../../core/use-cases/auditing/purge-repository.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
+import { newRepository } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { keepLog } from '../../../support/log.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { createMemoryWaitingStorage } from '../../../support/memory/waiting-storage.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { once, testDatabase } from '../../../support/object-database.ts';
@@ -64,10 +72,12 @@ async function startPurging(context: TestContext, onFailpoint?: (point: Failpoin
     ...{ events, entities, snapshots: createMemorySnapshots(), onFault: () => undefined },
     complete: async (event) => event,
   });
+  const marks = createMemoryPolicyMarks();
   const purging: PurgeContext = {
     ...node,
+    ...{ marks, plans: DEFAULT_PLANS },
     ...{ digest, past, layers: layersIn(database.layers), drops: database.database, retentionMs: RETENTION_MS },
-    readModels: createMemoryAccountLog({ events, digest }),
+    readModels: { ...createMemoryAccountLog({ events, digest }), ...createMemoryWaitingStorage(events) },
     failpoint: onFailpoint ?? (async () => undefined),
     notifiedTo: async () => null,
     pause: async () => assert.fail('there is nothing to wait for'),
@@ -76,7 +86,7 @@ async function startPurging(context: TestContext, onFailpoint?: (point: Failpoin
   const origin = { account, cause: OWNER };
   const sweeping = {
     ...node,
-    ...{ marks: createMemoryPolicyMarks(), layers: layersIn(database.layers), past, log: keepLog() },
+    ...{ marks, layers: layersIn(database.layers), past, log: keepLog() },
     beforeRemoval: async () => undefined,
   };
   const stored = async () => {
@@ -88,6 +98,8 @@ async function startPurging(context: TestContext, onFailpoint?: (point: Failpoin
     plan: () => planPurge(purging, origin, id, NEVER),
     purge: () => purgeRepository(purging, origin, id, NEVER),
     sweep: () => removePurged(sweeping, NEVER),
+    waiting: async () =>
+      purging.readModels.waitingStorageBytes(account, await removedThrough({ events, marks: purging.marks })),
     expire: () => expireLayers({ ...sweeping, retentionMs: RETENTION_MS }, NEVER),
   };
 }
@@ -195,10 +207,73 @@ describe('A purge of a living repository', () => {
     assert.equal(pauses, 3);
     const { entity } = await reading.current();
     notified = false;
+    reading.node.clock.advance(PURGE_REWRITING_INTERVAL_MS);
     await reading.push({ 'refs/heads/gone': reading.git.commit({ gone: 'gone\n' }, { branch: 'gone' }) });
     await reading.push({ 'refs/heads/gone': null });
     assert.deepEqual(await purgeRepository(behind, origin, id, NEVER), { refused: { code: 'webhooks-not-notified' } });
     assert.equal((await reading.current()).entity.revision, Number(entity.revision) + 2);
+  });
+
+  test('is refused within an hour of the last one that rewrote the repository, with the time to wait', async (context) => {
+    const { reading, plan, purge, purging, origin, stored, id } = await withSecret(context);
+    const leave = async (name: string) => {
+      await reading.push({ [`refs/heads/${name}`]: reading.git.commit({ [name]: `${name}\n` }, { branch: name }) });
+      await reading.push({ [`refs/heads/${name}`]: null });
+    };
+    assert.ok(!('refused' in (await purge())));
+    assert.deepEqual(await purge(), { event: null, freedBytes: 0 }, 'nothing to rewrite, and not counted');
+    await leave('gone');
+    reading.node.clock.advance(60_000);
+    const before = await stored();
+    assert.deepEqual(await purge(), { refused: { code: 'repository-rewritten-lately', waitSeconds: 59 * 60 } });
+    assert.deepEqual(await stored(), before);
+    assert.ok(!('refused' in (await plan())), 'a dry run is not refused');
+    reading.node.clock.advance(PURGE_REWRITING_INTERVAL_MS - 60_001);
+    assert.deepEqual(await purge(), { refused: { code: 'repository-rewritten-lately', waitSeconds: 1 } });
+    reading.node.clock.advance(1);
+    const purged = await purge();
+    assert.ok(!('refused' in purged) && purged.event !== null);
+    await deleteRepository(purging, origin, id);
+    const deleted = await purge();
+    assert.ok(!('refused' in deleted) && deleted.event !== null, 'the purge of a deleted one never is');
+  });
+
+  test('is refused while what purges took out is beyond the quota, however much the service did', async (context) => {
+    const { reading, main, purging, origin, id, purge, sweep, waiting } = await withSecret(context);
+    const quota = WAITING_STORAGE_BYTES_MIN;
+    const small = { ...DEFAULT_PLANS.FREE, storage_bytes: 0 };
+    const plans = { FREE: small, PRO: small, PLATFORM: small };
+    const bounded: PurgeContext = { ...purging, plans };
+    /** Deletes and purges a repository of this size. */
+    const purgeDeleted = async (bytes: number) => {
+      const other = await newRepository(reading.node, origin.account, `of-${bytes}`, 'main');
+      const found = await findRepositoryById(reading.node, origin.account, other.id);
+      assert.ok(found !== null);
+      await appendPush(reading.node, createMemoryObjects(), found, { 'refs/heads/main': main }, bytes);
+      await deleteRepository(purging, origin, other.id);
+      const purged = await purgeRepository(bounded, origin, other.id, NEVER);
+      assert.ok(!('refused' in purged) && purged.freedBytes === bytes, 'a deleted one is never refused');
+    };
+    await purgeDeleted(quota);
+    reading.node.clock.advance(60_000);
+    await purgeDeleted(1);
+    assert.equal(await waiting(), quota + 1);
+    assert.deepEqual(await purgeRepository(bounded, origin, id, NEVER), {
+      refused: { code: 'waiting-storage-full', quota, waitSeconds: 59 * 60 },
+    });
+    reading.node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN - 60_000);
+    assert.deepEqual(await purgeRepository(bounded, origin, id, NEVER), {
+      refused: { code: 'waiting-storage-full', quota, waitSeconds: 60 },
+    });
+    await sweep();
+    assert.equal(await waiting(), 1);
+    const purged = await purgeRepository(bounded, origin, id, NEVER);
+    assert.ok(!('refused' in purged) && purged.event !== null);
+    assert.ok((await waiting()) > 1);
+    reading.node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
+    await sweep();
+    assert.equal(await waiting(), 0);
+    assert.deepEqual(await purge(), { event: null, freedBytes: 0 });
   });
 
   test('is refused where the repository is too large to be written anew', async (context) => {
