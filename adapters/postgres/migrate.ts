@@ -30,6 +30,7 @@ import * as rateSums from './migrations/022-rate-sums.ts';
 import * as masterKeys from './migrations/023-master-keys.ts';
 import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bounds.ts';
 import * as readLeases from './migrations/025-read-leases.ts';
+import * as notifiedPushes from './migrations/028-notified-pushes.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -73,6 +74,7 @@ export const logMigrations: MigrationSet = {
     '023-master-keys': masterKeys,
     '024-webhook-and-device-bounds': webhookAndDeviceBounds,
     '025-read-leases': readLeases,
+    '028-notified-pushes': notifiedPushes,
   },
 };
 

@@ -48,6 +48,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   web_sessions: CHANGE,
   webhook_answers: CHANGE,
   webhook_budgets: CHANGE,
+  webhook_notified_pushes: CHANGE,
   webhook_payloads: CHANGE,
   webhook_waiting_pushes: CHANGE,
 };

@@ -9,8 +9,9 @@ import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresNotifiedPushes } from '../../adapters/postgres/notified-pushes.ts';
 import { createPostgresWaitingPushes } from '../../adapters/postgres/waiting-pushes.ts';
-import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import {
   BUCKET_BACKGROUND_REST_MS,
   BUCKET_BACKGROUND_WAIT_MS,
@@ -23,7 +24,8 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
-import { type FollowPushesContext, NOTIFICATIONS_POLICY } from '../../core/use-cases/webhooks/follow-pushes.ts';
+import type { DroppingContext } from '../../core/use-cases/compacting/drop-unreached.ts';
+import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
@@ -111,6 +113,7 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     waiting: createPostgresWaitingPushes(pool),
     pendingBounds: { pendingMax: WEBHOOK_PENDING_DELIVERIES_MAX, resumed: WEBHOOK_PENDING_DELIVERIES_RESUMED },
     marks: health.watched(createPostgresPolicyMarks(pool)),
+    notified: createPostgresNotifiedPushes(pool),
     pause,
     inTime: forBucket,
     bucketFailures: createRecentCounts({
@@ -147,8 +150,8 @@ function attemptingOf({ foundation, outgoing, version, metrics, log }: WebhooksO
   };
 }
 
-/** Returns a function that reads how far webhooks were notified of pushes; null before the first. */
-export function readNotifiedTo(pool: Foundation['pool']): () => Promise<LogPosition | null> {
-  const marks = createPostgresPolicyMarks(pool);
-  return async () => (await marks.read(NOTIFICATIONS_POLICY))?.position ?? null;
+/** Returns a function that reads how far webhooks were notified of an account's pushes; null before the first. */
+export function readNotifiedTo(pool: Foundation['pool']): DroppingContext['notifiedTo'] {
+  const notified = createPostgresNotifiedPushes(pool);
+  return (account) => notified.reachedFor(account);
 }

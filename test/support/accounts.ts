@@ -2,13 +2,16 @@
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import type { Plan } from '../../core/account/plans.ts';
-import type { AccessTokenId, AccountId } from '../../core/kernel/ids.ts';
+import type { AccessTokenId, AccountId, WebhookId } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { authenticate as authenticateRead, readSecret } from '../../core/use-cases/accounts/authenticate.ts';
 import type { TokenPrincipal } from '../../core/use-cases/accounts/principal.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { createWebhook } from '../../core/use-cases/webhooks/webhooks.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import { CAUSE, type TestNode } from './node.ts';
 
 /** Returns the result; throws if it is a refusal. */
@@ -76,4 +79,12 @@ export async function newRepository(
 ): Promise<FoundRepository> {
   const wanted = { name, description: null, defaultBranch, storageBucketId: null };
   return accepted(await createRepository(node, { account, cause: CAUSE }, wanted));
+}
+
+/** Makes a webhook that is told of every push of the account. */
+export async function newWebhook(node: TestNode, account: AccountId): Promise<WebhookId> {
+  const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
+  const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+  const wanted = { url: 'https://receiver.example/', events: ['push', 'create', 'delete'] as const, active: true };
+  return accepted(await createWebhook({ ...node, outgoing }, origin, wanted, newWebhookSecret())).webhook.id;
 }

@@ -50,8 +50,8 @@ export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
   readonly objects: LayerDrops;
   readonly digest: Digest;
   readonly retentionMs: number;
-  /** Up to where webhooks were notified of pushes; null if none ever were. */
-  readonly notifiedTo: () => Promise<LogPosition | null>;
+  /** A position up to which webhooks were notified of all pushes of the account; null if they never were of any. */
+  readonly notifiedTo: (account: AccountId) => Promise<LogPosition | null>;
 }
 
 /**
@@ -170,19 +170,43 @@ async function begin(
     since: plusMs(now, -context.retentionMs),
   });
   if (window === null) return 'nothing';
-  if (window.before !== null && (await mayBeNotified(context, window.before))) return 'waits';
+  if (window.before !== null && (await mayBeNotified(context, found, window.before))) return 'waits';
   const tips = { refs: tipsOf(begun.state), left: [...window.left] };
   return { found, begun, kept: await context.objects.keep(committedObjects(found, begun), tips, signal) };
 }
 
-/** Whether webhooks are still to be notified of this event or of one before it. */
+/**
+ * Whether webhooks are still to be notified of a push of the repository, at this event or before it. Nobody waits for
+ * pushes of other accounts, whose webhooks may be far behind.
+ */
 async function mayBeNotified(
-  { clock, notifiedTo }: Pick<DroppingContext, 'clock' | 'notifiedTo'>,
-  { position, occurredAt }: RecordedEvent,
+  context: Pick<DroppingContext, 'clock' | 'events' | 'notifiedTo'>,
+  { account, accountId }: FoundRepository,
+  last: RecordedEvent,
 ): Promise<boolean> {
-  if (occurredAt < plusMs(clock.now(), -PENDING_DELIVERY_KEPT_MS)) return false;
-  const notified = await notifiedTo();
-  return notified !== null && notified < position;
+  // A webhook that is made later is told of no push before it.
+  if (account.webhooks.size === 0) return false;
+  const since = plusMs(context.clock.now(), -PENDING_DELIVERY_KEPT_MS);
+  if (last.occurredAt < since) return false;
+  const notified = await context.notifiedTo(accountId);
+  if (notified === null || notified >= last.position) return false;
+  return hasPushSince(context, last, (event) => event.position > notified && event.occurredAt >= since);
+}
+
+/** Whether a stream has a push up to an event, among the last events that are new enough. */
+async function hasPushSince(
+  { events }: Pick<DroppingContext, 'events'>,
+  { stream, revision }: RecordedEvent,
+  isNew: (event: RecordedEvent) => boolean,
+): Promise<boolean> {
+  for (let from = revision; from >= 0; from -= PAGE_EVENTS_MAX) {
+    const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
+    for (const event of page) {
+      if (!isNew(event)) return false;
+      if (event.type === 'RefsUpdated') return true;
+    }
+  }
+  return false;
 }
 
 /** Returns what refs name, each once. */

@@ -1,19 +1,31 @@
 /**
- * How far the log is followed: the mark up to which webhooks were notified of every push.
+ * How far the log is followed: the mark up to which webhooks were notified of every push, and of which pushes beyond it.
  *
  * Must stay true: the saved mark is before the oldest event that is not done, and a restart from it begins inside no append.
+ * One account's push that is not done keeps the mark back, and only that account's from counting as done.
  */
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+import type { LogPosition } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import type { NotifiedPushes } from '../../ports/notified-pushes.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
 
-interface Begun {
+/** An event of the log, and whose deliveries it makes. */
+export interface FollowedEvent {
+  readonly position: LogPosition;
+  /** Null if it makes none. */
+  readonly account: AccountId | null;
   /** Null if a restart must not begin right after this event. */
   readonly mark: ReadMark | null;
+}
+
+interface Begun extends FollowedEvent {
   done: boolean;
 }
 
 interface FollowProgressOptions {
   readonly save: (mark: ReadMark) => Promise<void>;
+  readonly saveNotified: (notified: NotifiedPushes) => Promise<void>;
   /** Waits between two saves. */
   readonly pause: () => Promise<void>;
   readonly onFault: (cause: unknown) => void;
@@ -26,6 +38,10 @@ export class FollowProgress {
   readonly #options: FollowProgressOptions;
   #begun: Begun[] = [];
   #reached: ReadMark | null = null;
+  /** The position of the last event that was begun. */
+  #last: LogPosition | null = null;
+  /** The same; null if nothing was done since it was saved. */
+  #notifiedTo: LogPosition | null = null;
   #saving: Promise<void> | null = null;
   #wake: (() => void)[] = [];
 
@@ -34,12 +50,15 @@ export class FollowProgress {
   }
 
   /** Adds an event. The caller calls the returned function when the event is done. */
-  begin(mark: ReadMark | null): () => void {
-    const begun: Begun = { mark, done: false };
+  begin(event: FollowedEvent): () => void {
+    const begun: Begun = { ...event, done: false };
     this.#begun.push(begun);
+    this.#last = event.position;
     return () => {
       begun.done = true;
       this.#advance();
+      this.#notifiedTo = this.#last;
+      this.#saving ??= this.#saveAll();
     };
   }
 
@@ -69,22 +88,33 @@ export class FollowProgress {
     this.#begun = this.#begun.slice(count);
     for (const wake of this.#wake.splice(0)) wake();
     const reached = done.findLast(({ mark }) => mark !== null)?.mark ?? null;
-    if (reached === null) return;
-    this.#reached = reached;
-    this.#saving ??= this.#saveAll();
+    if (reached !== null) this.#reached = reached;
+  }
+
+  /** The first of each account is its oldest, as they were begun in order. */
+  #undone(): NotifiedPushes['undone'] {
+    const undone = new Map<AccountId, LogPosition>();
+    for (const { account, position, done } of this.#begun) {
+      if (!done && account !== null && !undone.has(account)) undone.set(account, position);
+    }
+    return undone;
   }
 
   async #saveAll(): Promise<void> {
-    const { save, pause, onFault, signal } = this.#options;
-    while (this.#reached !== null) {
+    const { save, saveNotified, pause, onFault, signal } = this.#options;
+    while (this.#reached !== null || this.#notifiedTo !== null) {
       const mark = this.#reached;
+      const notifiedTo = this.#notifiedTo;
       this.#reached = null;
+      this.#notifiedTo = null;
       try {
-        await save(mark);
+        if (notifiedTo !== null) await saveNotified({ reached: notifiedTo, undone: this.#undone() });
+        if (mark !== null) await save(mark);
       } catch (error) {
         onFault(error);
         // A later mark includes this one. If none is saved, a restart processes the events again, which is idempotent.
         if (!signal.aborted) this.#reached ??= mark;
+        if (!signal.aborted) this.#notifiedTo ??= notifiedTo;
       }
       await pause();
     }

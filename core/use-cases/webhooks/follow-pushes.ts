@@ -13,6 +13,7 @@ import { type AccountId, plusMs } from '../../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../kernel/limits.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
+import type { NotifiedPushesStore } from '../../ports/notified-pushes.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
@@ -29,6 +30,7 @@ import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
+  readonly notified: Pick<NotifiedPushesStore, 'save'>;
   readonly vault: Pick<Vault, 'holds'>;
   readonly waiting: WaitingPushes;
   readonly due: PendingDeliveries;
@@ -46,7 +48,7 @@ export interface FollowPushesContext extends NotifyContext {
 }
 
 /** The checkpoint of this policy: webhooks are notified of every push up to it. */
-export const NOTIFICATIONS_POLICY = 'webhook-notifications';
+const NOTIFICATIONS_POLICY = 'webhook-notifications';
 /** The number of slices of work that run at a time. */
 const TURNS_AT_ONCE = 4;
 const TRIES_MAX = 6;
@@ -59,9 +61,12 @@ const SAVE_INTERVAL_MS = 1_000;
 export async function followPushes(context: FollowPushesContext, signal: AbortSignal): Promise<void> {
   const { events, marks } = context;
   const start = await startOf(context);
+  // Positions of before may be of another log.
+  await context.notified.save({ reached: start.position, undone: new Map() });
   let record = start.record;
   const progress = new FollowProgress({
     save: (mark) => marks.save(NOTIFICATIONS_POLICY, mark),
+    saveNotified: (notified) => context.notified.save(notified),
     pause: () => context.pause(SAVE_INTERVAL_MS, signal),
     onFault: context.onFault,
     signal,
@@ -83,8 +88,8 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   }
 
   function processInOrder(event: RecordedEvent, mark: ReadMark | null): void {
-    const { accountId } = event;
-    const done = progress.begin(mark);
+    const { accountId, position } = event;
+    const done = progress.begin({ position, account: accountId, mark });
     if (accountId === null) {
       done();
       return;
@@ -112,7 +117,7 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
         // A restart must not begin inside an append.
         const mark = missingOfAppend(event) > 0 || record === null ? null : { position: event.position, record };
         if (isRelevant(event)) processInOrder(event, mark);
-        else progress.begin(mark)();
+        else progress.begin({ position: event.position, account: null, mark })();
       }
     },
   });

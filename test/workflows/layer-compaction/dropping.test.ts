@@ -20,6 +20,7 @@ import { execute } from '../../../core/runtime/execute.ts';
 import type { DropsContext } from '../../../workflows/layer-compaction/drops.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
 import { accepted } from '../../support/accounts.ts';
+import { newWebhook } from '../../support/accounts.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
 import { keepLog } from '../../support/log.ts';
@@ -130,6 +131,7 @@ describe('The step of a compaction', () => {
   test('comes back in a minute where webhooks are still to be notified of what it would drop', async (context) => {
     const late = { notifiedTo: async () => LOG_START, retentionMs: RETENTION_MS_MIN };
     const { clock, run, layers, rows, reading } = await fixture(context, undefined, late);
+    await newWebhook(reading.node, reading.account);
     clock.advance(RETENTION_MS_MIN);
     await run();
     assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS), plusMs(clock.now(), DROPPING_WAIT_MS)]);

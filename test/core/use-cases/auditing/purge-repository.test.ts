@@ -25,7 +25,7 @@ import { pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
-import { newRepository } from '../../../support/accounts.ts';
+import { newRepository, newWebhook } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { keepLog } from '../../../support/log.ts';
@@ -189,6 +189,7 @@ describe('A purge of a living repository', () => {
 
   test('waits for the webhooks of the last push, and is refused in words if they stay behind', async (context) => {
     const { reading, purging, origin, id, stored } = await withSecret(context);
+    await newWebhook(reading.node, origin.account);
     const before = await stored();
     const head = await reading.node.events.head();
     let notified = true;
@@ -212,6 +213,12 @@ describe('A purge of a living repository', () => {
     await reading.push({ 'refs/heads/gone': null });
     assert.deepEqual(await purgeRepository(behind, origin, id, NEVER), { refused: { code: 'webhooks-not-notified' } });
     assert.equal((await reading.current()).entity.revision, Number(entity.revision) + 2);
+  });
+
+  test('waits for nobody where the account has no webhook, however far behind those of others are', async (context) => {
+    const { purging, origin, id } = await withSecret(context);
+    const purged = await purgeRepository({ ...purging, notifiedTo: async () => LOG_START }, origin, id, NEVER);
+    assert.ok(!('refused' in purged) && purged.event !== null);
   });
 
   test('is refused within an hour of the last one that rewrote the repository, with the time to wait', async (context) => {

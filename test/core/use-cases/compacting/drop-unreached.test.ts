@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test, type TestContext } from 'vitest';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
-import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import { LOG_START, type LogPosition } from '../../../../core/kernel/envelope.ts';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
 import {
   DROPPING_RACES_MAX,
@@ -24,6 +24,7 @@ import { type DroppingContext, dropUnreached } from '../../../../core/use-cases/
 import { changeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
 import { type PushOutcome, pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
+import { newWebhook } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { CAUSE } from '../../../support/node.ts';
@@ -166,6 +167,7 @@ describe('A compaction that drops', () => {
 
   test('waits until webhooks were notified of the pushes that it forgets, but not for more than a day', async (context) => {
     const { reading, gone, drop } = await deletedBranch(context);
+    await newWebhook(reading.node, reading.account);
     const forgets = { retentionMs: RETENTION_MS_MIN, notifiedTo: async () => LOG_START };
     const { clock } = reading.node;
     clock.set(plusMs(clock.now(), RETENTION_MS_MIN - RETENTION_MS));
@@ -178,8 +180,32 @@ describe('A compaction that drops', () => {
     assert.deepEqual(await found(reading, [gone]), [false]);
   });
 
+  test('waits for no webhook where the account has none', async (context) => {
+    const { reading, drop } = await deletedBranch(context);
+    reading.node.clock.set(plusMs(reading.node.clock.now(), RETENTION_MS_MIN - RETENTION_MS));
+    const asked = async () => assert.fail('nobody need be asked how far the webhooks of others are');
+    assert.equal(await drop({ retentionMs: RETENTION_MS_MIN, notifiedTo: asked }), 'dropped');
+  });
+
+  test('waits for pushes, and not for what else came after the last one', async (context) => {
+    const { reading, drop } = await deletedBranch(context);
+    await newWebhook(reading.node, reading.account);
+    const { clock } = reading.node;
+    clock.set(plusMs(clock.now(), RETENTION_MS_MIN - RETENTION_MS));
+    const { position: pushed } = (await reading.current()).entity;
+    const origin = { account: reading.account, cause: CAUSE };
+    const { id } = await reading.current();
+    await changeRepository(reading.node, origin, id, { defaultBranch: 'gone' });
+    clock.advance(RETENTION_MS_MIN);
+    const notified = (position: LogPosition) =>
+      drop({ retentionMs: RETENTION_MS_MIN, notifiedTo: async () => position });
+    assert.equal(await notified((pushed - 1n) as LogPosition), 'waits');
+    assert.equal(await notified(pushed), 'dropped');
+  });
+
   test('does not wait once webhooks were notified of them', async (context) => {
     const { reading, drop } = await deletedBranch(context);
+    await newWebhook(reading.node, reading.account);
     const { position } = (await reading.current()).entity;
     const { clock } = reading.node;
     clock.set(plusMs(clock.now(), RETENTION_MS_MIN - RETENTION_MS));

@@ -41,6 +41,7 @@ import type { FoundRepository } from '../../../../core/use-cases/accounts/reposi
 import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
 import { accepted, newAccount, newRepository } from '../../../support/accounts.ts';
+import { createMemoryNotifiedPushes } from '../../../support/memory/notified-pushes.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { newBucket, newRepositoryIn } from '../../../support/stored-buckets.ts';
@@ -64,6 +65,7 @@ async function following() {
   const faults: unknown[] = [];
   const complete = (event: RecordedEvent) => withUpdatesInPlace(node, event);
   const outgoing = { check: async () => null, send: () => Promise.reject(new Error('Nothing is sent here')) };
+  const notified = createMemoryNotifiedPushes();
   const context: FollowPushesContext = {
     ...{ ...node, objects: objects.database, webUrl: 'https://git.example', complete, retentionMs: 86_400_000 },
     deliveries: createMemoryDeliveryStore(),
@@ -71,6 +73,7 @@ async function following() {
     due: createMemoryDeliveries(log),
     pendingBounds: { pendingMax: 1_000_000, resumed: 1_000_000 },
     marks: createMemoryPolicyMarks(),
+    notified,
     past: createPastEntities({
       ...{ events: log, entities: node.entities, complete, snapshots: createMemorySnapshots() },
       onFault: () => undefined,
@@ -151,10 +154,43 @@ async function following() {
     const origin = { account, cause: CAUSE, selection };
     return accepted(await createWebhook({ ...node, outgoing }, origin, wanted, newWebhookSecret())).webhook.id;
   };
-  return { ...{ log, node, context, objects, faults, outgoing, commit, push, requested, payloads, follow, webhook } };
+  return {
+    ...{ log, node, context, notified, objects, faults, outgoing, commit, push, requested, payloads, follow, webhook },
+  };
 }
 
 describe('Webhooks are notified of a push', () => {
+  test('and it is known of each account how far, while the push of another one goes on', async () => {
+    const on = await following();
+    const [ada, bob] = [await newAccount(on.node, 'ada'), await newAccount(on.node, 'bob')];
+    const [slow, quick] = [await newRepository(on.node, ada, 'slow'), await newRepository(on.node, bob, 'quick')];
+    for (const account of [ada, bob]) await on.webhook(account);
+    await on.push(slow, { 'refs/heads/main': on.commit() });
+    const first = await on.log.head();
+    await on.push(quick, { 'refs/heads/main': on.commit() });
+    const second = await on.log.head();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const objects: FollowPushesContext['objects'] = {
+      open: async (opened) => {
+        if (opened.repository === slow.id) await held;
+        return on.context.objects.open(opened);
+      },
+    };
+    const ending = new AbortController();
+    const done = followPushes({ ...on.context, objects }, ending.signal);
+    await eventually(async () => ((await on.notified.reachedFor(bob)) ?? LOG_START) >= second);
+    assert.equal(await on.notified.reachedFor(ada), first - 1n);
+    const mark = await on.context.marks.read('webhook-notifications');
+    assert.ok(mark === null || mark.position < first, 'a restart would begin before the slow one');
+    release();
+    await eventually(async () => ((await on.notified.reachedFor(ada)) ?? LOG_START) >= second);
+    ending.abort();
+    await done;
+  });
+
   test('as they were when it was made, whatever changed since', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
