@@ -152,10 +152,8 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
     deletedStorageBytes: (account) => readDeletedStorageBytes(usage, account),
     waitingStorageBytes: (account, removed) => readWaitingStorageBytes(usage, account, removed),
-    async purgesOf(wanted) {
-      await runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]);
-      return readPurgesOf(usage, wanted);
-    },
+    purgesOf: (wanted) =>
+      runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]).then(() => readPurgesOf(usage, wanted)),
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };

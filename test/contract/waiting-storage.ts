@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { LOG_START, type LogPosition, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
+import type { ReadModelProgress } from '../../core/ports/read-models.ts';
+import type { WaitingStorageReader } from '../../core/ports/usage.ts';
 import type { RecordedLayer } from '../../core/repository/events.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
-import type { OpenReadModels } from './read-models.ts';
 
 const MINUTE_MS = 60_000;
 const OWNER = { kind: 'user', id: newUuid() } as const;
@@ -67,7 +68,10 @@ class Taking {
   }
 }
 
-export function waitingStorageContract(open: (context: Ending) => Promise<OpenReadModels>): void {
+type Reads = ReadModelProgress & WaitingStorageReader;
+type Open = (context: Ending) => Promise<{ readonly append: Appender; readonly reads: Reads }>;
+
+export function waitingStorageContract(open: Open): void {
   async function scene(context: Ending, bucket: string | null = null) {
     const { append, reads } = await open(context);
     const account = await append.account('ada');

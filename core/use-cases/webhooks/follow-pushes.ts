@@ -60,9 +60,7 @@ const SAVE_INTERVAL_MS = 1_000;
 /** Runs until the signal is aborted and all work has stopped. Rejects if the log cannot be followed. */
 export async function followPushes(context: FollowPushesContext, signal: AbortSignal): Promise<void> {
   const { events, marks } = context;
-  const start = await startOf(context);
-  // Positions of before may be of another log.
-  await context.notified.save({ reached: start.position, undone: new Map() });
+  const start = await beginning(context);
   let record = start.record;
   const progress = new FollowProgress({
     save: (mark) => marks.save(NOTIFICATIONS_POLICY, mark),
@@ -247,6 +245,13 @@ async function followUp(
 interface Start {
   readonly position: LogPosition;
   readonly record: RecordPlace | null;
+}
+
+/** Says first how far webhooks were notified: what was said before may be of another log. */
+async function beginning(context: FollowPushesContext): Promise<Start> {
+  const start = await startOf(context);
+  await context.notified.save({ reached: start.position, undone: new Map() });
+  return start;
 }
 
 /** Returns where it stopped the last time, if this is the same log. */
