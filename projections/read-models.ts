@@ -9,7 +9,7 @@ import { commitLength } from '../core/git/history/commit-length.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { Digest } from '../core/ports/digest.ts';
-import type { DueDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
+import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import { readAccessTokens, readTokensAmong, sumAccessTokens } from './access-tokens/queries.ts';
 import {
@@ -46,6 +46,7 @@ import {
   readDeliveryBacklog,
   readPendingOfAccount,
   readDueDeliveries,
+  readPendingAmong,
   readDueWebhooks,
   readWebhookDeliveries,
   readWebhookDelivery,
@@ -85,7 +86,9 @@ function createBranchesCache() {
   });
 }
 
-export function createReadModels(options: ReadModelsOptions): ReadModels & DueDeliveries & PendingDeliveries {
+export type AllReadModels = ReadModels & DueDeliveries & PendingDeliveries & EndedDeliveries;
+
+export function createReadModels(options: ReadModelsOptions): AllReadModels {
   const { database, models, runner, clock, digest } = options;
   // Callers of `caughtUp` do not wait for models that only background work reads.
   const lists = [models.repositories, models.accessTokens, models.activity, models.webhookDeliveries];
@@ -143,6 +146,7 @@ export function createReadModels(options: ReadModelsOptions): ReadModels & DueDe
     dueWebhooks: () => readDueWebhooks(deliveries),
     dueDeliveries: (webhook, limit) => readDueDeliveries(deliveries, webhook, limit),
     pendingOfAccount: (account, limit) => readPendingOfAccount(deliveries, account, limit),
+    pendingAmong: (account, ...among) => readPendingAmong(deliveries, account, ...among),
     backlog: () => readDeliveryBacklog(deliveries),
     usageOf: (account) => readUsage(usage, account, clock.now()),
     changesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.changes.name]),

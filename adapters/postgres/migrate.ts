@@ -31,6 +31,7 @@ import * as masterKeys from './migrations/023-master-keys.ts';
 import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bounds.ts';
 import * as readLeases from './migrations/025-read-leases.ts';
 import * as notifiedPushes from './migrations/028-notified-pushes.ts';
+import * as webhookBodies from './migrations/030-webhook-bodies.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -46,7 +47,8 @@ export interface MigrationSet {
  * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers, new
- * master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases.
+ * master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
+ * deliveries' bodies.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -75,6 +77,7 @@ export const logMigrations: MigrationSet = {
     '024-webhook-and-device-bounds': webhookAndDeviceBounds,
     '025-read-leases': readLeases,
     '028-notified-pushes': notifiedPushes,
+    '030-webhook-bodies': webhookBodies,
   },
 };
 

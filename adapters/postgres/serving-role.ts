@@ -47,6 +47,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   vault_records: CHANGE,
   web_sessions: CHANGE,
   webhook_answers: CHANGE,
+  webhook_body_sums: CHANGE,
   webhook_budgets: CHANGE,
   webhook_notified_pushes: CHANGE,
   webhook_payloads: CHANGE,

@@ -123,7 +123,8 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       verifyLog: (options) =>
         onStorage(({ layers }) => verifyLog({ ...foundation.context, layers, log, accountLogs }, options)),
       listStorage: () => onStorage(listStorage),
-      expireStorage: () => onStorage(({ layers }) => expireStorage({ foundation, layers, settings, log })),
+      expireStorage: () =>
+        onStorage(({ layers }) => expireStorage({ foundation, layers, settings, log, withProjections })),
       verifyStorage: (only) => onStorage((storage) => verifyStorage(storage, only)),
       onStorage: (work) => onStorage(({ layers }) => work({ layers, settings, log })),
     });

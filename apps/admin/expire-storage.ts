@@ -11,9 +11,11 @@ import { type RepositoryEvent, repositoryEventKinds } from '../../core/repositor
 import { removeLeftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
+import { boundBodies } from '../../core/use-cases/webhooks/bound-bodies.ts';
 import type { Foundation } from '../server/foundation.ts';
 import { composeRetention } from '../server/retention.ts';
 import type { Settings } from '../server/settings.ts';
+import type { WithProjections } from './command-projections.ts';
 import { ownersAmong, readKnownRepositories } from './known-repositories.ts';
 
 export interface ExpiryReport {
@@ -25,6 +27,8 @@ export interface ExpiryReport {
   readonly leftovers: { readonly incoming: number; readonly layers: number };
   /** The operational streams that this command removed from the log. */
   readonly pruned: number;
+  /** The payloads and answers of webhook deliveries that this command removed, since their accounts held too many. */
+  readonly delivery_bodies: number;
 }
 
 export interface ExpiryContext {
@@ -32,10 +36,12 @@ export interface ExpiryContext {
   readonly layers: LayerStores;
   readonly settings: Pick<Settings, 'retentionMs'>;
   readonly log: Logger;
+  readonly withProjections: WithProjections;
 }
 
 /** Rejects if the log or the platform's storage cannot be reached. */
-export async function expireStorage({ foundation, layers, settings, log }: ExpiryContext): Promise<ExpiryReport> {
+export async function expireStorage(context: ExpiryContext): Promise<ExpiryReport> {
+  const { foundation, layers, settings, log, withProjections } = context;
   const { events } = foundation.context;
   const { retentionMs } = settings;
   let removed = 0;
@@ -64,12 +70,15 @@ export async function expireStorage({ foundation, layers, settings, log }: Expir
   await sweeps.askForDrops(signal);
   await sweeps.prune(signal);
   const leftovers = await removeLeftovers({ foundation, layers, log }, signal);
-  return { expired: await expiredSince(events, before), removed, leftovers, pruned };
+  const bodies = await withProjections(({ readModels }) =>
+    boundBodies({ ...foundation.context, due: readModels }, signal),
+  );
+  return { expired: await expiredSince(events, before), removed, leftovers, pruned, delivery_bodies: bodies };
 }
 
 /** Removes what crashes left, as soon as nobody writes it and no append can name it any more. */
 async function removeLeftovers(
-  { foundation, layers, log }: Omit<ExpiryContext, 'settings'>,
+  { foundation, layers, log }: Pick<ExpiryContext, 'foundation' | 'layers' | 'log'>,
   signal: AbortSignal,
 ): Promise<ExpiryReport['leftovers']> {
   const { context } = foundation;

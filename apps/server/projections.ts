@@ -5,12 +5,10 @@ import { createTakeLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
-import type { ReadModels } from '../../core/ports/read-models.ts';
 import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { createModels } from '../../projections/models.ts';
-import { createReadModels } from '../../projections/read-models.ts';
+import { type AllReadModels, createReadModels } from '../../projections/read-models.ts';
 import {
   createProjectionRunner,
   type ProjectionMetrics,
@@ -29,7 +27,7 @@ const TRANSACTION_SPAN_MS = 6 * 60 * 60_000;
 export interface ComposedProjections {
   /** Not yet started. */
   readonly runner: ProjectionRunner;
-  readonly readModels: ReadModels & DueDeliveries & PendingDeliveries;
+  readonly readModels: AllReadModels;
   readonly timers: Timers & OverdueTimers;
   /** The models' names. */
   readonly models: readonly string[];

@@ -21,8 +21,9 @@ import {
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
+import { boundBodies } from '../../core/use-cases/webhooks/bound-bodies.ts';
 import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
 import type { DroppingContext } from '../../core/use-cases/compacting/drop-unreached.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
@@ -38,6 +39,8 @@ import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 
 const RETENTION_INTERVAL_MS = 10 * 60_000;
+/** Bodies beyond an account's bound leave within a minute. */
+const BODIES_INTERVAL_MS = 30_000;
 /** Buckets whose failures are remembered. */
 const BUCKETS_REMEMBERED_MAX = 1_000;
 
@@ -45,7 +48,7 @@ export interface WebhooksOptions {
   readonly foundation: Foundation;
   readonly objects: Pick<ObjectDatabase, 'open'>;
   readonly outgoing: OutgoingRequests;
-  readonly due: DueDeliveries & PendingDeliveries;
+  readonly due: DueDeliveries & PendingDeliveries & EndedDeliveries;
   readonly webUrl: string;
   /** The version of this program, for the user agent. */
   readonly version: string;
@@ -72,6 +75,10 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
     await context.budgets.removeBefore(hourOf(context.clock.now()));
   };
   parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
+  const boundAll = async (signal: AbortSignal): Promise<void> => {
+    await boundBodies(retention, signal);
+  };
+  parts.add(every(BODIES_INTERVAL_MS, boundAll, (cause) => onFault('webhook-bodies', cause)));
   return { health, stop: () => parts.close() };
 }
 

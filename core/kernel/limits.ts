@@ -562,6 +562,13 @@ export const WEBHOOK_PUSH_PAYLOADS_BYTES_MAX = 128 * MIB;
 export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
 /** How much of an answer's body is kept. */
 export const WEBHOOK_ANSWER_BYTES_MAX = 16 * KIB;
+/**
+ * What the bodies of an account's deliveries may take, with 256 bytes more for each; the oldest ended
+ * deliveries give way. The second ones are those of a plan without a quota of storage.
+ */
+export const WEBHOOK_ANSWERS_BYTES_MAX = 64 * MIB;
+export const WEBHOOK_PAYLOADS_BYTES_MAX = 1_024 * MIB;
+export const WEBHOOK_BODIES_UNLIMITED_BYTES_MAX = 10 * 1_024 * MIB;
 /** Refs of one push that webhooks are notified of: the first ones in the push's own order. */
 export const WEBHOOK_PUSH_REFS_MAX = 1_000;
 /** Concurrent attempts: in all, to one receiver's host, and for one account. */

@@ -4,7 +4,7 @@
  * Must stay true: the lists may be behind the log; whether an attempt is due is decided on the delivery's own stream.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
-import type { AccountId, RepositoryId, Timestamp, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
+import type { AccountId, EventId, RepositoryId, Timestamp, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 
 /** A webhook with at least one attempt that a node may claim. */
 export interface DueWebhook {
@@ -31,6 +31,15 @@ export interface DueDeliveries {
   dueDeliveries(webhook: WebhookId, limit: number): Promise<readonly DueDeliveryRow[]>;
   /** Returns how many deliveries have not ended, and when the oldest of them was created. */
   backlog(): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }>;
+}
+
+export interface EndedDeliveries extends Pick<DueDeliveries, 'deliveriesCaughtUp'> {
+  /** Returns which of the account's deliveries, and which of its notifications, have not ended for every webhook. */
+  pendingAmong(
+    account: AccountId,
+    events: readonly EventId[],
+    deliveries: readonly WebhookDeliveryId[],
+  ): Promise<{ readonly events: ReadonlySet<EventId>; readonly deliveries: ReadonlySet<WebhookDeliveryId> }>;
 }
 
 export interface PendingDeliveries extends Pick<DueDeliveries, 'deliveriesCaughtUp'> {

@@ -1,6 +1,6 @@
 /** The queries of a webhook's deliveries, for REST, and of due deliveries, for the dispatcher. */
-import type { AccountId, Timestamp, WebhookDeliveryId, WebhookId } from '../../core/kernel/ids.ts';
-import type { DueDeliveryRow, DueWebhook } from '../../core/ports/due-deliveries.ts';
+import type { AccountId, EventId, Timestamp, WebhookDeliveryId, WebhookId } from '../../core/kernel/ids.ts';
+import type { DueDeliveryRow, DueWebhook, EndedDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 
@@ -86,6 +86,22 @@ export async function readDeliveryBacklog(
 ): Promise<{ readonly pending: number; readonly oldestAt: Timestamp | null }> {
   const { value } = await reader.read(backlogQuery, [], () => NO_CONCERNS);
   return value as { readonly pending: number; readonly oldestAt: Timestamp | null };
+}
+
+const pendingAmongQuery: ReadQuery = {
+  answer: (
+    table,
+  ) => `SELECT coalesce(json_agg(json_build_array(event_id, id)), '[]') FROM ${table('webhook_deliveries')}
+    WHERE account_id = $1 AND status = 'PENDING' AND (event_id = ANY ($2::uuid[]) OR id = ANY ($3::uuid[]))`,
+};
+
+export async function readPendingAmong(
+  reader: LiveReader,
+  ...[account, events, deliveries]: Parameters<EndedDeliveries['pendingAmong']>
+): ReturnType<EndedDeliveries['pendingAmong']> {
+  const { value } = await reader.read(pendingAmongQuery, [account, events, deliveries], () => NO_CONCERNS);
+  const rows = value as readonly (readonly [EventId, WebhookDeliveryId])[];
+  return { events: new Set(rows.map(([event]) => event)), deliveries: new Set(rows.map(([, id]) => id)) };
 }
 
 const pendingQuery: ReadQuery = {

@@ -30,7 +30,7 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
     body: string,
     storedAt = LATER,
   ) => ({
-    ...{ account, delivery, series: 1, attempt, body: Buffer.from(body), storedAt },
+    ...{ account, delivery, series: 1, attempt, eventId: newId(), body: Buffer.from(body), storedAt },
   });
   const textOf = (bytes: Uint8Array | undefined): string | null =>
     bytes === undefined ? null : Buffer.from(bytes).toString('utf8');
@@ -76,13 +76,63 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       assert.deepEqual([...digests], [`digest of ${body}`]);
     });
 
+    test("keeps the answer of a delivery's last attempt alone, and none if that has none", async (context) => {
+      const { store } = await open(context);
+      const account = newAccount();
+      const [one, two] = [newDelivery(), newDelivery()];
+      const kept = async (delivery: WebhookDeliveryId, series: number, attempt: number) =>
+        textOf((await store.answers([{ delivery, series, attempt }])).get(delivery));
+      for (const attempt of [1, 2]) await store.putAnswer(answer(account, one, attempt, `answer ${attempt}`));
+      assert.deepEqual([await kept(one, 1, 1), await kept(one, 1, 2)], [null, 'answer 2']);
+      // A process that was slow stores its answer after that of the attempt that followed.
+      await store.putAnswer(answer(account, one, 1, 'late'));
+      assert.deepEqual([await kept(one, 1, 1), await kept(one, 1, 2)], [null, 'answer 2']);
+      await store.putAnswer({ ...answer(account, one, 1, 'again'), series: 2 });
+      assert.deepEqual([await kept(one, 1, 2), await kept(one, 2, 1)], [null, 'again']);
+      await store.putAnswer(answer(account, two, 1, 'other'));
+      await store.putAnswer({ ...answer(account, one, 2, ''), series: 2 });
+      assert.deepEqual([await kept(one, 2, 1), await kept(one, 2, 2), await kept(two, 1, 1)], [null, null, 'other']);
+    });
+
+    test('counts what the bodies of each account take, and removes the ones that are named', async (context) => {
+      const { store } = await open(context);
+      const [ada, bob] = [newAccount(), newAccount()];
+      const [old, young] = [payload(ada, 'old', { storedAt: EARLIER }), payload(ada, 'young')];
+      await store.putPayloads([young, old, payload(bob, 'theirs')]);
+      await store.putPayloads([payload(ada, 'never stored', { eventId: old.eventId })]);
+      const [one, two] = [newDelivery(), newDelivery()];
+      await store.putAnswer(answer(ada, one, 1, 'first'));
+      const [second, third] = [answer(ada, one, 2, 'the second'), answer(ada, two, 1, 'third', EARLIER)];
+      for (const put of [second, third]) await store.putAnswer(put);
+      const beyond = async (payloadBytes: number, answerBytes: number) =>
+        (await store.accountsBeyond({ payloadBytes, answerBytes })).filter(({ account }) => account === ada);
+      const sums = { account: ada, payloadBytes: 2 * 256 + 8, answerBytes: 2 * 256 + 15 };
+      assert.deepEqual(await beyond(sums.payloadBytes, sums.answerBytes), []);
+      assert.deepEqual(await beyond(sums.payloadBytes - 1, sums.answerBytes), [sums]);
+      assert.deepEqual(await beyond(sums.payloadBytes, sums.answerBytes - 1), [sums]);
+      assert.deepEqual(await store.oldest(ada, 'payload', 0, 10), [
+        { eventId: old.eventId, delivery: null, bytes: 259, storedAt: EARLIER },
+        { eventId: young.eventId, delivery: null, bytes: 261, storedAt: LATER },
+      ]);
+      assert.deepEqual(await store.oldest(ada, 'answer', 0, 1), [
+        { eventId: third.eventId, delivery: two, bytes: 261, storedAt: EARLIER },
+      ]);
+      assert.deepEqual(
+        (await store.oldest(ada, 'answer', 1, 10)).map(({ delivery }) => delivery),
+        [one],
+      );
+      assert.equal(await store.remove([old.eventId], [two, newDelivery()]), 2);
+      assert.deepEqual(await beyond(0, 0), [{ account: ada, payloadBytes: 261, answerBytes: 266 }]);
+      await store.forgetAccount(ada);
+      assert.deepEqual(await beyond(-1, -1), []);
+    });
+
     test('keeps the later answer of an attempt that was made twice, byte for byte', async (context) => {
       const { store } = await open(context);
       const account = newAccount();
       const [one, two] = [newDelivery(), newDelivery()];
       await store.putAnswer(answer(account, one, 1, 'first'));
       await store.putAnswer(answer(account, one, 1, 'again'));
-      await store.putAnswer(answer(account, one, 2, 'second'));
       await store.putAnswer({ ...answer(account, two, 1, ''), body: Uint8Array.of(0, 255, 128) });
       const found = await store.answers([
         { delivery: one, series: 1, attempt: 1 },
@@ -103,7 +153,7 @@ export function deliveryStoreContract(name: string, open: (context: Ending) => P
       const theirs = payload(bob, 'theirs');
       await store.putPayloads([old, older, young, theirs]);
       const [mine, hers] = [newDelivery(), newDelivery()];
-      await store.putAnswer(answer(ada, mine, 1, 'old', EARLIER));
+      await store.putAnswer(answer(ada, newDelivery(), 1, 'old', EARLIER));
       await store.putAnswer(answer(ada, mine, 2, 'young'));
       await store.putAnswer(answer(bob, hers, 1, 'theirs'));
       assert.equal(await store.removeBefore(LATER, 1), 2);

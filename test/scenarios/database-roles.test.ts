@@ -65,10 +65,13 @@ async function administer(strata: Strata): Promise<void> {
 /** Makes the database what a version before the two roles left: one role owns everything. */
 const ONE_ROLE = `
   DROP TABLE rate_sums, master_keys, webhook_budgets, webhook_waiting_pushes, webhook_notified_pushes, device_login_changes,
-    device_login_networks, read_leases;
+    device_login_networks, read_leases, webhook_body_sums;
   DROP FUNCTION append_events(json), append_events_leased(json, text), take_read_lease(text, integer),
     take_webhook_budget(uuid, text[], integer, integer), count_device_login_changes();
   DROP FUNCTION note_device_login_change() CASCADE;
+  DROP FUNCTION count_webhook_payloads_insert(), count_webhook_payloads_delete(), count_webhook_answers_insert(),
+    count_webhook_answers_update(), count_webhook_answers_delete() CASCADE;
+  ALTER TABLE webhook_answers DROP COLUMN event_id;
   DROP INDEX device_login_requests_pending, device_login_requests_expiring;
   CREATE INDEX device_login_requests_pending ON device_login_requests (network);
   ALTER TABLE device_login_requests DROP COLUMN is_counted;

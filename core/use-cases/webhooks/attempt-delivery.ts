@@ -75,9 +75,11 @@ export async function attemptDelivery(
   await context.failpoint('webhook-attempt-sent');
   const { series } = state;
   const attempt = state.attempts + 1;
-  if (answer.length > 0) {
+  // An attempt without an answer leaves none of an attempt before it.
+  if (answer.length > 0 || series > 1 || attempt > 1) {
     const storedAt = context.clock.now();
-    await context.deliveries.putAnswer({ delivery: id, series, attempt, account, body: answer, storedAt });
+    const { eventId } = state;
+    await context.deliveries.putAnswer({ delivery: id, series, attempt, account, eventId, body: answer, storedAt });
   }
   const recorded = await execute(context, webhookDeliveries, id, about, (current) =>
     decideWebhookDelivery(current, { type: 'RecordAttempt', series, attempt, startedAt, durationMs, result }),

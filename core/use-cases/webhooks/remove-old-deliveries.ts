@@ -21,7 +21,7 @@ export interface RemoveOldDeliveriesContext {
 
 const REMOVED_AT_ONCE_MAX = 1_000;
 /** From a payload's put to the event of its delivery, on a busy node. */
-const PENDING_PAYLOAD_SPAN_MS = 60_000;
+export const PENDING_PAYLOAD_SPAN_MS = 60_000;
 
 /** Resolves when no old body is left. After the signal is aborted, it resolves when the current removal is done. */
 export async function removeOldDeliveries(context: RemoveOldDeliveriesContext, signal: AbortSignal): Promise<void> {

@@ -58,10 +58,10 @@ describe('The pages of webhooks', () => {
     const claimed = await decide({ type: 'ClaimAttempt', claimId: context.ids.next<EventId>(), now: startedAt });
     const { state } = claimed.entity;
     assert.ok(state.status === 'pending');
-    const { series, attempts } = state;
+    const { series, attempts, eventId } = state;
     const number = attempts + 1;
-    const answer = { delivery: id, series, attempt: number, account, body: encodeUtf8(body), storedAt: startedAt };
-    await context.deliveries.putAnswer(answer);
+    const answer = { delivery: id, series, attempt: number, account, eventId, body: encodeUtf8(body) };
+    await context.deliveries.putAnswer({ ...answer, storedAt: startedAt });
     const result = { kind: 'answered', status, answerSha256: context.digest.sha256(body) } as const;
     await decide({ type: 'RecordAttempt', series, attempt: number, startedAt, durationMs: 41, result });
   };
@@ -304,7 +304,8 @@ describe('An attacker', () => {
     const decide = (command: WebhookDeliveryCommand) =>
       execute(context, webhookDeliveries, id, about, (state) => decideWebhookDelivery(state, command));
     accepted(await decide({ type: 'ClaimAttempt', claimId: context.ids.next<EventId>(), now }));
-    await context.deliveries.putAnswer({ delivery: id, series: 1, attempt: 1, account: owner, body, storedAt: now });
+    const answer = { delivery: id, series: 1, attempt: 1, account: owner, eventId: context.ids.next<EventId>(), body };
+    await context.deliveries.putAnswer({ ...answer, storedAt: now });
     const result = { kind: 'answered', status: 200, answerSha256: context.digest.sha256('x') } as const;
     accepted(await decide({ type: 'RecordAttempt', series: 1, attempt: 1, startedAt: now, durationMs: 1, result }));
     const { html } = await browser.get(delivery);

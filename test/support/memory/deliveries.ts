@@ -6,6 +6,7 @@ import type {
   DueDeliveries,
   DueDeliveryRow,
   DueWebhook,
+  EndedDeliveries,
   PendingDeliveries,
 } from '../../../core/ports/due-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
@@ -13,7 +14,7 @@ import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-
 
 export function createMemoryDeliveries(
   events: Pick<EventStore, 'readAll'>,
-): DueDeliveries & PendingDeliveries & WebhookDeliveryLists {
+): DueDeliveries & PendingDeliveries & EndedDeliveries & WebhookDeliveryLists {
   async function rows(): Promise<readonly StoredDelivery[]> {
     const found = new Map<string, StoredDelivery>();
     for (const event of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
@@ -52,6 +53,15 @@ export function createMemoryDeliveries(
     },
     pendingOfAccount: async (account, limit) =>
       (await rows()).filter((row) => row.account_id === account && row.status === 'PENDING').slice(0, limit).length,
+    pendingAmong: async (account, events, deliveries) => {
+      const pending = (await rows()).filter((row) => row.account_id === account && row.status === 'PENDING');
+      const ids = new Set(pending.map(({ id }) => id));
+      const notifications = new Set(pending.map(({ event_id }) => event_id));
+      return {
+        events: new Set(events.filter((event) => notifications.has(event))),
+        deliveries: new Set(deliveries.filter((id) => ids.has(id))),
+      };
+    },
     backlog: async () => {
       const pending = (await rows()).filter(({ status }) => status === 'PENDING');
       const oldest = pending.map(({ created_at }) => created_at).sort()[0];

@@ -105,7 +105,7 @@ describe('The storage of an erased account', () => {
     const late = layerKey(`repositories/${id}/layers/${ids.next()}.tar`);
     await platformStore.put(late, once(new Uint8Array(5)), 5);
     const body = new Uint8Array(1);
-    const attempt = { delivery: ids.next<WebhookDeliveryId>(), series: 1, attempt: 1 };
+    const attempt = { delivery: ids.next<WebhookDeliveryId>(), series: 1, attempt: 1, eventId: ids.next<EventId>() };
     await deliveries.putAnswer({ ...attempt, account, body, storedAt: clock.now() });
     await sessions.add(sessionOf(account, clock.now()));
     const policy = { ...erasing, marks };

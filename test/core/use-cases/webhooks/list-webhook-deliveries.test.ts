@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../../../core/git/utf8.ts';
-import type { WebhookDeliveryId } from '../../../../core/kernel/ids.ts';
+import type { EventId, WebhookDeliveryId } from '../../../../core/kernel/ids.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
 import { listWebhookDeliveries } from '../../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { pingWebhook, redeliver } from '../../../../core/use-cases/webhooks/webhook-deliveries.ts';
@@ -33,7 +33,7 @@ async function started() {
     const startedAt = node.clock.now();
     await decide(id, { type: 'ClaimAttempt', claimId: node.ids.next(), now: startedAt });
     await deliveries.putAnswer({
-      ...{ delivery: id, series, attempt: 1, account },
+      ...{ delivery: id, series, attempt: 1, account, eventId: node.ids.next<EventId>() },
       ...{ body: encodeUtf8(body), storedAt: startedAt },
     });
     const result = { kind: 'answered', status, answerSha256: base.digest.sha256(body) } as const;
