@@ -32,6 +32,7 @@ import * as webhookAndDeviceBounds from './migrations/024-webhook-and-device-bou
 import * as readLeases from './migrations/025-read-leases.ts';
 import * as notifiedPushes from './migrations/028-notified-pushes.ts';
 import * as webhookBodies from './migrations/030-webhook-bodies.ts';
+import * as webhookWaitingDeliveries from './migrations/031-webhook-waiting-deliveries.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -48,7 +49,7 @@ export interface MigrationSet {
  * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers, new
  * master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
- * deliveries' bodies.
+ * deliveries' bodies, deliveries that are still to be made.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -78,6 +79,7 @@ export const logMigrations: MigrationSet = {
     '025-read-leases': readLeases,
     '028-notified-pushes': notifiedPushes,
     '030-webhook-bodies': webhookBodies,
+    '031-webhook-waiting-deliveries': webhookWaitingDeliveries,
   },
 };
 

@@ -51,6 +51,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   webhook_budgets: CHANGE,
   webhook_notified_pushes: CHANGE,
   webhook_payloads: CHANGE,
+  webhook_waiting_deliveries: CHANGE,
   webhook_waiting_pushes: CHANGE,
 };
 const FUNCTIONS = [

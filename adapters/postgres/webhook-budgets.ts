@@ -23,6 +23,10 @@ export function createPostgresWebhookBudgets(pool: pg.Pool): WebhookBudgets {
       if (rows.length === 0) return null;
       return rows.map(({ hour, ...numbers }) => ({ hour: timestamp(hour), ...numbers }));
     },
+    async taken(account, hour) {
+      const text = 'SELECT taken FROM webhook_budgets WHERE account_id = $1 AND hour = $2';
+      return (await query<{ taken: number }>(pool, text, [account, hour])).rows[0]?.taken ?? 0;
+    },
     async removeBefore(hour) {
       await query(pool, 'DELETE FROM webhook_budgets WHERE hour < $1', [hour]);
     },

@@ -48,7 +48,7 @@ export function addStorageCommands(program: Command, act: Act): void {
           `${report.removed} layers were removed from storage; others leave it when requests under way have ended, in an hour`,
           `${report.leftovers.incoming} half-written layers and ${report.leftovers.layers} layers that no event names were removed, which crashes had left`,
           `${report.pruned} streams of operational events were removed from the log`,
-          `${report.delivery_bodies} payloads and answers of webhook deliveries beyond their accounts' bounds were removed`,
+          `${report.delivery_bodies} bodies of webhook deliveries beyond their accounts' bounds were removed`,
         ].join('\n');
         return { value: report, text };
       }),

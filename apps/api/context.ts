@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
@@ -43,6 +44,7 @@ export interface ApiContext extends FrontDoor, KnownAnswers {
   readonly archives: ArchiveLane;
   readonly deliveries: DeliveryStore;
   readonly budgets: WebhookBudgets;
+  readonly waiting: WaitingDeliveries;
   readonly exportSlots: ExportContext['exportSlots'];
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;

@@ -80,6 +80,7 @@ import { createSnapshot } from './snapshot.ts';
 import { createClientAddress, createOwnAddress, createSourceAddressRef } from './source-address.ts';
 import { createTlsRenewal } from './tls-renewal.ts';
 import { readNotifiedTo } from './webhooks.ts';
+import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { startWork } from './work.ts';
 import { type GaugesOptions, registerGauges } from './gauges.ts';
@@ -138,7 +139,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
       clock: context.clock,
       entities: context.entities,
       objects: opened.objects,
-      deliveries: readModels,
+      deliveries: { backlog: () => backlogOf(readModels, context.waiting) },
       timers: [timers, context.deviceRequests, context.compactions, context.manifests],
       leases: foundation.leases,
       keptBytes: keptBytesOf(opened, caches),

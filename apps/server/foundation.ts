@@ -39,6 +39,7 @@ import { createPostgresSessionStore } from '../../adapters/postgres/session-stor
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
+import { createPostgresWaitingDeliveries } from '../../adapters/postgres/waiting-deliveries.ts';
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
@@ -52,6 +53,7 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
+import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
@@ -78,6 +80,7 @@ export interface Foundation extends LogHealth {
     readonly sessions: SessionStore;
     readonly challenges: PasskeyChallenges;
     readonly budgets: WebhookBudgets;
+    readonly waiting: WaitingDeliveries;
     readonly passwords: PasswordHasher;
     readonly plans: Plans;
     readonly settledWithin: SettledWithin;
@@ -194,6 +197,7 @@ function storesIn(pool: Pool, masterKey: MasterKeyring) {
     sessions: createPostgresSessionStore(pool),
     challenges: createPostgresPasskeyChallenges(pool),
     budgets: createPostgresWebhookBudgets(pool),
+    waiting: createPostgresWaitingDeliveries(pool),
   };
 }
 

@@ -117,7 +117,7 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     webUrl,
     retentionMs,
     due,
-    waiting: createPostgresWaitingPushes(pool),
+    pushes: createPostgresWaitingPushes(pool),
     pendingBounds: { pendingMax: WEBHOOK_PENDING_DELIVERIES_MAX, resumed: WEBHOOK_PENDING_DELIVERIES_RESUMED },
     marks: health.watched(createPostgresPolicyMarks(pool)),
     notified: createPostgresNotifiedPushes(pool),

@@ -576,13 +576,19 @@ export const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
 export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
 export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
 /**
- * Deliveries of one account that have not ended. With so many its pushes are expanded no further, until the second number
- * of them is left.
+ * Deliveries of one account that were requested and have not ended. With so many its pushes are expanded no further,
+ * until the second number of them is left.
  */
 export const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
 export const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
-/** How many hours ahead deliveries beyond the budget of an hour may wait: bodies are kept for longer (see below). */
+/** How many hours ahead pings and redeliveries beyond the budget of an hour may wait. */
 export const WEBHOOK_BUDGET_HOURS_MAX = 24;
+/**
+ * Deliveries of one account that are still to be made, in rows for a push and a webhook, where a row counts as the
+ * second number at least. With so many a further push is one row, and listed when there is room.
+ */
+export const WEBHOOK_WAITING_DELIVERIES_MAX = 1_000_000;
+export const WEBHOOK_ROW_LEAST = 100;
 /** Deliveries that wait for an hour fall due in groups of so many, spread over it evenly. */
 export const WEBHOOK_BUDGET_GROUP = 100;
 /** A first attempt counts once more for each so many bytes of its payload. */

@@ -60,8 +60,8 @@ export interface DeliveryStore {
   /** Returns the payload bodies that have not been removed. */
   payloads(events: readonly EventId[]): Promise<ReadonlyMap<EventId, string>>;
   /**
-   * Stores an answer in the place of the delivery's earlier one; an empty one leaves none. Does nothing if that of a later
-   * attempt is stored.
+   * Stores an answer in the place of the delivery's earlier one; an empty one leaves none. Does nothing if that of a
+   * later attempt is stored.
    */
   putAnswer(answer: StoredAnswer): Promise<void>;
   /** Returns the attempts' answers that have not been removed, by delivery. Pass one attempt of each delivery. */

@@ -48,6 +48,8 @@ export const FAILPOINTS = [
   'erasure-layer-removed',
   'webhook-payload-stored',
   'webhook-delivery-requested',
+  'webhook-push-waits',
+  'webhook-rows-expanded',
   'webhook-attempt-claimed',
   'webhook-attempt-sent',
   'webhook-attempt-recorded',

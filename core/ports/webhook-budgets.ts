@@ -24,6 +24,8 @@ export interface WantedBudget {
 export interface WebhookBudgets {
   /** Takes from the earliest hours with room, in their order; null, and takes nothing, if all together have too little. */
   take(account: AccountId, wanted: WantedBudget): Promise<readonly BudgetPart[] | null>;
+  /** Returns what was taken of the hour. */
+  taken(account: AccountId, hour: Timestamp): Promise<number>;
   /** Forgets the hours before this one, of all accounts. */
   removeBefore(hour: Timestamp): Promise<void>;
 }

@@ -6,6 +6,7 @@
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 import type { Ids } from '../ports/clock.ts';
+import { WEBHOOK_PUSH_REFS_MAX } from '../kernel/limits.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 
 export type RefEventKind = Exclude<WebhookEventKind, 'ping'>;
@@ -32,6 +33,23 @@ export function eventsOfUpdate({ ref, kind }: Pick<StoredRefUpdate, 'ref' | 'kin
     case 'delete':
       return ['delete'];
   }
+}
+
+/** One event that a push makes for one ref. */
+export interface RefNotification {
+  readonly update: StoredRefUpdate;
+  readonly kind: RefEventKind;
+}
+
+/** Returns what a push makes, in the order in which it is delivered: those of its first branches and tags. */
+export function notificationsOf(
+  updates: readonly StoredRefUpdate[],
+  refsMax = WEBHOOK_PUSH_REFS_MAX,
+): readonly RefNotification[] {
+  return updates
+    .filter((update) => shortRef(update.ref) !== null)
+    .slice(0, refsMax)
+    .flatMap((update) => eventsOfUpdate(update).map((kind) => ({ update, kind })));
 }
 
 /** Returns the id of the event of this kind that a `RefsUpdated` makes for one ref. */

@@ -1,5 +1,6 @@
 /** The contract of budgets of webhook deliveries, and of pushes that wait, on PostgreSQL. */
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresWaitingDeliveries } from '../../adapters/postgres/waiting-deliveries.ts';
 import { createPostgresWaitingPushes } from '../../adapters/postgres/waiting-pushes.ts';
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import { cleanUp } from '../support/cleanup.ts';
@@ -12,5 +13,9 @@ webhookBudgetsContract('PostgreSQL', async (context) => {
   cleanUp(context, () => database.close());
   const pool = createPool({ connectionString: database.connectionString, log: keepLog() });
   cleanUp(context, () => pool.end());
-  return { budgets: createPostgresWebhookBudgets(pool), waiting: createPostgresWaitingPushes(pool) };
+  return {
+    budgets: createPostgresWebhookBudgets(pool),
+    waiting: createPostgresWaitingPushes(pool),
+    rows: createPostgresWaitingDeliveries(pool),
+  };
 });

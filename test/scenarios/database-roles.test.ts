@@ -65,7 +65,7 @@ async function administer(strata: Strata): Promise<void> {
 /** Makes the database what a version before the two roles left: one role owns everything. */
 const ONE_ROLE = `
   DROP TABLE rate_sums, master_keys, webhook_budgets, webhook_waiting_pushes, webhook_notified_pushes, device_login_changes,
-    device_login_networks, read_leases, webhook_body_sums;
+    device_login_networks, read_leases, webhook_body_sums, webhook_waiting_deliveries;
   DROP FUNCTION append_events(json), append_events_leased(json, text), take_read_lease(text, integer),
     take_webhook_budget(uuid, text[], integer, integer), count_device_login_changes();
   DROP FUNCTION note_device_login_change() CASCADE;

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
+import { createMemoryWaitingDeliveries, createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from './memory/delivery-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryRateLimits } from './memory/rate-limits.ts';
@@ -237,6 +237,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },
     deliveries: createMemoryDeliveryStore(),
     budgets: createMemoryWebhookBudgets(),
+    waiting: createMemoryWaitingDeliveries(),
     deviceRequests: createMemoryDeviceLoginRequests(),
     identityTokens: options.identityTokens ?? createJoseIdentityTokens({ outgoing, clock }),
     refusedExchanges: createMemoryRefusedExchanges(),

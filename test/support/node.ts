@@ -7,7 +7,7 @@ import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
 import { createMemorySessionStore } from './memory/session-store.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import { createMemoryVault } from './memory/vault.ts';
-import { createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
+import { createMemoryWaitingDeliveries, createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';
@@ -27,6 +27,7 @@ import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
+import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
@@ -53,6 +54,7 @@ export interface TestNode extends Context {
   readonly sessions: SessionStore;
   readonly challenges: PasskeyChallenges;
   readonly budgets: WebhookBudgets;
+  readonly waiting: WaitingDeliveries;
   readonly platformStore: LayerStore;
   readonly background: Background & { settled(): Promise<void> };
   readonly settledWithin: SettledWithin;
@@ -102,6 +104,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     sessions: createMemorySessionStore(),
     challenges: createMemoryPasskeyChallenges(),
     budgets: createMemoryWebhookBudgets(),
+    waiting: createMemoryWaitingDeliveries(),
     platformStore: createMemoryLayerStore(),
     background: createBackground((_what, cause) => {
       throw cause;

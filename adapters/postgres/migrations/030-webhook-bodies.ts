@@ -1,6 +1,6 @@
 /**
- * Of the answers to a delivery only the last one is kept, and each account's payloads and answers are counted in bytes, so
- * that the oldest give way when an account has too many (core/ports/delivery-store.ts).
+ * Of the answers to a delivery only the last one is kept, and each account's payloads and answers are counted in bytes,
+ * so that the oldest give way when an account has too many (core/ports/delivery-store.ts).
  *
  * Must stay true: the triggers see every change of the two tables, whichever statement makes it. They change the counts
  * of several accounts in the order of their ids, so that no two statements wait for each other.
@@ -75,7 +75,8 @@ function counting({ table, column, operation }: Change): readonly string[] {
     AS $function$
     BEGIN
       INSERT INTO webhook_body_sums AS known (account_id, payload_bytes, answer_bytes)
-      SELECT change.account_id, ${column === 'payload_bytes' ? 'sum(bytes), 0' : '0, sum(bytes)'} FROM (${changes}) AS change
+      SELECT change.account_id, ${column === 'payload_bytes' ? 'sum(bytes), 0' : '0, sum(bytes)'}
+      FROM (${changes}) AS change
       GROUP BY change.account_id HAVING sum(bytes) <> 0 ORDER BY change.account_id
       ON CONFLICT (account_id) DO UPDATE SET ${column} = known.${column} + excluded.${column};
       ${empty}

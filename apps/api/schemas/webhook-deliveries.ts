@@ -28,15 +28,15 @@ const DELIVERY = z
     response_body: z.string().nullable().meta({
       description: 'The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced.',
     }),
-    created_at: TIMESTAMP,
+    created_at: TIMESTAMP.meta({
+      description: 'When the delivery was made; that of the push, while the delivery waits for its hour.',
+    }),
     last_attempt_at: TIMESTAMP.nullable(),
     next_attempt_at: TIMESTAMP.nullable().meta({ description: 'Null when the delivery has ended.' }),
     attempt_log: z.array(ATTEMPT).meta({ description: 'Oldest first.' }),
-    payload: z
-      .looseObject({})
-      .nullable()
-      .optional()
-      .meta({ description: 'The body of the request; only with include_payload, null when it is no longer kept.' }),
+    payload: z.looseObject({}).nullable().optional().meta({
+      description: 'The body of the request; only with include_payload. Null before its hour, and when no longer kept.',
+    }),
   })
   .meta({ id: 'WebhookDelivery' });
 

@@ -977,6 +977,7 @@ export interface WebhookDelivery {
   readonly error: string | null;
   /** The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced. */
   readonly response_body: string | null;
+  /** When the delivery was made; that of the push, while the delivery waits for its hour. */
   readonly created_at: string;
   readonly last_attempt_at: string | null;
   /** Null when the delivery has ended. */
@@ -990,7 +991,7 @@ export interface WebhookDelivery {
     readonly error: string | null;
     readonly duration_ms: number;
   }[];
-  /** The body of the request; only with include_payload, null when it is no longer kept. */
+  /** The body of the request; only with include_payload. Null before its hour, and when no longer kept. */
   readonly payload?: { readonly [name: string]: unknown } | null;
 }
 

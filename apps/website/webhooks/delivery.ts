@@ -72,7 +72,7 @@ async function deliveryOf(context: SiteContext, visit: PersonVisit): Promise<Rea
 }
 
 function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
-  const { webhook, url, delivery, answer, payload } = read;
+  const { webhook, url, delivery, answer, payload, waits } = read;
   const { id, event, eventId, status, createdAt, nextAttemptAt } = delivery;
   const path = pathOf(webhook.id, `/deliveries/${id}`);
   const head = html`<h1 class="title">${event} to ${shortUrl(url)}</h1><p>${statusMark(status)} requested ${timeAgo(createdAt, visit.now)}${
@@ -90,7 +90,7 @@ function showDelivery(visit: PersonVisit, read: Read): SiteAnswer {
     payload !== null && html`<a class="end" href="${path}/payload">Download payload</a>`
   }</header><div class="inside stack"><dl class="facts"><dt>X-Service-Event</dt><dd><code>${event}</code></dd><dt>X-Service-Event-Id</dt><dd><code>${eventId}</code></dd><dt>X-Service-Delivery</dt><dd><code>${id}</code></dd></dl>${bodyText(
     payload === null ? null : indented(payload),
-    'The payload is no longer kept.',
+    waits ? 'The payload is made when the hour of the delivery comes.' : 'The payload is no longer kept.',
   )}</div></section>
 <section class="box"><header><h2>Last response</h2></header><div class="inside stack">${bodyText(
     answer === null ? null : new TextDecoder().decode(answer),

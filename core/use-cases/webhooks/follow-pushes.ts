@@ -3,28 +3,35 @@
  *
  * Must stay true: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
  * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
- * waits for room (stalled-accounts.ts). The memory that it takes is bounded.
+ * waits for its hour or for room (stalled-accounts.ts). The memory that it takes is bounded.
  */
 import { isBeyondBounds } from '../../ports/object-database.ts';
 import { untilAborted } from '../../kernel/aborted.ts';
+import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
 import { backoff } from '../../kernel/backoff.ts';
+import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type AccountId, plusMs } from '../../kernel/ids.ts';
+import { type AccountId, plusMs, uuid, type WebhookId } from '../../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../kernel/limits.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 import type { NotifiedPushesStore } from '../../ports/notified-pushes.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { Vault } from '../../ports/vault.ts';
+import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
 import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import type { ReadMark, RecordPlace } from '../../ports/read-mark.ts';
 import { isOutage } from '../../runtime/is-outage.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
-import { type NotifyContext, notifyOfPush, type NotifyOptions, type Turn } from './notify-webhooks.ts';
+import { paceOf } from './delivery-budget.ts';
+import { type NotifyContext, notifyOfPush, type NotifyOptions } from './notify-webhooks.ts';
 import { FollowProgress } from './follow-progress.ts';
 import { createPendingRoom, type PendingBounds, type PendingRoom } from './pending-room.ts';
-import { type Expanded, StalledAccounts } from './stalled-accounts.ts';
+import type { Turn } from './push-facts.ts';
+import { type Expand, type Expanded, StalledAccounts } from './stalled-accounts.ts';
+import { deliveriesOfRow } from './waiting-rows.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 
@@ -32,7 +39,9 @@ export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;
   readonly notified: Pick<NotifiedPushesStore, 'save'>;
   readonly vault: Pick<Vault, 'holds'>;
-  readonly waiting: WaitingPushes;
+  readonly waiting: WaitingDeliveries;
+  /** Pushes for whose rows an account has no room. */
+  readonly pushes: WaitingPushes;
   readonly due: PendingDeliveries;
   /** How many deliveries of an account may be pending. */
   readonly pendingBounds: PendingBounds;
@@ -71,9 +80,8 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   });
   const turn = createConcurrencyLimit(TURNS_AT_ONCE);
   const room = createPendingRoom(context.due, context.pendingBounds);
-  const expand = (event: RecordedEvent, refsDone: number): Promise<Expanded | 'aborted'> =>
-    expandUntilDone(context, event, { turn, room, refsDone, signal });
-  const stalled = new StalledAccounts({ ...context, room, expand });
+  const expand: Expand = (event, from) => expandUntilDone(context, event, { turn, room, from, signal });
+  const stalled = stalledAccounts(context, room, expand);
   await stalled.load();
   const queues = new Map<AccountId, Promise<void>>();
 
@@ -128,8 +136,32 @@ export async function followPushes(context: FollowPushesContext, signal: AbortSi
   }
 }
 
+function stalledAccounts(context: FollowPushesContext, room: PendingRoom, expand: Expand): StalledAccounts {
+  const { events, due, waiting, failpoint, onFault } = context;
+  return new StalledAccounts({
+    ...context,
+    room,
+    expand,
+    paceOf: (account) => paceOf(context, account),
+    add: async (event, rows) => {
+      const push = await context.complete(event);
+      for (const row of rows) {
+        const ids = deliveriesOfRow(context, push, row).map(({ id }) => id);
+        await waiting.add(row, ids);
+        await failpoint('webhook-push-waits');
+      }
+    },
+    listed: async () => {
+      // A list that is behind shows them when it has caught up.
+      await due.deliveriesCaughtUp(await events.head()).catch(onFault);
+      await failpoint('webhook-rows-expanded');
+    },
+  });
+}
+
 function isRelevant({ stream, type }: RecordedEvent): boolean {
-  return categoryOf(stream) === 'repository' ? type === 'RefsUpdated' : type === 'AccountErased';
+  if (categoryOf(stream) === 'repository') return type === 'RefsUpdated';
+  return type === 'AccountErased' || type === 'WebhookDeleted';
 }
 
 /** Looks for accounts with room at intervals; costs nothing while no account is stalled. */
@@ -146,7 +178,7 @@ async function whileNotAborted(
 
 interface Processing {
   readonly stalled: StalledAccounts;
-  readonly expand: (event: RecordedEvent, refsDone: number) => Promise<Expanded | 'aborted'>;
+  readonly expand: Expand;
   readonly signal: AbortSignal;
 }
 
@@ -165,9 +197,22 @@ async function processUntilDone(
     });
     return forgotten;
   }
-  const expanded = stalled.has(account) ? { refsDone: 0 } : await expand(event, 0);
-  if (expanded === 'aborted') return false;
-  return expanded === null || untilDone(context, signal, () => stalled.put(account, event, expanded.refsDone));
+  if (event.type === 'WebhookDeleted') {
+    const deleted = readEvent<AccountEvent>(accounts.kinds, event);
+    if (deleted.type !== 'WebhookDeleted') throw new TypeError(`${event.type} is no deletion of a webhook`);
+    const webhook = uuid<WebhookId>(deleted.data.webhook_id);
+    return untilDone(context, signal, () => stalled.forgetWebhook(account, webhook));
+  }
+  const waits = stalled.has(account);
+  let full = false;
+  const looked = await untilDone(context, signal, async () => {
+    full = waits && (await stalled.isFull(account));
+  });
+  if (!looked) return false;
+  if (full) return untilDone(context, signal, () => stalled.put(account, event));
+  const left = await expand(event, { rows: null, rowsOnly: waits, refsDone: 0 });
+  if (left === 'aborted') return false;
+  return left.length === 0 || untilDone(context, signal, () => stalled.hold(account, event, left));
 }
 
 /** Repeats the work until it succeeds. Resolves false if the signal is aborted before that. */
@@ -192,22 +237,22 @@ async function untilDone(
 interface Expanding {
   readonly turn: Turn;
   readonly room: PendingRoom;
-  readonly refsDone: number;
+  readonly from: Parameters<Expand>[1];
   readonly signal: AbortSignal;
 }
 
-/** Tries until the push is expanded, or its account has no room. */
+/** Tries until the push is expanded as far as there is room. A push that cannot be expanded is skipped. */
 async function expandUntilDone(
   context: FollowPushesContext,
   event: RecordedEvent,
-  { turn, room, refsDone, signal }: Expanding,
-): Promise<Expanded | 'aborted'> {
+  { turn, room, from, signal }: Expanding,
+): Promise<Expanded> {
   let tries = 0;
   let withoutObjects = false;
   const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
   while (!signal.aborted) {
     try {
-      return await followUp(context, event, turn, { withoutObjects, room, refsDone });
+      return await followUp(context, event, turn, { ...from, withoutObjects, room });
     } catch (error) {
       context.onFault(error);
       if (!isOutage(error)) tries += 1;
@@ -223,7 +268,7 @@ async function expandUntilDone(
           { err: error, stream, revision },
           'Webhooks could not be notified of an event: it is skipped',
         );
-        return null;
+        return [];
       }
     }
     await context.pause(pauses.next(), signal);
@@ -238,7 +283,7 @@ async function followUp(
   options: NotifyOptions,
 ): Promise<Expanded> {
   const keptMs = Math.max(context.retentionMs, PENDING_DELIVERY_KEPT_MS);
-  if (event.occurredAt < plusMs(context.clock.now(), -keptMs)) return null;
+  if (event.occurredAt < plusMs(context.clock.now(), -keptMs)) return [];
   return notifyOfPush(context, await context.complete(event), turn, options);
 }
 

@@ -1,19 +1,21 @@
 /**
- * Lists the deliveries of webhooks, with the payloads that were sent and the answers that are still stored, and counts
- * how the last ones of each webhook ended.
+ * Lists the deliveries of webhooks, also those that are still to be made, with the payloads that were sent and the
+ * answers that are still stored, and counts how the last ones of each webhook ended.
  */
 import type { LogPosition } from '../../kernel/envelope.ts';
-import type { WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
+import type { AccountId, Timestamp, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
 import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AttemptId, DeliveryStore } from '../../ports/delivery-store.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
+import type { DueDeliveries } from '../../ports/due-deliveries.ts';
 import type { Vault } from '../../ports/vault.ts';
+import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../ports/webhook-delivery-lists.ts';
-import type { Context } from '../../runtime/execute.ts';
+import { findWaiting, listWaiting, type WaitingContext } from './waiting-rows.ts';
 import { findWebhook, type FoundWebhook, listWebhooks, type WebhookViewer } from './webhooks.ts';
 
-export interface ListDeliveriesContext extends Pick<Context, 'entities'> {
+export interface ListDeliveriesContext extends WaitingContext {
   readonly vault: Vault;
   readonly deliveries: Pick<DeliveryStore, 'answers' | 'payloads'>;
   readonly readModels: ReadModelProgress & WebhookDeliveryLists;
@@ -30,9 +32,11 @@ export interface WantedDeliveries {
 
 export interface DeliveryWithBodies {
   readonly delivery: WebhookDeliveryRow;
+  /** Whether the delivery waits for its hour: its payload is still to be made. */
+  readonly waits: boolean;
   /** The answer to the last attempt. Null if there is none, or if it is no longer stored. */
   readonly answer: Uint8Array | null;
-  /** JSON. Null if it is no longer stored, or was not requested. */
+  /** JSON. Null if it is no longer stored, still to be made, or was not requested. */
   readonly payload: string | null;
 }
 
@@ -43,15 +47,52 @@ export async function listWebhookDeliveries(
 ): Promise<readonly DeliveryWithBodies[] | { readonly refused: Refusal }> {
   const found = await findWebhook(context, viewer, webhook);
   if ('refused' in found) return found;
-  await context.readModels.caughtUp(seen);
-  const rows = await context.readModels.webhookDeliveries(viewer.account, webhook, limit);
+  const rows = await newestDeliveries(context, { account: viewer.account, webhook, seen, limit });
   const answers = await context.deliveries.answers(rows.flatMap(lastAttempt));
   const payloads = withPayloads ? await context.deliveries.payloads(rows.map(({ eventId }) => eventId)) : null;
-  return rows.map((delivery) => ({
+  return rows.map(({ waits, ...delivery }) => ({
     delivery,
+    waits,
     answer: answers.get(delivery.id) ?? null,
-    payload: payloads?.get(delivery.eventId) ?? null,
+    // Another webhook may have been told of the same event before.
+    payload: waits ? null : (payloads?.get(delivery.eventId) ?? null),
   }));
+}
+
+interface Newest extends Pick<WantedDeliveries, 'webhook' | 'seen' | 'limit'> {
+  readonly account: AccountId;
+}
+
+type ListedRow = WebhookDeliveryRow & Pick<DeliveryWithBodies, 'waits'>;
+
+/**
+ * Returns a webhook's newest deliveries, those that are still to be made among them. These belong to later pushes than
+ * all that were made, so only a ping is newer, by its time.
+ */
+async function newestDeliveries(
+  context: ListDeliveriesContext,
+  { account, webhook, seen, limit }: Newest,
+): Promise<readonly ListedRow[]> {
+  // Read first: a delivery that is made meanwhile is found in one list or in both.
+  const waiting = await listWaiting(context, account, webhook, limit);
+  await context.readModels.caughtUp(seen);
+  const made = await context.readModels.webhookDeliveries(account, webhook, limit);
+  const ids = new Set(made.map(({ id }) => id));
+  const left = waiting.filter(({ id }) => !ids.has(id));
+  const rows: ListedRow[] = [];
+  let at = 0;
+  for (const row of made) {
+    for (let next = left[at]; next !== undefined && !isNewerPing(row, next); next = left[at]) {
+      rows.push({ ...next, waits: true });
+      at += 1;
+    }
+    rows.push({ ...row, waits: false });
+  }
+  return [...rows, ...left.slice(at).map((row) => ({ ...row, waits: true }))].slice(0, limit);
+}
+
+function isNewerPing({ event, createdAt }: WebhookDeliveryRow, waiting: WebhookDeliveryRow): boolean {
+  return event === 'ping' && createdAt > waiting.createdAt;
 }
 
 /** Returns the attempt whose answer is listed. */
@@ -68,13 +109,15 @@ export async function readWebhookDelivery(
   const { viewer, webhook, seen } = wanted;
   const found = await findWebhook(context, viewer, webhook);
   if ('refused' in found) return found;
+  const waiting = await findWaiting(context, viewer.account, webhook, wanted.delivery);
   await context.readModels.caughtUp(seen);
-  const delivery = await context.readModels.webhookDelivery(viewer.account, webhook, wanted.delivery);
+  const made = await context.readModels.webhookDelivery(viewer.account, webhook, wanted.delivery);
+  const delivery = made ?? waiting;
   if (delivery === null) return { refused: { code: 'webhook-delivery-not-found' } };
   const answers = await context.deliveries.answers(lastAttempt(delivery));
-  const payloads = await context.deliveries.payloads([delivery.eventId]);
+  const payloads = await context.deliveries.payloads(made === null ? [] : [delivery.eventId]);
   const answer = answers.get(delivery.id) ?? null;
-  return { ...found, delivery, answer, payload: payloads.get(delivery.eventId) ?? null };
+  return { ...found, delivery, waits: made === null, answer, payload: payloads.get(delivery.eventId) ?? null };
 }
 
 /** A webhook, and how the newest of its deliveries ended. */
@@ -86,18 +129,33 @@ export interface WebhookHealth extends FoundWebhook {
 
 /** Lists the viewer's webhooks, oldest first, with counts of the last `WEBHOOK_HEALTH_DELIVERIES_MAX` deliveries. */
 export async function listWebhookHealths(
-  context: Pick<ListDeliveriesContext, 'entities' | 'vault' | 'readModels'>,
+  context: ListDeliveriesContext,
   viewer: WebhookViewer,
   seen: LogPosition,
 ): Promise<readonly WebhookHealth[]> {
   const webhooks = await listWebhooks(context, viewer);
-  await context.readModels.caughtUp(seen);
   const healths: WebhookHealth[] = [];
   for (const found of webhooks) {
     const { id } = found.webhook;
-    const rows = await context.readModels.webhookDeliveries(viewer.account, id, WEBHOOK_HEALTH_DELIVERIES_MAX);
+    const newest = { account: viewer.account, webhook: id, seen, limit: WEBHOOK_HEALTH_DELIVERIES_MAX };
+    const rows = await newestDeliveries(context, newest);
     const count = (status: WebhookDeliveryRow['status']): number => rows.filter((row) => row.status === status).length;
     healths.push({ ...found, succeeded: count('SUCCESS'), failed: count('FAILED'), pending: count('PENDING') });
   }
   return healths;
+}
+
+interface Backlog {
+  readonly pending: number;
+  readonly oldestAt: Timestamp | null;
+}
+
+/** Returns how many deliveries have not ended, also of those that are still to be made, and the time of the oldest. */
+export async function backlogOf(
+  due: Pick<DueDeliveries, 'backlog'>,
+  waiting: Pick<WaitingDeliveries, 'backlog'>,
+): Promise<Backlog> {
+  const [made, toMake] = await Promise.all([due.backlog(), waiting.backlog()]);
+  const [oldestAt = null] = [made.oldestAt, toMake.oldestAt].filter((at) => at !== null).toSorted();
+  return { pending: made.pending + toMake.pending, oldestAt };
 }

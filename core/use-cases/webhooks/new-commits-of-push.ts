@@ -48,6 +48,8 @@ export async function newCommitsOf(
   if (include.length === 0) return { of: async () => [] };
   // Tips may peel to trees and blobs, at which no walk can begin.
   const infos = await reader.lookup([...include, ...exclude]);
+  // A purge may have come before the hour of the push's deliveries: what is new cannot be told any more.
+  if (infos.includes(null)) return { of: async () => [] };
   const isCommit = (_: ObjectId, index: number): boolean => {
     const type = infos[index]?.type;
     return type === 'commit' || type === 'tag';

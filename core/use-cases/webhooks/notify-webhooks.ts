@@ -1,198 +1,124 @@
 /**
- * The policy that requests the webhook deliveries of a push, from one `RefsUpdated`.
+ * The policy that requests the webhook deliveries of a push, from one `RefsUpdated`, as far as the hour and the account
+ * have room for them; the others wait in one row for each webhook (core/ports/waiting-deliveries.ts).
  *
- * Must stay true: the webhooks and their payloads are derived from the log up to the event and from the repository's
- * objects alone, and every id is derived from the event's id. So the policy is idempotent. Deliveries are requested in
- * the order of the push's refs, and of the events of each ref.
+ * Must stay true: the webhooks and the names in their payloads are derived from the log up to the event, and every id
+ * from the event's id. So the policy is idempotent. Deliveries are requested in the order of the push's refs, and of
+ * the events of each ref.
  */
-import { utf8Length } from '../../git/utf8.ts';
-import { isSelected } from '../../access-token/repository-selection.ts';
-import type { OwnedRepository } from '../../account/repositories/state.ts';
+import { accounts } from '../../account/evolve.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
-import type { RecentCounts } from '../../kernel/recent-counts.ts';
-import { readEvent } from '../../kernel/decider.ts';
-import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
-import { type AccountId, type ObjectId, objectId, type RepositoryId, uuid } from '../../kernel/ids.ts';
-import {
-  BUCKET_BACKGROUND_TRIES_MAX,
-  WEBHOOK_PAYLOAD_BYTES_MAX,
-  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
-  WEBHOOK_PUSH_REFS_MAX,
-} from '../../kernel/limits.ts';
-import { LayerStoreError } from '../../ports/layer-store.ts';
+import { utf8Length } from '../../git/utf8.ts';
+import type { RecordedEvent } from '../../kernel/envelope.ts';
+import { type EventId, type ObjectId, objectId, type WebhookId } from '../../kernel/ids.ts';
+import { WEBHOOK_PAYLOAD_BYTES_MAX, WEBHOOK_PUSH_PAYLOADS_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Log } from '../../ports/log.ts';
-import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
-import {
-  type RefsUpdated,
-  type RepositoryEvent,
-  repositoryEventKinds,
-  type StoredRefUpdate,
-} from '../../repository/events.ts';
-import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
+import type { WaitingRow } from '../../ports/waiting-deliveries.ts';
+import type { StoredRefUpdate } from '../../repository/events.ts';
 import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
-import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../webhook-delivery/notifications.ts';
-import { type PayloadRepository, type RefEvent, refEventPayload } from '../../webhook-delivery/payload.ts';
+import {
+  deliveryIdOf,
+  eventIdOf,
+  notificationsOf,
+  type RefNotification,
+} from '../../webhook-delivery/notifications.ts';
+import { type RefEvent, refEventPayload } from '../../webhook-delivery/payload.ts';
 import { payloadTag } from '../../webhook-delivery/payload-texts.ts';
-import type { Entity } from '../../runtime/entity.ts';
+import { type BudgetContext, takeNow } from './delivery-budget.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
-import type { PastEntities } from '../../runtime/past-entities.ts';
-import { committedObjects } from '../reading/committed-objects.ts';
-import { type BudgetContext, takeBudget } from './delivery-budget.ts';
 import type { PendingRoom } from './pending-room.ts';
-import type { Expanded } from './stalled-accounts.ts';
-import { type DeliveryContext, type NotificationBody, requestDelivery, storePayloads } from './webhook-deliveries.ts';
-import { systemCause } from '../../runtime/system-cause.ts';
+import { openInTurn, type PushFacts, type PushFactsContext, pushFacts, refsUpdated, type Turn } from './push-facts.ts';
+import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
+import { listensFor, rowsLeft } from './waiting-rows.ts';
 
-export interface NotifyContext extends DeliveryContext, BudgetContext {
-  readonly past: PastEntities;
-  readonly objects: Pick<ObjectDatabase, 'open'>;
-  /** Resolves with the work's value, or with null after `BUCKET_BACKGROUND_WAIT_MS`. */
-  readonly inTime: <Value>(work: Promise<Value>) => Promise<Value | null>;
-  /** How often each bucket of a user failed, or kept the policy waiting, lately. */
-  readonly bucketFailures: RecentCounts;
-  /** The URL of the website, without a slash at its end. */
-  readonly webUrl: string;
+export interface NotifyContext extends DeliveryContext, BudgetContext, PushFactsContext {
   readonly log: Log;
 }
 
-/** Runs a slice of work when its turn comes, so that a wide push does not delay the pushes of other accounts. */
-export type Turn = <Result>(slice: () => Promise<Result>) => Promise<Result>;
-
-/** The number of refs that are processed in one turn. */
-const SLICE_REFS_MAX = 20;
-
-/** The facts that the deliveries of a push are made of. */
-interface PushFacts {
-  readonly webhooks: readonly Webhook[];
-  readonly repository: PayloadRepository;
-  readonly accountId: AccountId;
-  readonly owned: OwnedRepository;
-  readonly entity: Entity<OpenRepository>;
-  readonly event: RecordedEvent;
-  readonly cause: Cause;
-}
+/** The number of notifications that are processed in one turn. */
+const SLICE_MAX = 40;
 
 export interface NotifyOptions {
   /** The payloads lack the facts of the repository's objects, which cannot be read. */
   readonly withoutObjects: boolean;
-  /** How many refs have their deliveries, from an earlier call that ran out of room. */
+  /** Where each webhook that has a row goes on; null for a push that has none. */
+  readonly rows: ReadonlyMap<WebhookId, number> | null;
+  /** Makes rows alone, and no delivery: earlier pushes of the account wait. */
+  readonly rowsOnly: boolean;
+  /** How many refs have their deliveries, by a row of an older version. */
   readonly refsDone: number;
   readonly room: Pick<PendingRoom, 'hasRoom' | 'requested'>;
 }
 
 /**
- * Requests the deliveries of a `RefsUpdated` whose updates are in place. Ends early, and returns how far it came, when the
- * account has no room for more, or no hour left for them.
+ * Requests the deliveries of a `RefsUpdated` whose updates are in place, until the hour or the account has no room.
+ * Returns the rows of those that are left; none when the push is done.
  */
 export async function notifyOfPush(
   context: NotifyContext,
   event: RecordedEvent,
   turn: Turn,
   options: NotifyOptions,
-): Promise<Expanded> {
-  const push = await turn(() => prepare(context, event));
-  if (push === null) return null;
+): Promise<readonly WaitingRow[]> {
+  const push = await turn(() => pushFacts(context, event));
+  if (push === null) return [];
+  const { rows } = options;
   const { updates } = refsUpdated(event);
-  const notified = updates.filter((update) => eventsOfUpdate(update).length > 0).slice(0, WEBHOOK_PUSH_REFS_MAX);
-  if (notified.length <= options.refsDone) return null;
-  const bytesMax = payloadShare(notified);
-  const reader = options.withoutObjects ? null : await openInTurn(context, push, turn);
+  const notifications = notificationsOf(updates);
+  const start = notificationsOf(updates, options.refsDone).length;
+  const passed = new Map<WebhookId, number>();
+  for (const { id } of push.webhooks) {
+    passed.set(id, rows === null ? start : (rows.get(id) ?? notifications.length));
+  }
+  if (!options.rowsOnly) {
+    const first = Math.min(notifications.length, ...passed.values());
+    const left = notifications.slice(first);
+    if (left.length > 0) await requestAll(context, push, { updates, left, first, passed }, turn, options);
+  }
+  const { state } = await context.entities.get(accounts, push.accountId);
+  // Nobody can see the deliveries of a webhook that was deleted, and nothing is sent.
+  const there = push.webhooks.filter(({ id }) => state.status !== 'open' || state.webhooks.has(id));
+  return rowsLeft(push, there, notifications, passed);
+}
+
+/** The notifications of a push that are left. */
+interface Left {
+  /** All updates of the push. */
+  readonly updates: readonly StoredRefUpdate[];
+  readonly left: readonly RefNotification[];
+  /** How many notifications are before them. */
+  readonly first: number;
+  /** How many each webhook is past. */
+  readonly passed: Map<WebhookId, number>;
+}
+
+async function requestAll(
+  context: NotifyContext,
+  push: PushFacts,
+  { updates, left, first, passed }: Left,
+  turn: Turn,
+  { withoutObjects, rows, room }: NotifyOptions,
+): Promise<void> {
+  const waited = rows !== null;
+  const bytesMax = payloadShare(notificationsOf(updates).length);
+  const reader = withoutObjects ? null : await openInTurn(context, push, waited, turn);
   try {
-    const commits =
-      reader === null ? null : await turn(() => newCommitsOf(reader, push.entity.state, notified, updates));
+    const refs = [...new Set(left.map(({ update }) => update))];
+    const commits = reader === null ? null : await turn(() => newCommitsOf(reader, push.entity.state, refs, updates));
     const sources = { reader, commits, bytesMax };
-    for (let at = options.refsDone; at < notified.length; at += SLICE_REFS_MAX) {
-      const slice = notified.slice(at, at + SLICE_REFS_MAX);
-      const done = await turn(() => requestDeliveries(context, push, slice, sources, options.room));
-      if (done < slice.length) return { refsDone: at + done };
+    for (let at = 0; at < left.length; at += SLICE_MAX) {
+      const slice = { notifications: left.slice(at, at + SLICE_MAX), first: first + at, passed, waited };
+      if (!(await turn(() => requestDeliveries(context, push, slice, sources, room)))) return;
     }
-    return null;
   } finally {
     reader?.close();
   }
 }
 
 /** Returns how many bytes each payload may have. It depends on the push alone, not on the webhooks that listen. */
-function payloadShare(notified: readonly StoredRefUpdate[]): number {
-  let events = 0;
-  for (const update of notified) events += eventsOfUpdate(update).length;
-  return Math.min(WEBHOOK_PAYLOAD_BYTES_MAX, Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / events));
-}
-
-function refsUpdated(event: RecordedEvent): RefsUpdated['data'] {
-  const read = readEvent(repositoryEventKinds, event);
-  if (read.type !== 'RefsUpdated') throw new TypeError(`${event.type} is not a push`);
-  return read.data;
-}
-
-/** Reads the facts of a push; null if no webhook listens. */
-async function prepare(context: NotifyContext, event: RecordedEvent): Promise<PushFacts | null> {
-  const { past, webUrl, ids } = context;
-  if (event.accountId === null) return null;
-  const account = await past.accountAt(event.accountId, event.position);
-  if (account.status !== 'open') return null;
-  const id = uuid<RepositoryId>(entityIdOf(event.stream));
-  const webhooks = [...account.webhooks.values()].filter(
-    ({ active, events, repositories }) => active && listensForRefs(events) && isSelected(repositories, id),
-  );
-  if (webhooks.length === 0) return null;
-  const entity = await past.repositoryAt(id, event.revision);
-  const owned = account.repositories.get(id);
-  if (entity.state.status === 'closed' || owned === undefined) return null;
-  const open = { ...entity, state: entity.state };
-  const chosen = await chosenDefaultBranch(context, open, event);
-  const defaultBranch = chosen ?? owned.initialDefaultBranch ?? FALLBACK_DEFAULT_BRANCH;
-  const owner = { id: event.accountId, username: account.username };
-  const repository = { id, name: owned.name, defaultBranch, owner, webUrl };
-  const cause = systemCause(ids, 'webhook-notifications', event.id);
-  return { webhooks, repository, accountId: event.accountId, owned, entity: open, event, cause };
-}
-
-function listensForRefs(events: Webhook['events']): boolean {
-  return events.some((kind) => kind !== 'ping');
-}
-
-/** The default branch that somebody chose, or this push: its own choice is the next event, in the same append. */
-async function chosenDefaultBranch(
-  { events }: Pick<NotifyContext, 'events'>,
-  { state }: Entity<OpenRepository>,
-  { stream, revision, requestId }: RecordedEvent,
-): Promise<string | null> {
-  if (state.defaultBranch !== null) return state.defaultBranch;
-  const [next] = await events.readStream(stream, { direction: 'forwards', from: revision + 1, limit: 1 });
-  if (next === undefined || next.requestId !== requestId) return null;
-  const event = readEvent<RepositoryEvent>(repositoryEventKinds, next);
-  return event.type === 'DefaultBranchChanged' ? event.data.default_branch : null;
-}
-
-/** Opens the objects; null if they are in a bucket of a user that failed again and again, so that nobody waits for it. */
-async function openInTurn(context: NotifyContext, push: PushFacts, turn: Turn): Promise<ObjectReader | null> {
-  const { bucketFailures } = context;
-  const bucket = push.owned.storageBucketId;
-  if (bucket === null) return turn(() => openObjects(context, push));
-  if (bucketFailures.of(bucket) >= BUCKET_BACKGROUND_TRIES_MAX) return null;
-  try {
-    return await openInTime(context, push);
-  } catch (error) {
-    bucketFailures.add(bucket, 1);
-    throw error;
-  }
-}
-
-/** Takes no turn, which others need. An opening that takes too long goes on for the cache's sake. */
-async function openInTime(context: NotifyContext, push: PushFacts): Promise<ObjectReader> {
-  const opening = openObjects(context, push);
-  const inTime = await context.inTime(opening);
-  if (inTime !== null) return inTime;
-  opening.then(
-    (reader) => reader.close(),
-    () => undefined,
-  );
-  throw new LayerStoreError('timed-out', 'The bucket of the repository takes too long');
-}
-
-async function openObjects({ objects }: NotifyContext, { accountId, owned, entity }: PushFacts): Promise<ObjectReader> {
-  return objects.open(committedObjects({ id: owned.id, accountId, owned }, entity));
+function payloadShare(notifications: number): number {
+  return Math.min(WEBHOOK_PAYLOAD_BYTES_MAX, Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / notifications));
 }
 
 interface PayloadSources {
@@ -204,49 +130,80 @@ interface PayloadSources {
   readonly bytesMax: number;
 }
 
+interface Slice {
+  readonly notifications: readonly RefNotification[];
+  /** How many notifications of the push are before them. */
+  readonly first: number;
+  readonly passed: Map<WebhookId, number>;
+  /** Whether the deliveries waited for this hour. */
+  readonly waited: boolean;
+}
+
+/** A notification with the webhooks whose deliveries begin now. */
+interface Beginning {
+  readonly event: RefEvent;
+  readonly eventId: EventId;
+  readonly body: string;
+  readonly webhooks: readonly Webhook[];
+}
+
 /**
- * Stores the payloads of some refs, then requests their deliveries, event by event. Returns how many of the refs have all
- * of theirs: fewer if the account has no room.
+ * Takes room for the deliveries of some notifications, stores their payloads, then requests the deliveries, event by
+ * event. Moves each webhook on, and returns whether all had room.
  */
 async function requestDeliveries(
   context: NotifyContext,
-  { webhooks, repository, event, cause }: PushFacts,
-  updates: readonly StoredRefUpdate[],
-  { reader, commits, bytesMax }: PayloadSources,
+  push: PushFacts,
+  { notifications, first, passed, waited }: Slice,
+  sources: PayloadSources,
   room: NotifyOptions['room'],
-): Promise<number> {
-  const bodies: (NotificationBody & { readonly event: RefEvent; readonly ref: number })[] = [];
-  for (const [ref, update] of updates.entries()) {
-    const kinds = eventsOfUpdate(update).filter((kind) => webhooks.some(({ events }) => events.includes(kind)));
-    if (kinds.length === 0) continue;
-    const facts = {
-      newCommits: (await commits?.of(update)) ?? [],
-      headCommit: await headCommitOf(reader, update),
-      annotation: await annotationOf(reader, update),
-    };
-    for (const kind of kinds) {
-      const eventId = eventIdOf(context.ids, event.id, kind, update.ref);
-      const refEvent: RefEvent = { eventId, kind, update, repository, ...facts };
-      bodies.push({ ref, event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) });
+): Promise<boolean> {
+  const beginning: Beginning[] = [];
+  const payloads = payloadsOf(context, push, sources);
+  let count = 0;
+  let full = false;
+  for (const [at, notification] of notifications.entries()) {
+    const next = push.webhooks.filter(({ id }) => (passed.get(id) ?? 0) <= first + at);
+    const listening = next.filter((webhook) => listensFor(webhook, notification.kind));
+    const unknown = await notRequested(context, push, notification, listening);
+    const made = unknown.length === 0 ? null : await payloads(notification);
+    let begun = 0;
+    if (made !== null && (await room.hasRoom(push.accountId, count + unknown.length))) {
+      const wanted = { count: unknown.length, payloadBytes: utf8Length(made.body) };
+      begun = await takeNow(context, push.accountId, wanted, waited);
+      beginning.push({ ...made, webhooks: unknown.slice(0, begun) });
+      count += begun;
+    }
+    const held = new Set(unknown.slice(begun));
+    for (const webhook of next) if (!held.has(webhook)) passed.set(webhook.id, first + at + 1);
+    if (held.size > 0) {
+      full = true;
+      break;
     }
   }
-  if (bodies.length === 0) return updates.length;
-  const digests = await storePayloads(context, repository.owner.id, bodies);
+  await request(
+    context,
+    push,
+    beginning.filter(({ webhooks }) => webhooks.length > 0),
+    room,
+  );
+  return !full;
+}
+
+async function request(
+  context: NotifyContext,
+  { accountId: account, cause, repository }: PushFacts,
+  beginning: readonly Beginning[],
+  room: NotifyOptions['room'],
+): Promise<void> {
+  if (beginning.length === 0) return;
+  const digests = await storePayloads(context, account, beginning);
   await context.failpoint('webhook-payload-stored');
-  const origin = { account: repository.owner.id, cause };
-  for (const [index, body] of bodies.entries()) {
-    const payloadSha256 = digests[index] ?? '';
-    const { eventId, kind } = body.event;
-    const listening = await notRequested(context, body.event, webhooks);
-    if (listening.length === 0) continue;
-    const wanted = { eventId, event: kind, repositoryId: repository.id, payloadSha256 };
-    if (!(await room.hasRoom(origin.account, listening.length))) return body.ref;
-    const attempts = { count: listening.length, payloadBytes: utf8Length(body.body) };
-    const times = await takeBudget(context, origin.account, attempts);
-    if (times === null) return body.ref;
-    const requested = listening.map(async ({ id }, at) => {
-      const made = await requestDelivery(context, origin, { ...wanted, webhookId: id, notBefore: times[at] ?? null });
-      if (!('refused' in made)) room.requested(origin.account, 1, made.position);
+  for (const [index, { eventId, event, webhooks }] of beginning.entries()) {
+    const wanted = { eventId, event: event.kind, repositoryId: repository.id, payloadSha256: digests[index] ?? '' };
+    const requested = webhooks.map(async ({ id }) => {
+      const made = await requestDelivery(context, { account, cause }, { ...wanted, webhookId: id, notBefore: null });
+      if (!('refused' in made)) room.requested(account, 1, made.position);
     });
     // All requests settle before an error is thrown, so that none still runs after the slice has failed.
     for (const settled of await Promise.allSettled(requested)) {
@@ -254,16 +211,42 @@ async function requestDeliveries(
     }
     await context.failpoint('webhook-delivery-requested');
   }
-  return updates.length;
 }
 
-/** Returns the webhooks that listen and were not told before: what was requested once takes no budget again. */
+/**
+ * Returns a function that makes payloads. What it reads of a ref serves all events of the ref, which follow each other.
+ */
+function payloadsOf(
+  { ids }: Pick<NotifyContext, 'ids'>,
+  { event, repository }: PushFacts,
+  { reader, commits, bytesMax }: PayloadSources,
+): (notification: RefNotification) => Promise<Omit<Beginning, 'webhooks'>> {
+  let last: { readonly update: StoredRefUpdate; readonly facts: RefFacts } | null = null;
+  return async ({ update, kind }) => {
+    if (last?.update !== update) {
+      const facts = {
+        newCommits: (await commits?.of(update)) ?? [],
+        headCommit: await headCommitOf(reader, update),
+        annotation: await annotationOf(reader, update),
+      };
+      last = { update, facts };
+    }
+    const eventId = eventIdOf(ids, event.id, kind, update.ref);
+    const refEvent: RefEvent = { eventId, kind, update, repository, ...last.facts };
+    return { event: refEvent, eventId, body: refEventPayload(refEvent, bytesMax) };
+  };
+}
+
+type RefFacts = Pick<RefEvent, 'newCommits' | 'headCommit' | 'annotation'>;
+
+/** Returns the webhooks that were not told before: what was requested once takes no budget again. */
 async function notRequested(
   { entities, ids }: NotifyContext,
-  { eventId, kind }: RefEvent,
-  webhooks: readonly Webhook[],
+  { event }: PushFacts,
+  { update, kind }: RefNotification,
+  listening: readonly Webhook[],
 ): Promise<readonly Webhook[]> {
-  const listening = webhooks.filter(({ events }) => events.includes(kind));
+  const eventId = eventIdOf(ids, event.id, kind, update.ref);
   const known = await Promise.all(
     listening.map(async ({ id }) => entities.get(webhookDeliveries, deliveryIdOf(ids, eventId, id, kind))),
   );

@@ -1,36 +1,62 @@
 /**
- * Accounts that have no room for more deliveries, and their pushes, which wait in rows until there is.
+ * Accounts whose pushes wait: for an hour with room in their plan's budget, or until fewer of their deliveries are
+ * pending.
  *
- * Must stay true: while an account is stalled each of its pushes becomes a row, so that the pushes go on in their order;
- * the log is read on meanwhile for everybody else. All calls for one account come one after another.
+ * Must stay true: while an account is stalled each of its pushes waits behind the earlier ones, as a row for each
+ * webhook, or as one row while there are too many of those. So its pushes go on in their order, and the log is read on
+ * for everybody else. All calls for one account come one after another.
  */
 import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
-import { WEBHOOK_ROOM_LOOK_FIRST_MS, WEBHOOK_ROOM_LOOK_LAST_MS } from '../../kernel/limits.ts';
+import { type AccountId, plusMs, type Timestamp, type WebhookId } from '../../kernel/ids.ts';
+import {
+  WEBHOOK_BUDGET_GROUP,
+  WEBHOOK_ROOM_LOOK_FIRST_MS,
+  WEBHOOK_ROOM_LOOK_LAST_MS,
+  WEBHOOK_ROW_LEAST,
+  WEBHOOK_WAITING_DELIVERIES_MAX,
+} from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore } from '../../ports/event-store.ts';
-import type { WaitingPush, WaitingPushes } from '../../ports/waiting-pushes.ts';
+import type { WaitingDeliveries, WaitingRow } from '../../ports/waiting-deliveries.ts';
+import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
+import { type Pace, slotTime } from './delivery-budget.ts';
+import type { NotifyOptions } from './notify-webhooks.ts';
 import type { PendingRoom } from './pending-room.ts';
 
-/** How many refs of a push have all their deliveries; null: the push is done. */
-export type Expanded = { readonly refsDone: number } | null;
+/** The rows of the deliveries that an expansion left; after `aborted` the push is to be expanded again. */
+export type Expanded = readonly WaitingRow[] | 'aborted';
+
+export type Expand = (
+  event: RecordedEvent,
+  from: Pick<NotifyOptions, 'rows' | 'rowsOnly' | 'refsDone'>,
+) => Promise<Expanded>;
 
 export interface StalledOptions {
-  readonly waiting: WaitingPushes;
+  readonly waiting: WaitingDeliveries;
+  readonly pushes: WaitingPushes;
   readonly events: Pick<EventStore, 'readStream'>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly room: Pick<PendingRoom, 'mayResume'>;
-  /** Requests the deliveries of a push from a ref on. Resolves null also when the signal was aborted, and then again. */
-  readonly expand: (event: RecordedEvent, refsDone: number) => Promise<Expanded | 'aborted'>;
+  readonly paceOf: (account: AccountId) => Promise<Pace | null | 'closed'>;
+  /** Requests the deliveries of a push as far as there is room. */
+  readonly expand: Expand;
+  /** Stores rows of the push, new or known. */
+  readonly add: (event: RecordedEvent, rows: readonly WaitingRow[]) => Promise<void>;
+  /** Resolves when the lists of deliveries show what was requested before, or cannot. */
+  readonly listed: () => Promise<void>;
 }
 
 /** Rows of one account that are read at a time. */
 const ROWS_MAX = 20;
+/** So that no push is read more often while its deliveries fall due in small groups. */
+const LOOK_SPAN_MS = 30_000;
 
 interface Look {
   readonly spans: ReturnType<typeof newSpans>;
+  /** Not before this time of the machine's uptime, and of its clock. */
   atMs: number;
+  at: Timestamp | null;
 }
 
 function newSpans() {
@@ -47,67 +73,148 @@ export class StalledAccounts {
 
   /** Reads which accounts were stalled when the last process ended. */
   async load(): Promise<void> {
-    for (const account of await this.#options.waiting.accounts())
-      this.#looks.set(account, { spans: newSpans(), atMs: 0 });
+    const { waiting, pushes } = this.#options;
+    for (const account of [...(await waiting.accounts()), ...(await pushes.accounts())])
+      this.#looks.set(account, { spans: newSpans(), atMs: 0, at: null });
   }
 
   has(account: AccountId): boolean {
     return this.#looks.has(account);
   }
 
-  /** Stores a push of a stalled account; the account is stalled from then on. May be repeated. */
-  async put(account: AccountId, { id, stream, revision, position }: RecordedEvent, refsDone: number): Promise<void> {
-    await this.#options.waiting.put({ id, account, stream, revision, position, refsDone });
+  /** Stores what an expansion of the push left; the account is stalled from then on. May be repeated. */
+  async hold(account: AccountId, event: RecordedEvent, rows: readonly WaitingRow[]): Promise<void> {
+    await this.#options.add(event, rows);
+    if (!this.#looks.has(account)) this.#lookLater(account, newSpans());
+  }
+
+  /** Returns whether the account has so many rows that a further push of it becomes one row. */
+  async isFull(account: AccountId): Promise<boolean> {
+    const { waiting, pushes } = this.#options;
+    if ((await pushes.earliest(account, 1)).length > 0) return true;
+    return (await waiting.load(account, WEBHOOK_ROW_LEAST)) >= WEBHOOK_WAITING_DELIVERIES_MAX;
+  }
+
+  /** Stores a push as one row. May be repeated. */
+  async put(account: AccountId, { id, stream, revision, position }: RecordedEvent): Promise<void> {
+    await this.#options.pushes.put({ id, account, stream, revision, position, refsDone: 0 });
     if (!this.#looks.has(account)) this.#lookLater(account, newSpans());
   }
 
   async forget(account: AccountId): Promise<void> {
     await this.#options.waiting.forgetAccount(account);
+    await this.#options.pushes.forgetAccount(account);
     this.#looks.delete(account);
+  }
+
+  async forgetWebhook(account: AccountId, webhook: WebhookId): Promise<void> {
+    if (this.#looks.has(account)) await this.#options.waiting.forgetWebhook(account, webhook);
   }
 
   /** Returns the accounts that are to be resumed now, if there is room. */
   dueToResume(): readonly AccountId[] {
-    const now = this.#options.clock.monotonicMs();
-    return [...this.#looks].filter(([, { atMs }]) => atMs <= now).map(([account]) => account);
+    const { clock } = this.#options;
+    const [nowMs, now] = [clock.monotonicMs(), clock.now()];
+    return [...this.#looks]
+      .filter(([, { atMs, at }]) => atMs <= nowMs && (at === null || at <= now))
+      .map(([account]) => account);
   }
 
   /** Expands the pushes that wait while there is room. The account is not stalled any more when none is left. */
   async resume(account: AccountId): Promise<void> {
-    const { waiting, room } = this.#options;
+    const { waiting, pushes, room } = this.#options;
     const spans = this.#looks.get(account)?.spans;
     if (spans === undefined) return;
     // Set before anything fails: a failure waits as well.
     this.#lookLater(account, spans);
     if (!(await room.mayResume(account))) return;
-    for (let rows = await waiting.earliest(account, ROWS_MAX); ; rows = await waiting.earliest(account, ROWS_MAX)) {
-      if (rows.length === 0) break;
-      for (const row of rows) {
-        const outcome = await this.#expandRow(row);
+    do {
+      if ((await this.#split(account)) === 'aborted') return;
+      for (let rows = await waiting.earliest(account); rows.length > 0; rows = await waiting.earliest(account)) {
+        if (await this.#waitsForHour(account, 0)) return;
+        const outcome = await this.#expandRows(rows);
         if (outcome === 'aborted') return;
-        if (outcome === null) {
-          await waiting.remove(row.id);
-          continue;
+        if (outcome === 'moved') this.#lookLater(account, newSpans());
+        if (outcome !== 'done') {
+          // What the next delivery needs may be more than what is left of this hour.
+          if (!(await this.#waitsForHour(account, 0)) && outcome === 'same') {
+            await this.#waitsForHour(account, WEBHOOK_BUDGET_GROUP);
+          }
+          return;
         }
-        if (outcome.refsDone > row.refsDone) {
-          await waiting.put({ ...row, refsDone: outcome.refsDone });
-          this.#lookLater(account, newSpans());
-        }
-        return;
       }
-    }
+    } while ((await pushes.earliest(account, 1)).length > 0);
     this.#looks.delete(account);
   }
 
-  async #expandRow({ id, stream, revision, refsDone }: WaitingPush): Promise<Expanded | 'aborted'> {
+  /** Makes rows for each webhook of the pushes that wait as one row, as long as there is room for them. */
+  async #split(account: AccountId): Promise<'aborted' | null> {
+    const { waiting, pushes, expand } = this.#options;
+    for (;;) {
+      const found = await pushes.earliest(account, ROWS_MAX);
+      if (found.length === 0) return null;
+      for (const push of found) {
+        if ((await waiting.load(account, WEBHOOK_ROW_LEAST)) >= WEBHOOK_WAITING_DELIVERIES_MAX) return null;
+        const event = await this.#eventOf(push.id, push);
+        if (event !== null) {
+          const rows = await expand(event, { rows: null, rowsOnly: true, refsDone: push.refsDone });
+          if (rows === 'aborted') return rows;
+          await this.hold(account, event, rows);
+        }
+        await pushes.remove(push.id);
+      }
+    }
+  }
+
+  /** Expands the push of these rows, and moves them on. */
+  async #expandRows(rows: readonly WaitingRow[]): Promise<'aborted' | 'done' | 'moved' | 'same'> {
+    const { waiting, expand, listed } = this.#options;
+    const [first] = rows;
+    if (first === undefined) return 'done';
+    // Another log may have been put in the place of that of these rows.
+    const event = await this.#eventOf(first.push, first);
+    const passed = new Map(rows.map((row) => [row.webhook, row.passed]));
+    const left = event === null ? [] : await expand(event, { rows: passed, rowsOnly: false, refsDone: 0 });
+    if (left === 'aborted') return left;
+    const leftOf = new Map(left.map((row) => [row.webhook, row]));
+    const moved = rows.filter(({ webhook, passed: before }) => leftOf.get(webhook)?.passed !== before);
+    if (moved.length > 0) await listed();
+    for (const { push, webhook, passed: before } of moved) {
+      await waiting.moveOn(push, webhook, leftOf.get(webhook) ?? { passed: before, waiting: 0 });
+    }
+    if (left.length === 0) return 'done';
+    return moved.length > 0 ? 'moved' : 'same';
+  }
+
+  async #eventOf(
+    id: RecordedEvent['id'],
+    { stream, revision }: Pick<WaitingRow, 'stream' | 'revision'>,
+  ): Promise<RecordedEvent | null> {
     const name = streamName(categoryOf(stream), entityIdOf(stream));
     const [event] = await this.#options.events.readStream(name, { direction: 'forwards', from: revision, limit: 1 });
-    // Another log was put in the place of that of this row.
-    if (event?.id !== id) return null;
-    return this.#options.expand(event, refsDone);
+    return event?.id === id ? event : null;
+  }
+
+  /** Returns whether the account sends nothing more now, and looks at it when it does, behind so many deliveries. */
+  async #waitsForHour(account: AccountId, behind: number): Promise<boolean> {
+    const { clock, paceOf } = this.#options;
+    const pace = await paceOf(account);
+    const now = clock.now();
+    if (pace === null) return false;
+    if (pace === 'closed') {
+      this.#looks.set(account, { spans: newSpans(), atMs: 0, at: plusMs(now, WEBHOOK_ROOM_LOOK_LAST_MS) });
+      return true;
+    }
+    const next = slotTime(pace, behind);
+    if (next <= now) return false;
+    const soon = plusMs(now, LOOK_SPAN_MS);
+    const nextHour = slotTime({ ...pace, taken: pace.perHour }, 0);
+    const earliest = nextHour < soon ? nextHour : soon;
+    this.#looks.set(account, { spans: newSpans(), atMs: 0, at: next > earliest ? next : earliest });
+    return true;
   }
 
   #lookLater(account: AccountId, spans: Look['spans']): void {
-    this.#looks.set(account, { spans, atMs: this.#options.clock.monotonicMs() + spans.next() });
+    this.#looks.set(account, { spans, atMs: this.#options.clock.monotonicMs() + spans.next(), at: null });
   }
 }

@@ -18,7 +18,8 @@ import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
 import { deliveryIdOf } from '../../webhook-delivery/notifications.ts';
 import { pingPayload } from '../../webhook-delivery/payload.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { type BudgetContext, type NotBefore, takeBudget } from './delivery-budget.ts';
+import { type BudgetContext, type NotBefore, takeTime } from './delivery-budget.ts';
+import { findWaiting, type WaitingContext } from './waiting-rows.ts';
 import { findWebhook, type WebhookCommandOrigin } from './webhooks.ts';
 
 export interface DeliveryContext extends Context {
@@ -29,8 +30,6 @@ export interface DeliveryContext extends Context {
 
 type Refused = { readonly refused: Refusal };
 
-/** A ping, or a delivery whose payload is stored already. */
-const ONE_SHORT = { count: 1, payloadBytes: 0 };
 const NO_ROOM: Refused = { refused: { code: 'webhook-deliveries-wait' } };
 
 export interface NotificationBody {
@@ -97,38 +96,42 @@ export async function pingWebhook(
     webhook: { id, url: found.url, events, active },
     owner: { id: account, username: state.username },
   });
-  const times = await takeBudget(context, account, ONE_SHORT);
-  if (times === null) return NO_ROOM;
+  const notBefore = await takeTime(context, account);
+  if (notBefore === 'no-room') return NO_ROOM;
   const [payloadSha256 = ''] = await storePayloads(context, account, [{ eventId, body }]);
-  const [notBefore = null] = times;
   const wanted = { webhookId: id, eventId, event: 'ping', repositoryId: null, payloadSha256, notBefore } as const;
   const requested = await requestDelivery(context, origin, wanted);
   return 'refused' in requested ? requested : { eventId, deliveryId: requested.deliveryId };
 }
 
 /**
- * Starts a new series of attempts. Does nothing while the current series has attempts left. Refused if the payload was
- * removed after retention.
+ * Starts a new series of attempts. Does nothing while the current series has attempts left, or is still to be made: its
+ * hour stays its hour. Refused if the payload was removed after retention, or gave way.
  */
 export async function redeliver(
-  context: DeliveryContext & BudgetContext & { readonly vault: Vault },
+  context: DeliveryContext & WaitingContext & { readonly vault: Vault },
   origin: WebhookCommandOrigin,
   id: WebhookId,
   deliveryId: WebhookDeliveryId,
 ): Promise<RequestedDelivery | Refused> {
   const found = await findWebhook(context, origin, id);
   if ('refused' in found) return found;
-  const { state } = await context.entities.get(webhookDeliveries, deliveryId);
+  let { state } = await context.entities.get(webhookDeliveries, deliveryId);
   const notFound: Refused = { refused: { code: 'webhook-delivery-not-found' } };
+  if (state.status === 'absent') {
+    const waiting = await findWaiting(context, origin.account, id, deliveryId);
+    if (waiting !== null) return { eventId: waiting.eventId, deliveryId };
+    // Its hour may have come since.
+    ({ state } = await context.entities.reload(webhookDeliveries, deliveryId));
+  }
   if (state.status === 'absent' || state.webhookId !== id) return notFound;
   const { eventId } = state;
   const payload = (await context.deliveries.payloads([eventId])).get(eventId);
   // One that gave way may have been made again, for a webhook that was told later, and then hold less.
   if (payload === undefined || context.digest.sha256(payload) !== state.payloadSha256) return notFound;
   // One that is under way already is not begun again, and takes nothing.
-  const times = state.status === 'pending' ? [] : await takeBudget(context, origin.account, ONE_SHORT);
-  if (times === null) return NO_ROOM;
-  const [notBefore = null] = times;
+  const notBefore = state.status === 'pending' ? null : await takeTime(context, origin.account);
+  if (notBefore === 'no-room') return NO_ROOM;
   const again = await execute(context, webhookDeliveries, deliveryId, origin, (delivery) =>
     decideWebhookDelivery(delivery, { type: 'Redeliver', notBefore }),
   );

@@ -69,7 +69,7 @@ async function following() {
   const context: FollowPushesContext = {
     ...{ ...node, objects: objects.database, webUrl: 'https://git.example', complete, retentionMs: 86_400_000 },
     deliveries: createMemoryDeliveryStore(),
-    waiting: createMemoryWaitingPushes(),
+    pushes: createMemoryWaitingPushes(),
     due: createMemoryDeliveries(log),
     pendingBounds: { pendingMax: 1_000_000, resumed: 1_000_000 },
     marks: createMemoryPolicyMarks(),
@@ -296,31 +296,76 @@ describe('Webhooks are notified of a push', () => {
     assert.deepEqual(await on.payloads(), ['push refs/heads/after']);
   });
 
-  test('beyond the budget of the hour in the next hours with room, decided once', async () => {
+  test('beyond the budget of the hour as one row for a push and webhook, which becomes deliveries when its hour comes', async () => {
     const on = await following();
     Object.assign(on.context, { plans: plansWith(4) });
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));
-    for (let hook = 0; hook < 2; hook += 1) await on.webhook(ada, ['push', 'create']);
+    const hooks = [await on.webhook(ada, ['push', 'create']), await on.webhook(ada, ['push', 'create'])];
     const tip = on.commit();
     // At 10:00 in the clock of this test: two refs with two events and two webhooks each, and one more.
     await on.push(engine, { 'refs/heads/a': tip, 'refs/heads/b': tip });
     await on.push(engine, { 'refs/heads/a': on.commit(tip) });
-    await on.follow(10);
-    const times = async () => (await on.requested()).map(({ data }) => data['not_before']);
-    const [next, after] = ['2026-11-21T11:00:00.000Z', '2026-11-21T12:00:00.000Z'];
-    const expected = [null, null, null, null, next, next, next, next, after, after];
-    assert.deepEqual(await times(), expected);
+    await on.follow(4);
+    const rows = async () => {
+      const all = await Promise.all(hooks.map((hook) => on.context.waiting.newest(ada, hook, 10)));
+      return all.map((found) =>
+        found.map(({ passed, waiting, ahead, webhooks }) => [passed, waiting, ahead, webhooks]),
+      );
+    };
+    const left = [
+      [0, 1, 4, 2],
+      [2, 2, 0, 2],
+    ];
+    assert.deepEqual(await rows(), [left, left]);
+    const { pending, oldestAt } = await on.context.waiting.backlog();
+    assert.deepEqual([pending, oldestAt], [6, on.node.clock.now()]);
+    const events = (await on.requested()).map(({ data }) => eventIdIn(data));
+    assert.equal((await on.context.deliveries.payloads(events)).size, 2, 'no payload is made for a row');
     // Following the log again changes nothing, and takes nothing of the budget.
     await on.context.marks.save('webhook-notifications', {
       ...((await on.context.marks.read('webhook-notifications')) ?? assert.fail()),
       position: LOG_START,
     });
+    await on.follow(4);
+    assert.deepEqual([(await on.requested()).length, await rows()], [4, [left, left]]);
+    const HOUR_MS = 60 * 60_000;
+    on.node.clock.advance(HOUR_MS);
+    await on.follow(8);
+    assert.deepEqual(await on.payloads(), [
+      ...['create refs/heads/a', 'create refs/heads/a', 'push refs/heads/a', 'push refs/heads/a'],
+      ...['create refs/heads/b', 'create refs/heads/b', 'push refs/heads/b', 'push refs/heads/b'],
+    ]);
+    assert.deepEqual(await rows(), [[[0, 1, 0, 2]], [[0, 1, 0, 2]]]);
+    on.node.clock.advance(HOUR_MS);
     await on.follow(10);
-    assert.deepEqual(await times(), expected);
-    await on.push(engine, { 'refs/heads/c': tip });
-    await on.follow(14);
-    assert.deepEqual((await times()).slice(10), [after, after, '2026-11-21T13:00:00.000Z', '2026-11-21T13:00:00.000Z']);
+    await eventually(async () => (await on.context.waiting.accounts()).length === 0);
+    const ids = (await on.requested()).map(({ stream }) => stream);
+    assert.equal(new Set(ids).size, 10);
+    assert.ok((await on.requested()).every(({ data }) => data['not_before'] === null));
+    await on.push(engine, { 'refs/heads/a': on.commit(tip) });
+    await on.follow(12);
+    assert.equal((await on.requested()).length, 12, 'nothing waits any more, so a push goes out at once');
+  });
+
+  test('that an older version stored when some were made, but none of a webhook that is deleted by then', async () => {
+    const on = await following();
+    Object.assign(on.context, { plans: plansWith(2) });
+    const ada = await newAccount(on.node, 'ada');
+    const engine = accepted(await newRepository(on.node, ada, 'engine'));
+    const [kept, gone] = [await on.webhook(ada, ['push']), await on.webhook(ada, ['push'])];
+    const tip = on.commit();
+    await on.push(engine, { 'refs/heads/a': tip, 'refs/heads/b': tip, 'refs/heads/c': tip });
+    const push = (await on.log.readAll(LOG_START, 1_000_000)).findLast(({ type }) => type === 'RefsUpdated');
+    assert.ok(push !== undefined);
+    const { id, stream, revision, position } = push;
+    await on.context.pushes.put({ id, account: ada, stream, revision, position, refsDone: 1 });
+    const origin = { account: ada, cause: CAUSE, selection: ALL_REPOSITORIES };
+    accepted(await deleteWebhook(on.node, origin, gone));
+    await on.follow(2);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/b', 'push refs/heads/c']);
+    assert.ok((await on.requested()).every(({ data }) => data['webhook_id'] === kept));
+    assert.deepEqual(await on.context.waiting.backlog(), { pending: 0, oldestAt: null });
   });
 
   test('fewer of them in an hour where their payloads are long, since these are stored for the retention', async () => {
@@ -335,9 +380,10 @@ describe('Webhooks are notified of a push', () => {
     await on.push(engine, { 'refs/heads/long': long });
     await on.push(engine, { 'refs/heads/short': on.commit() });
     await on.push(engine, { 'refs/heads/last': on.commit() });
-    await on.follow(3);
-    const times = (await on.requested()).map(({ data }) => data['not_before']);
-    assert.deepEqual(times, [null, null, '2026-11-21T11:00:00.000Z']);
+    // The long one counts three times, the short one once.
+    await on.follow(2);
+    assert.deepEqual(await on.payloads(), ['push refs/heads/long', 'push refs/heads/short']);
+    assert.equal((await on.context.waiting.backlog()).pending, 1);
   });
 
   test('later, when the account has room for more deliveries, in order, also after a restart; others meanwhile', async () => {
@@ -384,9 +430,13 @@ describe('Webhooks are notified of a push', () => {
     assert.deepEqual(await refsOfAda(), ['a', 'a', 'b', 'b']);
     assert.ok((await on.payloads()).includes('create refs/heads/x'), "somebody else's went on");
     assert.deepEqual(
-      (await on.context.waiting.earliest(ada, 10)).map(({ refsDone }) => refsDone),
-      [2, 0],
+      (await on.context.waiting.earliest(ada)).map(({ passed, waiting }) => [passed, waiting]),
+      [
+        [4, 2],
+        [4, 2],
+      ],
     );
+    assert.deepEqual((await on.context.waiting.backlog()).pending, 6);
     await end(1);
     await on.follow(5);
     assert.equal((await on.requested()).length, 5, 'three are more than those with which it goes on');
