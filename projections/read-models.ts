@@ -11,6 +11,13 @@ import type { Clock } from '../core/ports/clock.ts';
 import type { Digest } from '../core/ports/digest.ts';
 import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
+import type {
+  BucketStorageReader,
+  DailyTrafficReader,
+  DeletedStorageReader,
+  UsageReader,
+  WaitingStorageReader,
+} from '../core/ports/usage.ts';
 import { readAccessTokens, readTokensAmong, sumAccessTokens } from './access-tokens/queries.ts';
 import {
   readAccountLogs,
@@ -148,16 +155,30 @@ export function createReadModels(options: ReadModelsOptions): AllReadModels {
     pendingOfAccount: (account, limit) => readPendingOfAccount(deliveries, account, limit),
     pendingAmong: (account, ...among) => readPendingAmong(deliveries, account, ...among),
     backlog: () => readDeliveryBacklog(deliveries),
-    usageOf: (account) => readUsage(usage, account, clock.now()),
+    ...usageReaders(usage, options),
     changesCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.changes.name]),
     changesOf: (account) => readChanges(changes, account, clock.now()),
     usageLedgerCaughtUp: (position) => runner.waitFor(position, READ_WAIT_MS, [models.usageLedger.name]),
     usageLedger: (account, month, page) => readUsageLedger(usageLedger, account, month, page),
     tokenUses: (account, token, page) => readTokenUses(usageLedger, account, token, page),
+  };
+}
+
+type UsageReaders = UsageReader &
+  DeletedStorageReader &
+  WaitingStorageReader &
+  BucketStorageReader &
+  DailyTrafficReader;
+
+function usageReaders(usage: LiveReader, { models, runner, clock }: ReadModelsOptions): UsageReaders {
+  return {
+    usageOf: (account) => readUsage(usage, account, clock.now()),
     deletedStorageBytes: (account) => readDeletedStorageBytes(usage, account),
     waitingStorageBytes: (account, removed) => readWaitingStorageBytes(usage, account, removed),
-    purgesOf: (wanted) =>
-      runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]).then(() => readPurgesOf(usage, wanted)),
+    async purgesOf(wanted) {
+      await runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]);
+      return readPurgesOf(usage, wanted);
+    },
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),
   };
