@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: a server on which honest and hostile clients of 50 accounts work for some minutes, and whether what it
+ * `npm run soak`: a server on which honest and hostile clients of 51 accounts work for some minutes, and whether what it
  * takes of the machine is flat at the end.
  *
  * Must stay true: everything runs on the loopback interface and is bounded in time. Whatever happens, the soak ends the
@@ -21,6 +21,7 @@ import { answering, startReceiver } from '../support/receiver.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import { createWebhook } from '../support/webhook-receiver.ts';
 import { isTelling, judge, renderFigures, type Sample, SAMPLES_MIN } from './flatness.ts';
+import { createFilling, FILLING_FIGURES, FREE_PLAN, LONG_ANSWER } from './filling.ts';
 import { type Act, HONEST_ACTS } from './honest.ts';
 import { HOSTILE_ACTS } from './hostile.ts';
 import { readOptions, type SoakOptions, USAGE, UsageError } from './options.ts';
@@ -44,14 +45,17 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 /** What clients did. */
 class Tally {
-  readonly #done = new Map<string, number>();
+  /** How long each took, in milliseconds, by name. */
+  readonly #done = new Map<string, number[]>();
   readonly failures: string[] = [];
   failed = 0;
   operations = 0;
 
-  ended(name: string): void {
+  ended(name: string, ms: number): void {
     this.operations += 1;
-    this.#done.set(name, (this.#done.get(name) ?? 0) + 1);
+    const spans = this.#done.get(name);
+    if (spans === undefined) this.#done.set(name, [ms]);
+    else spans.push(ms);
   }
 
   fail(name: string, person: Person, error: unknown): void {
@@ -61,12 +65,18 @@ class Tally {
   }
 
   text(): string {
-    return [...this.#done].map(([name, times]) => `${name} ${times}`).join(', ');
+    return [...this.#done].map(([name, spans]) => `${name} ${spans.length} (${spansText(spans)})`).join(', ');
   }
 }
 
+function spansText(spans: readonly number[]): string {
+  const sorted = spans.toSorted((a, b) => a - b);
+  const at = (share: number): string => String(Math.round(sorted[Math.floor(share * (sorted.length - 1))] ?? 0));
+  return `median ${at(0.5)} ms, p95 ${at(0.95)} ms`;
+}
+
 interface Crew {
-  readonly name: string;
+  readonly name: 'honest' | 'hostile' | 'filling';
   readonly people: readonly Person[];
   readonly acts: ReadonlyMap<string, { readonly weight: number; readonly act: Act }>;
   readonly workers: number;
@@ -82,13 +92,14 @@ async function work(scene: Scene, crew: Crew, tally: Tally, seed: number, endsAt
     while (Date.now() < endsAt && scene.server.ended() === null) {
       const name = dice.pick(names);
       const person = queue.take();
+      const begun = Date.now();
       try {
         await crew.acts.get(name)?.act(scene, person, dice);
       } catch (error) {
         if (crew.isJudged) tally.fail(name, person, error);
       } finally {
         queue.giveBack(person);
-        tally.ended(name);
+        tally.ended(name, Date.now() - begun);
       }
     }
   };
@@ -104,7 +115,15 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
     authority.issue(['127.0.0.1', 'localhost']),
     answering('HTTP/1.1 204 No Content\r\n\r\n'),
   );
+  const failing = await startReceiver(
+    { onTestFinished: end },
+    authority.issue(['127.0.0.1', 'localhost']),
+    answering(LONG_ANSWER),
+  );
+  const plans = path.join(folder, 'plans.json');
+  await writeFile(plans, JSON.stringify({ FREE: FREE_PLAN }));
   const server = await startServer(folder, {
+    STRATA_PLANS: plans,
     STRATA_ALLOW_PRIVATE_TARGETS: 'true',
     NODE_EXTRA_CA_CERTS: authorityFile,
   });
@@ -117,23 +136,25 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
   const closeDatabase = (): Promise<void> => (closed ??= database.end());
   end(closeDatabase);
 
-  say(`Making 50 accounts (seed ${seed})`);
+  say(`Making 51 accounts (seed ${seed})`);
   const scene = await setScene(server, folder);
   for (const person of scene.honest.slice(0, WEBHOOKS)) {
     await createWebhook(server, person.account, `https://127.0.0.1:${receiver.port}/hook`);
   }
+  const filling = await createFilling(scene, scene.filling, `https://127.0.0.1:${failing.port}/hook`);
   const idle = { processes: processesOf(server.pid).length, descriptors: descriptorsOf(server.pid) };
 
   say(`Clients work for ${minutes} minutes`);
   const spanMs = minutes * 60_000;
   const begun = Date.now();
-  const [honest, hostile] = [new Tally(), new Tally()];
-  const crews = [
+  const tallies = { honest: new Tally(), hostile: new Tally(), filling: new Tally() };
+  const crews: readonly Crew[] = [
     { name: 'honest', people: scene.honest, acts: HONEST_ACTS, workers: HONEST_WORKERS, isJudged: true },
     { name: 'hostile', people: scene.hostile, acts: HOSTILE_ACTS, workers: HOSTILE_WORKERS, isJudged: false },
+    { name: 'filling', people: [scene.filling], acts: filling.acts, workers: 1, isJudged: false },
   ];
   const working = Promise.all(
-    crews.map((crew, n) => work(scene, crew, n === 0 ? honest : hostile, seed + n * 1_000, begun + spanMs)),
+    crews.map((crew, n) => work(scene, crew, tallies[crew.name], seed + n * 1_000, begun + spanMs)),
   );
   working.catch(() => undefined);
   const samples: Sample[] = [];
@@ -141,8 +162,10 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
   const everyMs = Math.min(SAMPLED_EVERY_MS, spanMs / SAMPLES_LEAST);
   for (let n = 0; Date.now() < begun + spanMs && server.ended() === null; n += 1) {
     await sleep(Math.max(0, begun + n * everyMs - Date.now()));
-    last = await measure(server, database);
-    samples.push({ operations: honest.operations + hostile.operations, values: last.values });
+    const machine = await measure(server, database);
+    const values = new Map([...machine.values, ...(await filling.measure(database))]);
+    last = { figures: [...machine.figures, ...FILLING_FIGURES], values };
+    samples.push({ operations: Object.values(tallies).reduce((sum, { operations }) => sum + operations, 0), values });
   }
   await working;
 
@@ -157,8 +180,9 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
   const judged = (last?.figures ?? []).map((figure) => judge(figure, samples));
 
   say(`\nSeed ${seed}, ${minutes} minutes, ${samples.length} samples; ${os.availableParallelism()} processors.`);
-  say(`Honest clients: ${honest.text()}.`);
-  say(`Hostile clients: ${hostile.text()}. Webhooks received: ${receiver.requests.length}.`);
+  say(`Honest clients: ${tallies.honest.text()}.`);
+  say(`An account that fills the disk: ${tallies.filling.text()}.`);
+  say(`Hostile clients: ${tallies.hostile.text()}. Webhooks received: ${receiver.requests.length}.`);
   say(`Times that the server or PostgreSQL had to wait too long for the machine: ${faults.waits}.\n`);
   const telling = judged.filter(isTelling);
   say(renderFigures(telling));
@@ -168,7 +192,9 @@ async function soak({ minutes, seed }: SoakOptions, folder: string, end: (step: 
     ...(died === null ? [] : [`the server ended by itself: ${died}`]),
     ...(badEnd === null ? [] : [`the server did not stop in order: ${badEnd}`]),
     ...(faults.count === 0 ? [] : [`${faults.count} faults:\n${faults.lines.join('\n')}`]),
-    ...(honest.failed === 0 ? [] : [`${honest.failed} acts of honest clients failed:\n${honest.failures.join('\n')}`]),
+    ...(tallies.honest.failed === 0
+      ? []
+      : [`${tallies.honest.failed} acts of honest clients failed:\n${tallies.honest.failures.join('\n')}`]),
     ...(samples.length < SAMPLES_MIN ? ['there are too few samples'] : growing),
     ...(receiver.requests.length === 0 ? ['no webhook arrived'] : []),
     ...left,

@@ -129,7 +129,8 @@ async function measureTables(database: pg.Pool, values: Map<string, number>): Pr
   return figures;
 }
 
-async function bytesBelow(folders: readonly string[]): Promise<number> {
+/** The bytes of all files below these folders, of which some may not exist. */
+export async function bytesBelow(folders: readonly string[]): Promise<number> {
   let sum = 0;
   for (const folder of folders) {
     for (const file of await filesBelow(folder)) {

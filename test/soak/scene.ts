@@ -16,10 +16,11 @@ import { signIn } from '../support/site-browser.ts';
 import { type Account, commitFile, createRepository, git, tryGit } from '../support/strata.ts';
 import type { SoakServer } from './server.ts';
 
-const ACCOUNTS = 50;
+/** The last one fills the disk. */
+const ACCOUNTS = 51;
 /** The others are hostile. */
 const HONEST = 40;
-const REPOSITORY = 'work';
+export const REPOSITORY = 'work';
 
 export interface Person {
   readonly account: Account;
@@ -38,9 +39,11 @@ export interface Scene {
   readonly server: SoakServer;
   readonly honest: readonly Person[];
   readonly hostile: readonly Person[];
+  /** Has the plan FREE. */
+  readonly filling: Person;
 }
 
-/** Makes 50 accounts, every second with the plan PRO, each with a repository of one push. */
+/** Makes 51 accounts, every second with the plan PRO, each with a repository of one push. */
 export async function setScene(server: SoakServer, folder: string): Promise<Scene> {
   const people: Person[] = [];
   for (const [n, account] of (await makeAccounts(server)).entries()) {
@@ -55,7 +58,9 @@ export async function setScene(server: SoakServer, folder: string): Promise<Scen
     await git(work, ['push', '--quiet', url, 'main']);
     people.push({ account, address, work, folder: own, browser, url, made: 0 });
   }
-  return { server, honest: people.slice(0, HONEST), hostile: people.slice(HONEST) };
+  const filling = people.pop();
+  if (filling === undefined) throw new RangeError('There are no accounts');
+  return { server, honest: people.slice(0, HONEST), hostile: people.slice(HONEST), filling };
 }
 
 async function makeAccounts({ env }: SoakServer): Promise<readonly Account[]> {
