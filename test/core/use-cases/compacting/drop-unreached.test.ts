@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'vitest';
-import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
+import { describe, test } from 'vitest';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START, type LogPosition } from '../../../../core/kernel/envelope.ts';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
@@ -20,95 +19,26 @@ import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerDrops } from '../../../../core/ports/layer-drops.ts';
 import type { LayersCompacted } from '../../../../core/repository/events.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
-import { type DroppingContext, dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
+import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { changeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
-import { type PushOutcome, pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
-import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { newWebhook } from '../../../support/accounts.ts';
-import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
-import { layersIn } from '../../../support/layers-in.ts';
+import {
+  contextOf,
+  deletedBranch,
+  found,
+  NEVER,
+  ofRepository,
+  pushPack,
+  RETENTION_MS,
+  stateOf,
+} from '../../../support/deleted-branch.ts';
+import type { GitReading } from '../../../support/git-reading.ts';
 import { CAUSE } from '../../../support/node.ts';
-import { once, testDatabase } from '../../../support/object-database.ts';
 import { putUncheckedLayer } from '../../../support/unchecked-layer.ts';
-
-const NEVER = new AbortController().signal;
-const RETENTION_MS = 30 * 24 * 60 * 60_000;
-
-interface Fixture {
-  readonly reading: GitReading;
-  readonly main: ObjectId;
-  /** The tip of a branch that was deleted, longer ago than the retention. */
-  readonly gone: ObjectId;
-  drop(parts?: Parts): Promise<string>;
-}
-
-interface Parts {
-  readonly onFailpoint?: (point: FailpointName) => Promise<void>;
-  readonly events?: EventStore;
-  readonly notifiedTo?: DroppingContext['notifiedTo'];
-  readonly retentionMs?: number;
-}
-
-/** A repository with a branch, and with what a branch had that was deleted a retention ago. */
-async function deletedBranch(context: TestContext): Promise<Fixture> {
-  const reading = await startGitReading();
-  context.onTestFinished(() => reading.close());
-  const { git, node } = reading;
-  const main = git.commit({ readme: randomBytes(500), 'folder/file': randomBytes(500) });
-  await reading.push({ 'refs/heads/main': main });
-  const gone = git.commit({ large: randomBytes(50_000), 'folder/gone': 'gone\n' }, { branch: 'gone', parents: [main] });
-  await reading.push({ 'refs/heads/gone': gone });
-  await reading.push({ 'refs/heads/gone': null });
-  node.clock.advance(RETENTION_MS);
-  const drop: Fixture['drop'] = async (parts = {}) =>
-    dropUnreached(contextOf(reading, parts), await ofRepository(reading), NEVER);
-  return { reading, main, gone, drop };
-}
-
-async function ofRepository(reading: GitReading) {
-  return { account: reading.account, repository: (await reading.current()).id };
-}
-
-function contextOf({ node, database }: GitReading, { onFailpoint, events, ...more }: Parts): DroppingContext {
-  const parts = {
-    layers: layersIn(database.layers),
-    objects: database.database,
-    failpoint: onFailpoint ?? (async () => undefined),
-  };
-  return {
-    ...node,
-    ...parts,
-    events: events ?? node.events,
-    retentionMs: RETENTION_MS,
-    notifiedTo: async () => null,
-    ...more,
-  };
-}
-
-async function stateOf(reading: GitReading) {
-  return (await reading.current()).entity.state;
-}
 
 /** The keys of the layers in the store, whether an event names them or not. */
 async function storedLayers({ database }: GitReading): Promise<readonly string[]> {
   return (await Array.fromAsync(database.layers.list('repositories/'), ({ key }) => String(key))).sort();
-}
-
-/** Which of the ids a node with an empty cache finds. */
-async function found(reading: GitReading, ids: readonly ObjectId[]): Promise<readonly boolean[]> {
-  const cold = await testDatabase({ layers: reading.database.layers });
-  try {
-    const repository = await reading.current();
-    const { entity } = repository;
-    const reader = await cold.database.open(committedObjects(repository, entity));
-    const infos = await reader.lookup(ids);
-    const tips = [...entity.state.refs.entries()].map(([, { id }]) => id);
-    assert.equal((await reader.reachable(tips, tips, 'all')).size, new Set(tips).size);
-    reader.close();
-    return infos.map((info) => info !== null);
-  } finally {
-    await cold.close();
-  }
 }
 
 async function lastCompaction(reading: GitReading): Promise<LayersCompacted['data']> {
@@ -116,29 +46,6 @@ async function lastCompaction(reading: GitReading): Promise<LayersCompacted['dat
   const events = await reading.node.events.readStream(entity.stream, { direction: 'backwards', limit: 100 });
   const last = events.find(({ type }) => type === 'LayersCompacted');
   return (last?.data ?? assert.fail('no compaction')) as LayersCompacted['data'];
-}
-
-/** Pushes as a client that packs for itself. `onReceived` runs after the check of the pack. */
-async function pushPack(
-  reading: GitReading,
-  commands: readonly { readonly ref: string; readonly before: ObjectId | null; readonly after: ObjectId }[],
-  pack: Buffer,
-  onReceived: () => Promise<void> = async () => undefined,
-): Promise<PushOutcome> {
-  const { node, database } = reading;
-  const context = {
-    ...{ ...node, layers: layersIn(database.layers), objects: database.database, onLayer: () => undefined },
-    usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
-    failpoint: async (point: FailpointName) => {
-      if (point === 'push-pack-received') await onReceived();
-    },
-  };
-  return pushRefs(context, {
-    ...{ repository: await reading.current(), quotas: DEFAULT_PLANS.PRO, cause: CAUSE, refusedNames: 0, atomic: false },
-    ...{ guarding: async () => ({ guards: [] }), pushOptions: [], receivedBytes: () => 500, signal: NEVER },
-    commands: commands.map((command) => ({ ...command, ref: refName(command.ref) })),
-    pack: once(pack),
-  });
 }
 
 describe('A compaction that drops', () => {
