@@ -12,6 +12,7 @@ import { isBeyondBounds, type PackRefusal } from '../../../core/ports/object-dat
 import { createTurns } from '../packs/event-loop-turns.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
+import { hasObject, isInAny, LOOKUPS_MAX, LOOKUPS_TURN_MS } from '../packs/pack-lookups.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 import { boundBy } from './index-pack.ts';
@@ -47,13 +48,6 @@ export interface PushedTips {
   readonly known: Iterable<ObjectId>;
   readonly signal: AbortSignal;
 }
-
-/** How many objects are looked for in committed packs. A pack that takes more is written again, which is as right. */
-const LOOKUPS_MAX = 1_000_000;
-const IDS_AT_ONCE = 4_096;
-const ID_BYTES = 20;
-/** How long the search has the event loop at a time. */
-const TURN_MS = 2;
 
 /** Throws a `PackRefusedError` if git cannot walk what the tips reach within the bounds of a push. */
 export async function holdsLeftOver(compared: PackToCompare, pushed: PushedTips): Promise<boolean> {
@@ -145,26 +139,14 @@ async function hasMoreNew(
   reached: number,
   signal: AbortSignal,
 ): Promise<boolean> {
+  // A pack that takes more look-ups is written again, which is as right.
   if (index.objectCount * committed.length > LOOKUPS_MAX) return true;
-  const turns = createTurns(TURN_MS, signal);
+  const indexes = committed.map((one) => one.index);
   let found = 0;
-  for (let start = 0; start < index.objectCount; start += IDS_AT_ONCE) {
-    const ids = await index.ids(start, start + IDS_AT_ONCE);
-    for (let at = 0; at < ids.length; at += ID_BYTES) {
-      if (turns.isOver()) await turns.next();
-      if (await isCommitted(committed, ids.subarray(at, at + ID_BYTES))) continue;
-      found += 1;
-      if (found > reached) return true;
-    }
-  }
-  return false;
-}
-
-async function isCommitted(committed: readonly OpenPack[], id: Uint8Array): Promise<boolean> {
-  for (const { index } of committed) {
-    const offset = index.find(id);
-    // Mostly it is known without a wait, which would cost more than the search.
-    if ((offset instanceof Promise ? await offset : offset) !== null) return true;
-  }
-  return false;
+  const isOneTooMany = async (id: Uint8Array): Promise<boolean> => {
+    if (await isInAny(indexes, id)) return false;
+    found += 1;
+    return found > reached;
+  };
+  return hasObject(index, isOneTooMany, createTurns(LOOKUPS_TURN_MS, signal));
 }
