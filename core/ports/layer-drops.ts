@@ -26,6 +26,12 @@ export interface KeptObjects {
    * layers committed since the call before, and the tips that are new since then.
    */
   supplement(later: CommittedObjects, added: readonly Layer[], tips: KeptTips): Promise<MergedLayers | null>;
+  /**
+   * Returns whether layers that `supplement` was given hold an object that the replaced layers hold and no pack made
+   * here does. Nothing may refer to such an object: git appends bases to thin packs, and clients send objects again.
+   * True as well where the layers of all calls hold too many objects to look for each.
+   */
+  areDroppedIn(added: readonly Layer[]): Promise<boolean>;
   /** Removes all packs that were not installed. */
   discard(): Promise<void>;
 }

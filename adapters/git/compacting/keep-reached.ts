@@ -16,6 +16,7 @@ import { packNameIn } from '../cache/pack-merging.ts';
 import { lines } from '../packs/git-objects.ts';
 import { openPackIndex } from '../packs/pack-index.ts';
 import type { GitCommand } from '../process/git-commands.ts';
+import { createDroppedObjects } from './dropped-objects.ts';
 import { mergedLayers, type MergingContext, openWritten } from './merge-layers.ts';
 
 /** Ids that are read from an index at once. */
@@ -54,7 +55,23 @@ export async function keepReached(
     await assertWhole(run, scratch, kept, tips);
     // What refs and earlier tips reach is kept by now, so a later walk ends there.
     const known = [...tips.refs, ...tips.left];
-    return { refs, left, supplement: (later, added, more) => supplement(run, known, later, added, more), discard };
+    const dropped = createDroppedObjects({
+      pages: context.memory.pages,
+      indexPath: (pack) => packPath(folder, pack, 'idx'),
+      replaced: packsOf(objects.layers),
+      signal,
+    });
+    return {
+      refs,
+      left,
+      supplement: (later, added, more) => supplement(run, known, later, added, more),
+      areDroppedIn: (added) =>
+        dropped.areIn(
+          packsOf(added),
+          written.map(({ pack }) => pack),
+        ),
+      discard,
+    };
   } catch (error) {
     await discard();
     throw error;
@@ -70,10 +87,15 @@ async function supplement(
 ): Promise<MergedLayers | null> {
   const { context, folder } = run;
   await context.cache.collect(later, added, folder);
-  const packs = new Set(added.map(({ pack }) => pack));
+  const packs = packsOf(added);
   for (const pack of packs) await markKept(folder, pack);
   // Not only what tips reach: every object of a committed layer needs what it refers to.
   return writeReached(run, both(tips.refs, tips.left), known, packs);
+}
+
+/** Two layers may hold the same pack. */
+function packsOf(layers: Iterable<Layer>): ReadonlySet<string> {
+  return new Set([...layers].map(({ pack }) => pack));
 }
 
 function* both(first: Iterable<string>, second: Iterable<string>): Generator<string> {

@@ -7,6 +7,7 @@
  *   has, or had within the retention;
  * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips
  *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
+ * - it calls the layers clean only if none that came while it ran holds an object of the replaced ones that is not kept;
  * - it drops nothing that a webhook delivery is still to be made of;
  * - it raises the shrink epoch, and a push that was checked before is checked again;
  * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in storage.
@@ -335,9 +336,11 @@ class Dropping {
     const before = new Set(tipsOf(state));
     const tips = { refs: tipsOf(current.state).filter((id) => !before.has(id)), left: [...changes.left] };
     // Every layer comes with a push, or holds what other layers held.
-    const pack = changes.moved ? await kept.supplement(committedObjects(found, current), added, tips) : null;
-    await this.#add(pack, 'retention');
-    this.#clean &&= pack === null && !changes.leaves;
+    if (changes.moved) {
+      const pack = await kept.supplement(committedObjects(found, current), added, tips);
+      await this.#add(pack, 'retention');
+      this.#clean &&= pack === null && !changes.leaves && !(await kept.areDroppedIn(added));
+    }
     this.#checked = current;
   }
 
