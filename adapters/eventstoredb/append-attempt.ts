@@ -5,13 +5,15 @@
  * - a retry carries the same event ids and the same expected revision, so the server recognises it;
  * - the server compares event ids only, so the content of events that were stored before is compared here;
  * - each attempt reads the guards first, and sends nothing later than `GUARD_AGE_MS_MAX` after it began to read them
- *   (docs/architecture.md, Guards): when a guard's stream moves, only an append that is already sent may still land.
+ *   (docs/architecture.md, Guards): when a guard's stream moves, only an append that is already sent may still land;
+ * - the deadline of the append is asked last before it is handed to the client.
  */
 import { MaxAppendSizeExceededError, StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
 import { AbortError } from 'p-retry';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../core/kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { tooLate } from '../../core/ports/append-check.ts';
 import {
   type AppendRequest,
   type AppendResult,
@@ -76,6 +78,10 @@ export class AppendAttempts {
     if (moved !== null) return this.#guardMoved(session, append, moved);
     if (guards.length > 0 && this.#nowMs() - guardsReadMs > GUARD_AGE_MS_MAX) {
       throw new NoAnswerError('The guards were read too long ago');
+    }
+    if (append.request.isTooLate?.() === true) {
+      const late = tooLate(append.request);
+      throw new AbortError(append.outcomeUnknown ? outcomeUnknown(append, late) : late);
     }
     return this.#send(session, append);
   }
@@ -168,10 +174,12 @@ export function tooLarge(what: string, cause?: unknown): EventStoreError {
 export function appendFailure(append: PendingAppend, cause: unknown): EventStoreError {
   if (cause instanceof EventStoreError) return cause;
   const { stream } = append.request;
-  if (append.outcomeUnknown) {
-    return new EventStoreError('append-outcome-unknown', `An append to ${stream} got no answer`, { cause });
-  }
+  if (append.outcomeUnknown) return outcomeUnknown(append, cause);
   // It reads the streams of its guards as well.
   const why = refusalOf(cause, 'read and write streams') ?? `EventStoreDB did not take an append to ${stream}`;
   return new EventStoreError('log-unavailable', why, { cause });
+}
+
+function outcomeUnknown({ request: { stream } }: PendingAppend, cause: unknown): EventStoreError {
+  return new EventStoreError('append-outcome-unknown', `An append to ${stream} got no answer`, { cause });
 }

@@ -16,7 +16,7 @@ import {
   type ExpectedRevision,
 } from '../../core/ports/event-store.ts';
 import type { Lease } from '../../core/ports/read-leases.ts';
-import { type ClockDifference, type ClockVerdict, type ClockWatch, DATABASE_MS } from './clock-difference.ts';
+import { type ClockDifference, type ClockReading, type ClockVerdict, DATABASE_MS } from './clock-difference.ts';
 import { toNewRow } from './event-rows.ts';
 import { leasesOf } from './read-leases.ts';
 
@@ -51,15 +51,17 @@ export interface ClockRefusal {
   readonly difference: ClockDifference;
 }
 
-/** Does the same unless this node's clock differs from PostgreSQL's, which decides that in the call that appends. */
+/**
+ * Does the same unless this node's clock differs from PostgreSQL's, which decides that in the call that appends: when a
+ * message arrives later than `CLOCK_DIFFERENCE_MS_MAX` after the reading, by PostgreSQL's clock, it appends nothing.
+ */
 export async function callAppendEventsInTime(
   client: pg.ClientBase,
-  watch: ClockWatch,
+  reading: ClockReading,
   appender: Appender,
   appends: readonly PreparedAppend[],
 ): Promise<Outcomes | ClockRefusal> {
   const call = callOf(appender, appends);
-  const reading = watch.read();
   const { rows } = await client.query<{ results: string | null; database_ms: number }>(
     `SELECT database_ms, CASE WHEN abs(database_ms - ${reading.sentAtMs}) <= ${CLOCK_DIFFERENCE_MS_MAX}
        THEN ${call} END AS results

@@ -3,13 +3,15 @@
  *
  * Must stay true: each append is answered exactly once. An append whose answer was lost is sent again with the same
  * event ids, which append_events recognises. Only such an append can fail with `append-outcome-unknown`.
+ * The deadline of an append is asked after the connection is there, and after the clock was read that PostgreSQL
+ * compares with its own: what this process or the network delays afterwards, PostgreSQL refuses (append-call.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { backoff } from '../../core/kernel/backoff.ts';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { checkAppend } from '../../core/ports/append-check.ts';
+import { checkAppend, tooLate } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
 import type { Lease } from '../../core/ports/read-leases.ts';
 import { type Appender, callAppendEventsInTime, type ClockRefusal, type PreparedAppend } from './append-call.ts';
@@ -54,7 +56,7 @@ export interface AppendQueue {
 interface QueuedAppend extends PreparedAppend {
   readonly sizeBytes: number;
   /** When retries end, on the clock of performance.now(). */
-  readonly deadlineMs: number;
+  readonly retriedUntilMs: number;
   /** True when at least one attempt got neither an answer nor an error from PostgreSQL that rules out a commit. */
   outcomeUnknown: boolean;
   readonly settle: (outcome: AppendResult | EventStoreError) => void;
@@ -84,8 +86,8 @@ class BatchedAppends implements AppendQueue {
     return new Promise((resolve, reject) => {
       const settle = (outcome: AppendResult | EventStoreError) =>
         outcome instanceof EventStoreError ? reject(outcome) : resolve(outcome);
-      const deadlineMs = performance.now() + this.#options.retrySpanMs;
-      this.#queue.push({ request, dataTexts, sizeBytes, deadlineMs, outcomeUnknown: false, settle });
+      const retriedUntilMs = performance.now() + this.#options.retrySpanMs;
+      this.#queue.push({ request, dataTexts, sizeBytes, retriedUntilMs, outcomeUnknown: false, settle });
       this.#queuedBytes += sizeBytes;
       this.#flushing ??= this.#flush();
     });
@@ -106,13 +108,8 @@ class BatchedAppends implements AppendQueue {
     const pauses = backoff(RETRY_PAUSE_FIRST_MS, RETRY_PAUSE_LAST_MS);
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch();
-      const failure = await this.#send(batch);
-      if (failure === null) {
-        pauses.reset();
-        continue;
-      }
-      this.#requeue(batch, failure);
-      await sleep(pauses.next());
+      if (await this.#send(batch)) pauses.reset();
+      else await sleep(pauses.next());
     }
     // Nothing may be awaited between the last check of the queue and this line: the next append must start a new flush.
     this.#flushing = null;
@@ -131,13 +128,20 @@ class BatchedAppends implements AppendQueue {
     return batch;
   }
 
-  /** Sends a batch and answers its appends. Returns null, or the failure when the batch must be sent again. */
-  async #send(batch: readonly QueuedAppend[]): Promise<unknown> {
+  /** Sends a batch and answers its appends. Returns false if it must be sent again: it is in the queue then. */
+  async #send(taken: readonly QueuedAppend[]): Promise<boolean> {
+    let batch = taken;
     let client: pg.PoolClient | null = null;
     try {
       client = await this.#options.pool.connect();
       const { watch, appender } = this.#options;
-      const answer = await callAppendEventsInTime(client, watch, appender, batch);
+      const reading = watch.read();
+      batch = inTime(taken);
+      if (batch.length === 0) {
+        client.release();
+        return true;
+      }
+      const answer = await callAppendEventsInTime(client, reading, appender, batch);
       client.release();
       if ('clock' in answer) return this.#refuse(batch, answer);
       const { outcomes, leases } = answer;
@@ -151,27 +155,27 @@ class BatchedAppends implements AppendQueue {
       }
       // What the callers do next is run in this turn of the event loop.
       if (reached > LOG_START) setImmediate(this.#options.onAnswered, reached);
-      return null;
+      return true;
     } catch (error) {
       const failure = failureOf(error);
       client?.release(true);
       const refused = error instanceof pg.DatabaseError && failure !== 'connection-lost';
       if (client !== null && !refused) for (const entry of batch) entry.outcomeUnknown = true;
-      if (failure !== 'other') return error;
+      if (failure !== 'other') return this.#requeue(batch, error);
       await this.#sendOneByOne(batch, error);
-      return null;
+      return true;
     }
   }
 
-  /** Returns what to send the batch again for, or null. */
-  #refuse(batch: readonly QueuedAppend[], { clock, difference }: ClockRefusal): Error | null {
+  /** Returns false if the batch must be sent again. */
+  #refuse(batch: readonly QueuedAppend[], { clock, difference }: ClockRefusal): boolean {
     const seconds = secondsAhead(difference);
     const [by, than] = [Math.abs(seconds), seconds > 0 ? 'behind' : 'ahead of'];
     const message = `The clock of this machine is ${by} s ${than} PostgreSQL's: nothing is appended until it is set right`;
-    if (clock === 'unsure') return new Error(message);
+    if (clock === 'unsure') return this.#requeue(batch, new Error(message));
     const refused = new EventStoreError('clock-differs', message);
     for (const entry of batch) entry.settle(entry.outcomeUnknown ? appendError(entry, refused) : refused);
-    return null;
+    return true;
   }
 
   /** After PostgreSQL refused a batch: sends its appends one by one, so that only the append at fault fails. */
@@ -182,24 +186,33 @@ class BatchedAppends implements AppendQueue {
       only.settle(appendError(only, error));
       return;
     }
-    for (const entry of batch) {
-      const failure = await this.#send([entry]);
-      if (failure !== null) this.#requeue([entry], failure);
-    }
+    for (const entry of batch) await this.#send([entry]);
   }
 
-  /** Puts appends back at the front of the queue, in their order. Appends past their deadline fail. */
-  #requeue(batch: readonly QueuedAppend[], failure: unknown): void {
+  /** Puts appends back at the front of the queue, in their order. Those that were retried for long enough fail. */
+  #requeue(batch: readonly QueuedAppend[], failure: unknown): false {
     const now = performance.now();
     for (const entry of batch.toReversed()) {
-      if (now < entry.deadlineMs) {
+      if (now < entry.retriedUntilMs) {
         this.#queue.unshift(entry);
         this.#queuedBytes += entry.sizeBytes;
         continue;
       }
       entry.settle(appendError(entry, failure));
     }
+    return false;
   }
+}
+
+/** Returns the appends whose deadline has not passed; the others fail. */
+function inTime(batch: readonly QueuedAppend[]): readonly QueuedAppend[] {
+  return batch.filter((entry) => {
+    const { request, outcomeUnknown, settle } = entry;
+    if (request.isTooLate?.() !== true) return true;
+    const late = tooLate(request);
+    settle(outcomeUnknown ? appendError(entry, late) : late);
+    return false;
+  });
 }
 
 /** The events as the log holds them; null if it did not append them. */

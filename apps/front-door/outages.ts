@@ -121,6 +121,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'log-unavailable': LOG_DOWN,
   'append-outcome-unknown': UNKNOWN_OUTCOME,
   'clock-differs': CLOCK_DIFFERS,
+  'append-too-late': BUSY,
   'append-too-large': FAULT,
   'invalid-event': FAULT,
   'log-diverged': BEHIND,

@@ -111,6 +111,11 @@ function isInt32(value: number): boolean {
   return Number.isInteger(value) && value >= 0 && value < INT32_MAX;
 }
 
+/** The error of an append whose deadline passed before it was sent. */
+export function tooLate({ stream }: AppendRequest): EventStoreError {
+  return new EventStoreError('append-too-late', `The deadline of an append to ${stream} passed before it was sent`);
+}
+
 function invalid(message: string, cause?: unknown): EventStoreError {
   return new EventStoreError('invalid-event', message, { cause });
 }

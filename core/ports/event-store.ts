@@ -31,6 +31,11 @@ export interface AppendRequest {
    */
   readonly events: readonly NewEvent[];
   readonly guards?: readonly StreamGuard[];
+  /**
+   * Whether the deadline of this append has passed. `append` asks right before each time that it sends the events, and
+   * sends nothing once the answer is true. The function neither waits nor throws. Without it there is no deadline.
+   */
+  readonly isTooLate?: () => boolean;
 }
 
 export type AppendResult =
@@ -99,12 +104,15 @@ export interface EventStore {
    * Appends at one commit point. The same ids with the same expectation and content return the first result again; the
    * same ids at the same place with other content conflict. If the outcome is still unknown after the adapter's own
    * retries, it throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
+   * Past its deadline, an append throws `append-too-late` if it was never sent, or `append-outcome-unknown` if an earlier
+   * try may have landed.
    */
   append(request: AppendRequest): Promise<AppendResult>;
   /**
    * Commits many appends in one call, in the order passed: after a failure, only appends at the end are missing. An
    * adapter omits this method if it has nothing faster than single appends; the function `appendInOrder` below handles
-   * both. Only for an import, which is then the only writer. After a conflict the later appends may or may not be done.
+   * both. Only for an import, which is then the only writer and has no deadlines. After a conflict the later appends may
+   * or may not be done.
    */
   appendInOrder?(requests: readonly AppendRequest[]): Promise<readonly AppendResult[]>;
   /**
@@ -195,6 +203,8 @@ export type EventStoreErrorCode =
   | 'append-outcome-unknown'
   /** This node's clock differs from the log's by more than `CLOCK_DIFFERENCE_MS_MAX`; nothing was appended. */
   | 'clock-differs'
+  /** The deadline of the append passed before it was sent; nothing was appended. */
+  | 'append-too-late'
   | 'append-too-large'
   /** The event is malformed, or another event has its id. */
   | 'invalid-event'

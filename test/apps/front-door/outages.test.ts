@@ -43,6 +43,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'log-unavailable': new EventStoreError('log-unavailable', WORDS),
   'append-outcome-unknown': new EventStoreError('append-outcome-unknown', WORDS),
   'clock-differs': new EventStoreError('clock-differs', WORDS),
+  'append-too-late': new EventStoreError('append-too-late', WORDS),
   'append-too-large': new EventStoreError('append-too-large', WORDS),
   'invalid-event': new EventStoreError('invalid-event', WORDS),
   'log-contradicts-checkpoint': new CheckpointError(WORDS),

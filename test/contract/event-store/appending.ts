@@ -106,6 +106,20 @@ export function appendingContract(store: () => EventStore): void {
     });
   });
 
+  describe('a deadline', () => {
+    test('that has passed lets the append store nothing and say so, and lets concurrent ones succeed', async () => {
+      const [stream, other] = [newStream(), newStream()];
+      const events = [newEvent()];
+      const late = store().append({ stream, expected: 'none', events, isTooLate: () => true });
+      const inTime = store().append({ stream: other, expected: 'none', events: [newEvent()], isTooLate: () => false });
+      await assert.rejects(late, { name: 'EventStoreError', code: 'append-too-late' });
+      assert.equal((await inTime).outcome, 'appended');
+      assert.deepEqual(await store().readStream(stream, { direction: 'forwards', limit: 1 }), []);
+      const again = await store().append({ stream, expected: 'none', events });
+      assert.partialDeepStrictEqual(again, { outcome: 'appended', revision: 0 });
+    });
+  });
+
   describe('retrying', () => {
     test('with the same ids and the same expected revision returns the first result', async () => {
       const stream = newStream();

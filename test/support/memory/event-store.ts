@@ -14,7 +14,7 @@ import {
 import { missingOfAppend } from '../../../core/kernel/whole-appends.ts';
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
 import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
-import { checkAppend } from '../../../core/ports/append-check.ts';
+import { checkAppend, tooLate } from '../../../core/ports/append-check.ts';
 import {
   type AppendRequest,
   type AppendResult,
@@ -41,6 +41,7 @@ export function createMemoryEventStore(): EventStore {
 
   function append(request: AppendRequest): AppendResult {
     const { dataTexts } = checkAppend(request);
+    if (request.isTooLate?.() === true) throw tooLate(request);
     const { stream, expected, events } = request;
     const actual = revisionOf(stream);
     const first = expected === 'none' ? 0 : expected + 1;
