@@ -628,15 +628,19 @@ export const RETENTION_MS_MIN = 60 * 60_000;
  * were not notified yet, and the payloads.
  */
 export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
-/** The time from a layer's put to its append; later appends are refused (docs/architecture.md, invariant 2). */
+/**
+ * The time from a layer's put to the last moment at which its append may be sent; later ones are refused
+ * (docs/architecture.md, invariant 2).
+ */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
 /** How long a push or a compaction that appended nothing takes at most to remove the layers that it stored. */
 export const NEW_LAYERS_REMOVAL_MS_MAX = 5_000;
 /** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
 /**
- * The age from which no append can name a layer any more: the hour, twenty seconds in which an append is sent again, and
- * what a database may take to commit what it was sent, with clocks that differ by a minute.
+ * The age from which no append can name a layer any more: the hour in which it may be sent, the two minutes after which
+ * PostgreSQL refuses a message that was on its way (append-call.ts), and what a database may take to commit what it was
+ * sent, with clocks that differ by a minute.
  */
 export const UNNAMED_LAYER_SPAN_MS = PUSH_COMMIT_SPAN_MS + 10 * 60_000;
 /** The lines of the log that name what crashes left in the stores of layers, each day. */

@@ -8,6 +8,7 @@ import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
 import { permits } from '../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
 import { grantsOf } from '../../core/use-cases/accounts/principal.ts';
@@ -52,10 +53,12 @@ export async function startPushing(
     readonly defaultBranch?: string;
     readonly expiresAfterMs?: number;
     readonly node?: NodeOptions;
+    /** Default: a new one in memory. */
+    readonly log?: EventStore;
     readonly inBucket?: boolean;
   } = {},
 ): Promise<Pushing> {
-  const log = watchLog();
+  const log = watchLog(options.log);
   const node = await startNode(log, options.node);
   const account = await newAccount(node, 'ada');
   const { id: repository } =

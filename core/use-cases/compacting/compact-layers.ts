@@ -9,8 +9,7 @@
  * - the replaced layers stay in storage.
  */
 import type { Cause } from '../../kernel/envelope.ts';
-import { type AccountId, type LayerId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import type { AccountId, LayerId, RepositoryId } from '../../kernel/ids.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
@@ -23,7 +22,7 @@ import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
-import { type NewLayers, withNewLayers } from '../pushing/new-layers.ts';
+import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface CompactionContext extends Context {
@@ -35,7 +34,7 @@ export interface CompactionContext extends Context {
 
 /**
  * `partly`: more is to be merged at once, since one compaction is bounded, or many layers came meanwhile. `nothing`: the
- * repository has few layers, or is gone. `lost`: another compaction was faster.
+ * repository has few layers, or is gone. `lost`: another compaction was faster, or the append came too late.
  */
 export type CompactionOutcome = 'compacted' | 'partly' | 'nothing' | 'lost';
 
@@ -58,32 +57,30 @@ export async function compactLayers(
       await context.failpoint('compaction-layer-stored');
       return commit({ ...context, events: newLayers }, { ...of, revision, chosen, layer, found, merged });
     });
+  } catch (error) {
+    if (wasTooLate(error)) return 'lost';
+    throw error;
   } finally {
     await merged.discard();
   }
 }
 
-export interface StoredLayer extends Layer {
-  readonly storedAt: Timestamp;
-}
-
 /** Stores a pack as a layer, which is durable when this resolves. */
 export async function storeMerged(
-  { ids, clock, layers, newLayers }: Pick<CompactionContext, 'ids' | 'clock' | 'layers'> & { newLayers: NewLayers },
+  { ids, layers, newLayers }: Pick<CompactionContext, 'ids' | 'layers'> & { newLayers: NewLayers },
   found: FoundRepository,
   merged: MergedLayers,
-): Promise<StoredLayer> {
+): Promise<Layer> {
   const repository = found.id;
   const id = ids.next<LayerId>();
   const content = await merged.layer(layerDescription(repository, id, merged.objectCount));
   const { sizeBytes } = content;
   const key = layerKeyOf(repository, id);
-  const storedAt = clock.now();
   const store = layers.of(placeOf(found), 'maintenance');
   if ((await newLayers.put(store, key, content.body(), sizeBytes)) === 'exists') {
     throw new TypeError(`The new layer ${id} exists already`);
   }
-  return { id, key, sizeBytes, sha256: content.sha256(), pack: merged.pack, storedAt };
+  return { id, key, sizeBytes, sha256: content.sha256(), pack: merged.pack };
 }
 
 /** Returns what the `layer.json` of a layer says that a compaction made. */
@@ -96,7 +93,7 @@ interface Compaction {
   readonly repository: RepositoryId;
   readonly revision: number;
   readonly chosen: readonly Layer[];
-  readonly layer: StoredLayer;
+  readonly layer: Layer;
   readonly found: FoundRepository;
   readonly merged: MergedLayers;
 }
@@ -109,11 +106,9 @@ async function commit(
   const removed = chosen.map(({ id }) => id);
   const cause: Cause = systemCause(context.ids, 'layer-compaction');
   // The commit point of a compaction. After a lost race it decides again, whatever was pushed meanwhile.
-  const executed = await execute(context, repositories, repository, { account, cause }, (state) => {
-    // The sweep may soon remove a layer that no event names.
-    if (context.clock.now() > plusMs(layer.storedAt, PUSH_COMMIT_SPAN_MS)) return { events: [] };
-    return decideRepository(state, { type: 'MergeLayers', revision, removed, added: layer });
-  });
+  const executed = await execute(context, repositories, repository, { account, cause }, (state) =>
+    decideRepository(state, { type: 'MergeLayers', revision, removed, added: layer }),
+  );
   if ('refused' in executed) return 'nothing';
   const { state } = executed.entity;
   if (state.status === 'closed' || ![...state.layers].some(({ id }) => id === layer.id)) return 'lost';

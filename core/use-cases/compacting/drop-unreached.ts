@@ -23,16 +23,12 @@ import {
   type RepositoryId,
   type Timestamp,
 } from '../../kernel/ids.ts';
-import {
-  DROPPING_RACES_MAX,
-  DROPPING_TIPS_MAX,
-  PENDING_DELIVERY_KEPT_MS,
-  PUSH_COMMIT_SPAN_MS,
-} from '../../kernel/limits.ts';
+import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
 import type { MergedLayers } from '../../ports/layer-merges.ts';
+import type { Layer } from '../../ports/object-database.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
@@ -42,10 +38,10 @@ import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { findRepositoryById, type FoundRepository } from '../accounts/repositories.ts';
-import { type NewLayers, withNewLayers } from '../pushing/new-layers.ts';
+import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
-import { type CompactionContext, layerDescription, storeMerged, type StoredLayer } from './compact-layers.ts';
+import { type CompactionContext, layerDescription, storeMerged } from './compact-layers.ts';
 
 export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
   readonly objects: LayerDrops;
@@ -57,7 +53,8 @@ export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
 
 /**
  * `nothing`: it is not due, or the repository is gone or beyond a limit. `lost`: another compaction was faster, or pushes
- * were, `DROPPING_RACES_MAX` times. `waits`: webhooks are still to be notified of a push that is older than the retention.
+ * were, `DROPPING_RACES_MAX` times, or the append came too late. `waits`: webhooks are still to be notified of a push
+ * that is older than the retention.
  */
 export type DroppingOutcome = 'dropped' | 'nothing' | 'lost' | 'waits';
 
@@ -118,6 +115,9 @@ async function dropDue(
     return await withNewLayers(context, begun.begun.stream, (newLayers) =>
       new Dropping(context, { ...of, ...begun, newLayers, signal }).run(),
     );
+  } catch (error) {
+    if (wasTooLate(error)) return 'lost';
+    throw error;
   } finally {
     await begun.kept.discard();
   }
@@ -279,7 +279,7 @@ interface Run extends Dropped {
 }
 
 interface Added {
-  readonly layer: StoredLayer;
+  readonly layer: Layer;
   readonly holds: 'refs' | 'retention';
   readonly pack: MergedLayers;
 }
@@ -348,9 +348,6 @@ class Dropping {
     const { clock, ids, entities, failpoint } = this.#context;
     const { account, begun, found, newLayers } = this.#run;
     const { state, stream, revision: expected, lastAt } = this.#checked;
-    // The sweep may soon remove a layer that no event names.
-    const oldest = this.#added[0]?.layer.storedAt;
-    if (oldest !== undefined && clock.now() > plusMs(oldest, PUSH_COMMIT_SPAN_MS)) return 'lost';
     const decision = decideRepository(state, {
       type: 'DropUnreached',
       revision: begun.revision,

@@ -16,16 +16,9 @@ import type { PlanQuotas } from '../../account/plans.ts';
 import { PackRefusedError } from '../../git/pack-refused-error.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import {
-  type AccountId,
-  type ObjectId,
-  plusMs,
-  type PushId,
-  type RepositoryId,
-  type Timestamp,
-} from '../../kernel/ids.ts';
-import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
-import type { Clock, SettledWithin } from '../../ports/clock.ts';
+import type { AccountId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
+import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX } from '../../kernel/limits.ts';
+import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
   type Layer,
@@ -42,7 +35,7 @@ import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
-import { type NewLayers, withNewLayers } from './new-layers.ts';
+import { commitSpan, type NewLayers, wasTooLate, withNewLayers } from './new-layers.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
@@ -105,6 +98,8 @@ export type PushRefusal =
 
 type Refused = { readonly refused: PushRefusal };
 
+const TOOK_TOO_LONG: Refused = { refused: { code: 'push-took-too-long' } };
+
 /** `defaultBranch` is the branch that the push chose as the default, or null. */
 export type PushOutcome = Pick<UpdateRefsDecision, 'results' | 'defaultBranch'> | Refused;
 
@@ -130,6 +125,7 @@ export async function pushRefs(context: PushContext, push: Push): Promise<PushOu
     await context.failpoint('push-pack-received');
     return await commit(context, push, received);
   } catch (error) {
+    if (wasTooLate(error)) return TOOK_TOO_LONG;
     if (error instanceof PackRefusedError) return refusedPack(error.refusal);
     // The tip was stored before objects had a size limit: no ref may newly point to it.
     if (!(error instanceof ObjectDatabaseError) || error.code !== 'object-too-large') throw error;
@@ -227,14 +223,14 @@ function createAttempts(
     const exceeded = await quotaExceededByPush(context, push, prepared);
     if (exceeded !== null) return { refused: exceeded };
     if (stored === null) {
-      const since = { at: context.clock.now(), monotonicMs: context.clock.monotonicMs() };
+      const hasPassed = commitSpan(context.clock);
       const about = { account: accountId, cause: (await push.causeAgain?.()) ?? push.cause };
       const storing = { stores: context.layers, newLayers };
       const layer = prepared === null ? null : await storeLayer(storing, placeOf(push.repository), prepared);
       if (layer !== null && 'refused' in layer) return refusedPack(layer);
       const pack = quarantine?.pack ?? null;
       const eventsOf = createPushEvents({ ...context, events: newLayers }, about);
-      stored = { ...since, about, eventsOf, layer, pack };
+      stored = { hasPassed, about, eventsOf, layer, pack };
       if (layer !== null) await context.failpoint('push-layer-stored');
     }
     const { about, eventsOf, layer } = stored;
@@ -245,7 +241,8 @@ function createAttempts(
     // The guards are read last, so that nothing slow comes between them and the append.
     const guarded = await push.guarding();
     if ('refused' in guarded) return { refused: { code: 'token-no-longer-valid' } };
-    if (tookTooLong(context.clock, stored)) return { refused: { code: 'push-took-too-long' } };
+    // The log asks again before it sends what names the layer. A push without a layer has no other check.
+    if (stored.hasPassed()) return TOOK_TOO_LONG;
     const enveloped = envelop(context, repositories, events.stored, { ...about, lastAt: entity.lastAt });
     const { stream, revision: expected } = entity;
     // The commit point of a push.
@@ -264,24 +261,14 @@ function createAttempts(
   };
 }
 
-/** The time at which the put of the layer began, by both clocks, the layer, and what the push appends from then on. */
+/** The layer, whether the time from its put to the append has passed, and what the push appends from then on. */
 interface StoredSince {
-  readonly at: Timestamp;
-  readonly monotonicMs: number;
+  readonly hasPassed: () => boolean;
   readonly about: { readonly account: AccountId; readonly cause: Cause };
   readonly eventsOf: ReturnType<typeof createPushEvents>;
   readonly layer: Layer | null;
   /** The pack of the quarantine then; null without one. */
   readonly pack: string | null;
-}
-
-/**
- * Returns true if so much time has passed that sweep-layers.ts may soon remove the layer. Both clocks are checked: the
- * monotonic clock stops while the machine sleeps, and the other may be set back.
- */
-function tookTooLong(clock: Clock, since: Pick<StoredSince, 'at' | 'monotonicMs'>): boolean {
-  const spanMs = clock.monotonicMs() - since.monotonicMs;
-  return spanMs > PUSH_COMMIT_SPAN_MS || clock.now() > plusMs(since.at, PUSH_COMMIT_SPAN_MS);
 }
 
 async function quotaExceededByPush(

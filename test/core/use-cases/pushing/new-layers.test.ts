@@ -4,13 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { settledWithin } from '../../../../adapters/node/pause.ts';
 import { type StreamName, streamName } from '../../../../core/kernel/envelope.ts';
-import { NEW_LAYERS_REMOVAL_MS_MAX } from '../../../../core/kernel/limits.ts';
+import { NEW_LAYERS_REMOVAL_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { type EventStore, EventStoreError } from '../../../../core/ports/event-store.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/ports/layer-store.ts';
 import { type NewLayers, withNewLayers } from '../../../../core/use-cases/pushing/new-layers.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { newEvent } from '../../../support/events.ts';
+import { createTestClock } from '../../../support/test-clock.ts';
 
 const STREAM = streamName('repository', randomUUID());
 const OTHER = streamName('refUpdates', randomUUID());
@@ -32,10 +33,12 @@ function setup({
   readonly store?: LayerStore;
   readonly append?: EventStore['append'];
 } = {}) {
+  const clock = createTestClock();
   return {
     store,
+    clock,
     run: (work: Work) =>
-      withNewLayers({ events: { append }, settledWithin }, STREAM, (layers) =>
+      withNewLayers({ clock, events: { append }, settledWithin }, STREAM, (layers) =>
         work(
           layers,
           () => layers.put(store, layerKey(`a/${randomUUID()}.tar`), oneByte(), 1),
@@ -104,6 +107,33 @@ describe('Work that stores layers', () => {
       assert.equal(await s.stored(), 1);
     });
   }
+
+  test('removes them after an append that came too late for the first of them', async () => {
+    const s = setup();
+    const work = s.run(async (_layers, put, append) => {
+      await put();
+      s.clock.advance(PUSH_COMMIT_SPAN_MS);
+      await put();
+      s.clock.advance(1);
+      await append(STREAM);
+    });
+    await assert.rejects(work, { code: 'append-too-late' });
+    assert.equal(await s.stored(), 0);
+  });
+
+  test('has the hour of the last one if it abandoned those before', async () => {
+    const s = setup();
+    const first = layerKey('a/first.tar');
+    await s.run(async (layers, put, append) => {
+      await layers.put(s.store, first, oneByte(), 1);
+      s.clock.advance(PUSH_COMMIT_SPAN_MS);
+      layers.abandon(first);
+      await put();
+      s.clock.advance(PUSH_COMMIT_SPAN_MS);
+      await append(STREAM);
+    });
+    assert.equal(await s.stored(), 1);
+  });
 
   test('removes one that another one has replaced, whose append it does', async () => {
     const s = setup();

@@ -325,6 +325,24 @@ describe('A push that ends before its append', () => {
     await leftNothing(slept, 0);
   });
 
+  for (const [what, wait] of [
+    ['waited for too long', ({ node: { clock } }) => clock.advance(PUSH_COMMIT_SPAN_MS + 1)],
+    [
+      'waited while its machine slept',
+      ({ node: { clock } }) => clock.set(plusMs(clock.now(), PUSH_COMMIT_SPAN_MS + 1)),
+    ],
+  ] as const satisfies readonly (readonly [string, (pushing: Pushing) => void])[]) {
+    test(`is refused if its append ${what} before it was sent`, async () => {
+      const held = await startPushing();
+      held.log.on.append = () => {
+        held.log.on.append = undefined;
+        wait(held);
+      };
+      assert.equal(await codes(held.push([create])), 'push-took-too-long');
+      await leftNothing(held, 0);
+    });
+  }
+
   test('is refused if its parts and its token took too long after its layer was stored', async () => {
     const late = await startPushing();
     const guarding = async () => {
