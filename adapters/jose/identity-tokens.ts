@@ -72,7 +72,8 @@ function claimsOf(token: string): Pick<UnverifiedToken, 'claims' | 'inexact'> | 
   const claims = ifReadable<JsonObject>(() => decodeJwt(token) as JsonObject);
   if (claims === null) return null;
   const [, payload = ''] = token.split('.');
-  return { claims, inexact: inexactMembers(Buffer.from(payload, 'base64url').toString('utf8')) };
+  // As the library decodes it: without a byte order mark.
+  return { claims, inexact: inexactMembers(new TextDecoder().decode(Buffer.from(payload, 'base64url'))) };
 }
 
 function isAllowed(algorithm: string): boolean {

@@ -415,6 +415,13 @@ describe('The exchange of an identity token', () => {
   });
 
   // The attack: a stranger fills the list with refusals that bear endless different texts.
+  // The attack: a text of claims that one reader takes and another does not.
+  test('reads the claims behind a byte order mark as the library does', async () => {
+    const [header = '', payload = '', signature = ''] = (await issuer.token()).split('.');
+    const marked = Buffer.concat([Buffer.from('\ufeff'), Buffer.from(payload, 'base64url')]).toString('base64url');
+    await assertRefused([header, marked, signature].join('.'), 'signature-invalid');
+  });
+
   test('keeps at most 20 refusals of a rule, and counts equal ones', async () => {
     for (let n = 0; n < 25; n += 1) {
       if (n % EXCHANGES_PER_MINUTE_MAX === EXCHANGES_PER_MINUTE_MAX - 1) fixture.clock.advance(60_000);
