@@ -21,13 +21,22 @@ const PATTERN_BOUNDS = {
   minLength: 1,
   maxLength: TRUST_RULE_PATTERN_LENGTH_MAX,
 };
-const CLAIMS = z.record(z.string(), z.string()).meta({
+/** A record leaves this member out without a word, so that a rule would ask less of a token than its owner meant. */
+const UNREADABLE_CLAIM = '__proto__';
+const CLAIM_PATTERNS = z
+  .unknown()
+  .superRefine((claims, issues) => {
+    if (typeof claims !== 'object' || claims === null || !Object.hasOwn(claims, UNREADABLE_CLAIM)) return;
+    issues.addIssue({ code: 'custom', path: [UNREADABLE_CLAIM], message: 'No claim can have this name' });
+  })
+  .pipe(z.record(z.string(), z.string()));
+const CLAIMS = CLAIM_PATTERNS.meta({
   wire: {
     type: 'object',
     additionalProperties: { type: 'string', ...PATTERN_BOUNDS },
     maxProperties: TRUST_RULE_CLAIMS_MAX,
     propertyNames: {
-      pattern: '^(?!(iss|aud|sub|exp|nbf|iat|jti)$)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+      pattern: '^(?!(iss|aud|sub|exp|nbf|iat|jti|__proto__)$)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
       maxLength: TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
     },
     description: 'A pattern for each claim that the identity token must have.',

@@ -90,6 +90,11 @@ describe('trust rules', () => {
     for (const answer of [await create({ ...RULE, claims: { run: 5 } }), await put(id, { claims: { run: 5 } })]) {
       assert.deepEqual([answer.statusCode, answer.json().detail[0].loc], [422, ['body', 'claims', 'run']]);
     }
+    // Without this claim the rule would let in more than its owner asked for.
+    const claims = { ['__proto__']: 'main', run: '5' };
+    for (const answer of [await create({ ...RULE, claims }), await put(id, { claims })]) {
+      assert.deepEqual([answer.statusCode, answer.json().detail?.[0].loc], [422, ['body', 'claims', '__proto__']]);
+    }
   });
 
   test('hold as many repositories as the limit, and refuse one more', async () => {
