@@ -92,8 +92,7 @@ function optionOf(command: Command, definition: OptionDefinition): Option {
   if (required === true) option.makeOptionMandatory();
   return option.argParser((text: string, before: ReturnType<typeof valueOf> | undefined) => {
     if (before === undefined) return valueOf(definition, text);
-    if (typeof before === 'object' && definition.kind === 'list')
-      return [...before, ...listOf(definition.choices, text)];
+    if (typeof before === 'object' && definition.kind === 'list') return [...before, ...listOf(definition, text)];
     // The values are left out: they may be secrets.
     return command.error(`error: option '${option.flags}' is given twice: give it once`);
   });
@@ -119,13 +118,18 @@ function valueOf(
     case 'text':
       return oneOf(definition.choices, text);
     case 'list':
-      return listOf(definition.choices, text);
+      return listOf(definition, text);
   }
 }
 
-function listOf(choices: readonly string[] | undefined, text: string): readonly string[] {
+function listOf(
+  { choices, filled = false }: Extract<OptionDefinition, { kind: 'list' }>,
+  text: string,
+): readonly string[] {
   const words = text.split(',').map((word) => word.trim());
-  return words.filter((word) => word !== '').map((word) => oneOf(choices, word));
+  const found = words.filter((word) => word !== '');
+  if (filled && found.length === 0) throw new InvalidArgumentError('It names nothing.');
+  return found.map((word) => oneOf(choices, word));
 }
 
 function oneOf(choices: readonly string[] | undefined, text: string): string {

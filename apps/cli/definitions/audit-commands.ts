@@ -61,6 +61,7 @@ export const AUDIT_COMMANDS: readonly CommandDefinition[] = [
       {
         name: 'checkpoint',
         kind: 'list',
+        filled: true,
         value: 'FILES',
         description: 'checkpoints that were kept, which the export must continue',
       },

@@ -29,7 +29,12 @@ export type OptionDefinition = OptionBase &
     | { readonly kind: 'flag' }
     | { readonly kind: 'text'; readonly choices?: readonly string[] }
     /** Separated by commas; given again, its values are added. Options of other kinds may be given once. */
-    | { readonly kind: 'list'; readonly choices?: readonly string[] }
+    | {
+        readonly kind: 'list';
+        readonly choices?: readonly string[];
+        /** Each time that it is given it names something: an empty variable of a shell must not leave a check out. */
+        readonly filled?: boolean;
+      }
     | {
         readonly kind: 'number';
         readonly min: number;

@@ -110,6 +110,16 @@ describe('the parser', () => {
     assert.ok(!refused.output.includes('secret'), refused.output);
   });
 
+  test('refuses a checkpoint without a name, which would be left out of what is checked', () => {
+    for (const given of [[''], [','], ['a', ''], ['', 'a']]) {
+      const { chosen, output } = typed(['audit', 'verify', 'log', ...given.flatMap((name) => ['--checkpoint', name])]);
+      assert.equal(chosen, null, given.join(' '));
+      assert.match(output, /'--checkpoint <FILES>' argument '.?' is invalid\. It names nothing/);
+    }
+    const { chosen } = typed(['token', 'edit', 'id', '--repository-ids', '']);
+    assert.deepEqual(chosen?.given.list('repository-ids'), [], 'others can be emptied');
+  });
+
   test('refuses a name of a pair that has two values', () => {
     assert.deepEqual(pairs(['ref=a', 'actor=b=c']), { ref: 'a', actor: 'b=c' });
     assert.throws(() => pairs(['ref=a', 'ref=b']), /"ref" is given twice/);
