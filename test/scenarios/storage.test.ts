@@ -154,8 +154,13 @@ describe('strata-admin storage', () => {
       return (await admin({ env: { ...strata.env, ...clock } }, ['storage', 'expire'])) as ExpiryReport;
     };
     const retentionMs = RETENTION_DAYS_DEFAULT * 24 * 60 * 60_000;
-    const leftovers = { incoming: 0, layers: 0 };
-    const nothing = { expired: { repositories: 0, layers: 0, size_bytes: 0 }, removed: 0, leftovers, pruned: 0 };
+    const nothing = {
+      expired: { repositories: 0, layers: 0, size_bytes: 0 },
+      removed: 0,
+      leftovers: { incoming: 0, layers: 0 },
+      pruned: 0,
+      delivery_bodies: 0,
+    };
     assert.deepEqual(await expire(retentionMs - 60 * 60_000), nothing);
     const report = await expire(retentionMs);
     assert.deepEqual([report.expired.repositories, report.expired.layers, report.removed], [1, 2, 0]);

@@ -38,6 +38,12 @@ describe('A client that disconnects', () => {
     return client;
   }
 
+  async function liveTable(client: pg.Client, name: string): Promise<string> {
+    const text = `SELECT format('%I.%I', schemaname, tablename) AS found FROM pg_tables WHERE tablename LIKE $1 || '_v%'`;
+    const { rows } = await client.query<{ found: string }>(text, [name]);
+    return rows[0]?.found ?? assert.fail(`There is no table of ${name}`);
+  }
+
   /** Sends a push without the last bytes of its pack. */
   async function beginPush(): Promise<Socket> {
     const next = commit('never whole');
@@ -61,13 +67,17 @@ describe('A client that disconnects', () => {
     // process: two to four such requests stopped the service for all users.
     const client = await database(context);
     const watching = await database(context);
-    for (let attempt = 0; attempt < 4; attempt += 1) {
+    // The quota of changes, which a push is refused by before anything else, and those of bytes.
+    for (const [attempt, model] of ['changes_months', 'usage_traffic', 'changes_months', 'usage_traffic'].entries()) {
+      const table = await liveTable(watching, model);
       await client.query('BEGIN');
-      await client.query('LOCK TABLE read_models.projections IN ACCESS EXCLUSIVE MODE');
+      await client.query(`LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
       const socket = await beginPush();
       await eventually('the server queries the quota', async () => {
         const { rowCount } = await watching.query(
-          `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT live_generation%usage%'`,
+          `SELECT FROM pg_stat_activity
+           WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT live_generation%' AND strpos(query, $1) > 0`,
+          [model],
         );
         return rowCount !== 0;
       });
