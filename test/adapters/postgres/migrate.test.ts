@@ -1,9 +1,14 @@
 /** Migrating databases to the current schema, also by several servers at once. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { type Kysely, sql } from 'kysely';
 import { logMigrations, migrate } from '../../../adapters/postgres/migrate.ts';
+import { createPostgresNotifiedPushes } from '../../../adapters/postgres/notified-pushes.ts';
+import { createPool } from '../../../adapters/postgres/pool.ts';
+import { uuid } from '../../../core/kernel/ids.ts';
 import { createRunnerTables, tablesExist } from '../../../projections/runner/tables.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
 import { emptyDatabase, openClient, openStore } from './open-store.ts';
@@ -52,6 +57,21 @@ describe('migrating', () => {
       'SELECT name FROM read_models.projections JOIN read_models.checkpoints USING (name)',
     );
     assert.deepEqual(rows, [{ name: 'timers' }]);
+  });
+
+  test('lets purges go by how far an older version had notified webhooks, until the policy starts', async (context) => {
+    const connectionString = await emptyDatabase(context);
+    const older = Object.entries(logMigrations.migrations).filter(([name]) => name < '028');
+    await migrate({ connectionString, log: keepLog(), set: { name: 'log', migrations: Object.fromEntries(older) } });
+    const client = await openClient(context, connectionString);
+    await client.query(
+      `INSERT INTO policy_marks (policy, position, stream, revision, event_id)
+       VALUES ('webhook-notifications', 42, 'account-a', 1, gen_random_uuid()), ('another', 77, 'account-a', 1, gen_random_uuid())`,
+    );
+    await migrate({ connectionString, log: keepLog() });
+    const pool = createPool({ connectionString, log: keepLog() });
+    cleanUp(context, () => pool.end());
+    assert.equal(await createPostgresNotifiedPushes(pool).reachedFor(uuid(randomUUID())), 42n);
   });
 
   test('keeps different sets of migrations apart, and rolls back a migration that fails', async (context) => {
