@@ -109,7 +109,7 @@ async function dropDue(
   due: Due,
   signal: AbortSignal,
 ): Promise<DroppingOutcome> {
-  const begun = await begin(context, due, signal);
+  const begun = await begin(context, due, signal, 'drop');
   if (typeof begun === 'string') return begun;
   try {
     return await withNewLayers(context, begun.begun.stream, (newLayers) =>
@@ -126,7 +126,7 @@ async function dropDue(
 /** Returns by how many bytes the current layers would shrink, and changes nothing; 0 if no drop is due. */
 export async function droppedBytes(context: DroppingContext, of: Dropped, signal: AbortSignal): Promise<number> {
   const due = await findDue(context, of);
-  const begun = due === null ? 'nothing' : await begin(context, due, signal);
+  const begun = due === null ? 'nothing' : await begin(context, due, signal, 'dry-run');
   if (typeof begun === 'string') return 0;
   const { found, kept } = begun;
   try {
@@ -160,18 +160,20 @@ async function findDue(context: DroppingContext, of: Dropped): Promise<Due | nul
   return holdsMore || isDroppingDue(begun.state, now, context.retentionMs) ? { found, begun, seen, now } : null;
 }
 
-/** Packs what is kept; the caller discards it. */
+/** Packs what is kept; the caller discards it. A dry run takes nothing from webhooks, so it waits for none. */
 async function begin(
   context: DroppingContext,
   { found, begun, now }: Due,
   signal: AbortSignal,
+  mode: 'drop' | 'dry-run',
 ): Promise<Pick<Run, 'found' | 'begun' | 'kept'> | 'nothing' | 'waits'> {
   const window = await changesBetween(context, begun.stream, {
     from: begun.revision,
     since: plusMs(now, -context.retentionMs),
   });
   if (window === null) return 'nothing';
-  if (window.before !== null && (await mayBeNotified(context, found, window.before))) return 'waits';
+  const mayWait = mode === 'drop' && window.before !== null;
+  if (mayWait && (await mayBeNotified(context, found, window.before))) return 'waits';
   const tips = { refs: tipsOf(begun.state), left: [...window.left] };
   return { found, begun, kept: await context.objects.keep(committedObjects(found, begun), tips, signal) };
 }

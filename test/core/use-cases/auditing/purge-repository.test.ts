@@ -221,6 +221,15 @@ describe('A purge of a living repository', () => {
     assert.ok(!('refused' in purged) && purged.event !== null);
   });
 
+  test('says what it would free while webhooks are still to be told of the last push', async (context) => {
+    const { reading, plan, purging, origin, id } = await withSecret(context);
+    await newWebhook(reading.node, origin.account);
+    const expected = await plan();
+    assert.ok(!('refused' in expected) && expected.freedBytes > 0);
+    const behind: PurgeContext = { ...purging, notifiedTo: async () => LOG_START };
+    assert.deepEqual(await planPurge(behind, origin, id, NEVER), expected);
+  });
+
   test('is refused within an hour of the last one that rewrote the repository, with the time to wait', async (context) => {
     const { reading, plan, purge, purging, origin, stored, id } = await withSecret(context);
     const leave = async (name: string) => {
