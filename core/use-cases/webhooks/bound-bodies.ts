@@ -40,7 +40,8 @@ export async function boundBodies(context: BoundBodiesContext, signal: AbortSign
     if (state.status !== 'open') continue;
     const bounds = boundsOf(context.plans, state.plan);
     await context.due.deliveriesCaughtUp(await context.events.head());
-    for (const kind of ['answer', 'payload'] as const) {
+    // The payload leaves with an answer, so these come last: what they free of payloads is known to nobody before.
+    for (const kind of ['payload', 'answer'] as const) {
       const beyond =
         kind === 'answer' ? sums.answerBytes - bounds.answerBytes : sums.payloadBytes - bounds.payloadBytes;
       if (beyond > 0) removed += await makeRoom(context, sums.account, kind, beyond, signal);

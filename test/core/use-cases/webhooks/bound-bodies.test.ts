@@ -141,6 +141,18 @@ describe('The bodies of deliveries', () => {
     assert.deepEqual((await kept(first))[0], 0, 'the oldest goes when it has ended');
   });
 
+  test('give way no further than the scarcer of both bounds asks for, where payloads and answers are beyond theirs', async () => {
+    const { node, add, sums, bound } = await started();
+    const [payload, answer] = [WEBHOOK_PAYLOAD_BYTES_MAX + 256, WEBHOOK_ANSWER_BYTES_MAX + 256];
+    const room = Math.floor(WEBHOOK_ANSWERS_BYTES_MAX / answer);
+    assert.ok(room * payload < WEBHOOK_PAYLOADS_BYTES_MAX);
+    for (let at = 0; at < WEBHOOK_PAYLOADS_BYTES_MAX / payload + 100; at += 1) await add(PAYLOAD);
+    node.clock.advance(DAY_MS);
+    await bound();
+    const { payloadBytes, answerBytes } = await sums();
+    assert.deepEqual({ payloadBytes, answerBytes }, { payloadBytes: room * payload, answerBytes: room * answer });
+  });
+
   test('of an account without a quota of storage may take 10 GiB', async () => {
     const { node, add, bound } = await started(createMemoryDeliveryStore(), 'PRO');
     for (let count = 0; count < 5_000; count += 1) await add('');
