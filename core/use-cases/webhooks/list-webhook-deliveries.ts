@@ -78,20 +78,32 @@ async function newestDeliveries(
   await context.readModels.caughtUp(seen);
   const made = await context.readModels.webhookDeliveries(account, webhook, limit);
   const ids = new Set(made.map(({ id }) => id));
-  const left = waiting.filter(({ id }) => !ids.has(id));
-  const rows: ListedRow[] = [];
+  const left = waiting.filter(({ id }) => !ids.has(id)).map((row) => ({ ...row, waits: true }));
+  const rows = made.map((row) => ({ ...row, waits: false }));
+  return inOrder(rows, left).slice(0, limit);
+}
+
+/** Puts those that are still to be made, as `newestDeliveries` says, among those that were; both newest first. */
+function inOrder<Made extends Pick<WebhookDeliveryRow, 'event' | 'createdAt'>, Left extends Pick<Made, 'createdAt'>>(
+  made: readonly Made[],
+  left: readonly Left[],
+): readonly (Made | Left)[] {
+  const rows: (Made | Left)[] = [];
   let at = 0;
   for (const row of made) {
     for (let next = left[at]; next !== undefined && !isNewerPing(row, next); next = left[at]) {
-      rows.push({ ...next, waits: true });
+      rows.push(next);
       at += 1;
     }
-    rows.push({ ...row, waits: false });
+    rows.push(row);
   }
-  return [...rows, ...left.slice(at).map((row) => ({ ...row, waits: true }))].slice(0, limit);
+  return [...rows, ...left.slice(at)];
 }
 
-function isNewerPing({ event, createdAt }: WebhookDeliveryRow, waiting: WebhookDeliveryRow): boolean {
+function isNewerPing(
+  { event, createdAt }: Pick<WebhookDeliveryRow, 'event' | 'createdAt'>,
+  waiting: Pick<WebhookDeliveryRow, 'createdAt'>,
+): boolean {
   return event === 'ping' && createdAt > waiting.createdAt;
 }
 
@@ -138,11 +150,31 @@ export async function listWebhookHealths(
   for (const found of webhooks) {
     const { id } = found.webhook;
     const newest = { account: viewer.account, webhook: id, seen, limit: WEBHOOK_HEALTH_DELIVERIES_MAX };
-    const rows = await newestDeliveries(context, newest);
-    const count = (status: WebhookDeliveryRow['status']): number => rows.filter((row) => row.status === status).length;
+    const statuses = await newestStatuses(context, newest);
+    const count = (wanted: WebhookDeliveryRow['status']): number =>
+      statuses.filter((status) => status === wanted).length;
     healths.push({ ...found, succeeded: count('SUCCESS'), failed: count('FAILED'), pending: count('PENDING') });
   }
   return healths;
+}
+
+/**
+ * As `newestDeliveries`, but reads no push, each of which may hold 100,000 updates: there may be hundreds of them on a
+ * page. One that is made while this reads may count twice.
+ */
+async function newestStatuses(
+  { waiting, readModels }: ListDeliveriesContext,
+  { account, webhook, seen, limit }: Newest,
+): Promise<readonly WebhookDeliveryRow['status'][]> {
+  const rows = await waiting.newest(account, webhook, limit);
+  await readModels.caughtUp(seen);
+  const made = await readModels.webhookDeliveries(account, webhook, limit);
+  const left = rows.flatMap(({ createdAt, waiting: count }) =>
+    Array.from({ length: Math.min(count, limit) }, () => ({ createdAt, status: 'PENDING' as const })),
+  );
+  return inOrder(made, left)
+    .slice(0, limit)
+    .map(({ status }) => status);
 }
 
 interface Backlog {

@@ -4,15 +4,21 @@ import { describe, test } from 'vitest';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../../../core/git/utf8.ts';
+import type { LogPosition } from '../../../../core/kernel/envelope.ts';
 import type { EventId, WebhookDeliveryId } from '../../../../core/kernel/ids.ts';
+import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../../../core/kernel/limits.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
-import { listWebhookDeliveries } from '../../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
+import {
+  listWebhookDeliveries,
+  listWebhookHealths,
+} from '../../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { pingWebhook, redeliver } from '../../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import type { WebhookDeliveryCommand } from '../../../../core/webhook-delivery/commands.ts';
 import { decideWebhookDelivery } from '../../../../core/webhook-delivery/decide.ts';
 import { webhookDeliveries } from '../../../../core/webhook-delivery/evolve.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';
+import { newStream } from '../../../support/events.ts';
 import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { startReading } from '../../../support/reading.ts';
@@ -118,5 +124,26 @@ describe('Deliveries of a webhook', () => {
       ),
     );
     assert.deepEqual(order, ['seen true', 'read']);
+  });
+
+  test('are counted without a read of the pushes of those that are still to be made', async () => {
+    const { node, account, origin, webhook, ping, attempt } = await started();
+    await attempt((await ping()).deliveryId, 1, 200, 'early');
+    node.clock.advance(60_000);
+    const row = { push: node.ids.next<EventId>(), stream: newStream(), revision: 0, position: 2n as LogPosition };
+    const of = { account, webhook, createdAt: node.clock.now(), kinds: ['push'] } as const;
+    await node.waiting.add({ ...row, ...of, passed: 0, waiting: 3 }, []);
+    node.clock.advance(60_000);
+    await attempt((await ping()).deliveryId, 1, 500, 'late');
+    const seen = await node.entities.barrier();
+    const events = { ...node.events, readStream: () => assert.fail('a push may be large') };
+    const [health] = await listWebhookHealths({ ...node, events }, origin, seen);
+    assert.deepEqual([health?.succeeded, health?.failed, health?.pending], [1, 0, 4]);
+    await node.waiting.add(
+      { ...row, ...of, push: node.ids.next(), position: 3n as LogPosition, passed: 0, waiting: 90 },
+      [],
+    );
+    const [later] = await listWebhookHealths({ ...node, events }, origin, seen);
+    assert.deepEqual([later?.succeeded, later?.failed, later?.pending], [0, 0, WEBHOOK_HEALTH_DELIVERIES_MAX]);
   });
 });
