@@ -69,21 +69,31 @@ interface Waiting {
   readonly event: RefEventKind;
 }
 
-/** Returns the deliveries of a row in their order. `event` has its updates in place. */
-export function deliveriesOfRow(
-  { ids }: Pick<Context, 'ids'>,
-  event: RecordedEvent,
-  { webhook, kinds, passed }: Pick<WaitingRow, 'webhook' | 'kinds' | 'passed'>,
-): readonly Waiting[] {
+/** Returns what the deliveries of a row tell of, in their order. `event` has its updates in place. */
+function notificationsOfRow(event: RecordedEvent, { kinds, passed }: OfPush): readonly RefNotification[] {
   const push = readEvent(repositoryEventKinds, event);
   if (push.type !== 'RefsUpdated') throw new TypeError(`${event.type} is not a push`);
   return notificationsOf(push.data.updates)
     .slice(passed)
-    .filter(({ kind }) => kinds.includes(kind))
-    .map(({ update, kind }) => {
-      const eventId = eventIdOf(ids, event.id, kind, update.ref);
-      return { id: deliveryIdOf(ids, eventId, webhook, kind), eventId, event: kind };
-    });
+    .filter(({ kind }) => kinds.includes(kind));
+}
+
+type OfPush = Pick<WaitingRow, 'webhook' | 'kinds' | 'passed'>;
+
+/** Ids take most of the time that a row takes: the caller makes those that it needs. */
+function deliveryOf(
+  { ids }: Pick<Context, 'ids'>,
+  event: RecordedEvent,
+  { webhook }: OfPush,
+  { update, kind }: RefNotification,
+): Waiting {
+  const eventId = eventIdOf(ids, event.id, kind, update.ref);
+  return { id: deliveryIdOf(ids, eventId, webhook, kind), eventId, event: kind };
+}
+
+/** Returns the deliveries of a row in their order. `event` has its updates in place. */
+export function deliveriesOfRow(context: Pick<Context, 'ids'>, event: RecordedEvent, row: OfPush): readonly Waiting[] {
+  return notificationsOfRow(event, row).map((notification) => deliveryOf(context, event, row, notification));
 }
 
 /** Lists the newest deliveries of a webhook that are still to be made, in the form of those that were. */
@@ -101,9 +111,11 @@ export async function listWaiting(
     if (listed.length >= limit) break;
     const event = await pushOfRow(context, row);
     if (event === null) continue;
-    const deliveries = deliveriesOfRow(context, event, row);
-    const shown = deliveries.map((delivery, index) => shownAs(row, delivery, timeOf(row, index)));
-    listed.push(...shown.slice(-(limit - listed.length)).toReversed());
+    const notifications = notificationsOfRow(event, row);
+    const last = Math.max(0, notifications.length - (limit - listed.length));
+    for (const [index, notification] of [...notifications.entries()].slice(last).toReversed()) {
+      listed.push(shownAs(row, deliveryOf(context, event, row, notification), timeOf(row, index)));
+    }
   }
   return listed;
 }
