@@ -1,4 +1,4 @@
-/** The categories that hold record events. The others are operational for ever (docs/event-forms.md). */
+/** The categories that hold record events. The others are operational (docs/event-forms.md). */
 export const RECORD_CATEGORIES = [
   'account',
   'repository',

@@ -275,7 +275,7 @@ async function* listIncoming(incoming: string, writers: Writers): AsyncGenerator
   for (const { name } of await entriesOf(incoming)) {
     // Read before its writer is looked for: what a living process writes now is not taken for an old file.
     const facts = await factsOf(join(incoming, name));
-    // A put of another process has removed the file meanwhile.
+    // A put of another process has removed the file.
     if (facts === null) continue;
     const [, mark = '', keyText = ''] = INCOMING_NAME.exec(name) ?? [];
     const isOld = facts.storedAt < timestamp(new Date(Date.now() - INCOMING_AGE_MS_MAX).toISOString());

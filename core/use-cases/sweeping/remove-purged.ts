@@ -44,7 +44,7 @@ const PAGE_EVENTS_MAX = 100;
 
 /**
  * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but has
- * it when its stream is closed. The layers were in the place of then, which a bucket keeps while a repository is in it.
+ * it when its stream is closed. The layers were in the place of that time, which a bucket keeps while a repository is in it.
  */
 async function lastOwned({ events }: PurgeRemovalContext, expiry: RecordedEvent): Promise<RecordedEvent> {
   const { stream } = expiry;

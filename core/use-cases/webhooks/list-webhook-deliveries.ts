@@ -73,7 +73,7 @@ async function newestDeliveries(
   context: ListDeliveriesContext,
   { account, webhook, seen, limit }: Newest,
 ): Promise<readonly ListedRow[]> {
-  // Read first: a delivery that is made meanwhile is found in one list or in both.
+  // Read first: a delivery that is made between the two reads is found in one list or in both.
   const waiting = await listWaiting(context, account, webhook, limit);
   await context.readModels.caughtUp(seen);
   const made = await context.readModels.webhookDeliveries(account, webhook, limit);
