@@ -1,8 +1,8 @@
 /**
  * A quarantine whose pack is still being checked (pack-bounds.ts), while the push goes on.
  *
- * Must stay true: until the pack has passed, nothing but its tips is read, nothing else is made of it, and nobody gets the
- * end of its layer; so no store takes a layer of a pack that fails.
+ * Must stay true: until the pack has passed, nothing but its tips is read, what they reach is counted within the bounds of
+ * a push, nothing else is made of it, and nobody gets the end of its layer; so no store takes a layer of a pack that fails.
  */
 import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
 import type { LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
@@ -34,7 +34,12 @@ export function unfinishedQuarantine(
       return quarantine.compareMoves(moves, signal);
     },
     layer: async (updates, description) => endingAfter(passed, await quarantine.layer(updates, description)),
-    leavesOver: (tips, known, signal) => passed().then(() => quarantine.leavesOver(tips, known, signal)),
+    leavesOver: (tips, known, signal) =>
+      quarantine.leavesOver(tips, known, signal).catch(async (error: unknown) => {
+        // What ends a count may be what the check refuses, and the check says why.
+        await passed();
+        throw error;
+      }),
     keepReached: (tips, known, signal) => passed().then(() => quarantine.keepReached(tips, known, signal)),
     recheck: (objects) => passed().then(() => quarantine.recheck(objects)),
     install: quarantine.install,
