@@ -70,7 +70,7 @@ function showUsage(visit: PersonVisit, shown: Shown): SiteAnswer {
     'Waiting to leave storage',
     waiting,
     sizeText,
-    html`<p class="soft">What purges and compactions replaced. Purges wait while what they left is more than the quota.</p>`,
+    waiting.used > 0 && html`<p class="soft">Replaced by purges and compactions; it leaves by itself.</p>`,
   )}${meter('Fetched this month', usage.transferBytes, sizeText)}${meter('Pushed this month', usage.ingressBytes, sizeText)}${meter('Changes this month', changes, countText)}</div>${buckets.length > 0 && bucketTable(buckets)}
 <section class="box"><header><h2>Each day</h2>${
     days.length > 0 &&
