@@ -8,19 +8,17 @@ import { beforeAll, describe, test } from 'vitest';
 import { type Ending, suiteEnding } from '../support/cleanup.ts';
 import {
   basicAuthorization,
-  blob,
-  commit,
   DELIMITER,
   FLUSH,
   packet,
   postService,
-  tree,
   type WireObject,
   type WireTarget,
   wireFetch,
   wireObject,
   wirePush,
 } from '../support/git-wire.ts';
+import { type Story, story } from '../support/wire-story.ts';
 import { rawRequest } from '../support/raw-http.ts';
 import { type Account, createAccount, git } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -28,21 +26,6 @@ import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../supp
 
 const MAIN = 'refs/heads/main';
 const VERSIONS = [0, 2] as const;
-
-interface Story {
-  readonly file: WireObject;
-  readonly folder: WireObject;
-  readonly tip: WireObject;
-  readonly all: readonly WireObject[];
-}
-
-/** Makes a commit with a file of its own. */
-function story(text: string, parents: readonly string[] = []): Story {
-  const file = blob(`${text}\n`);
-  const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
-  const tip = commit(text, folder.id, parents);
-  return { file, folder, tip, all: [tip, folder, file] };
-}
 
 describe('An object that no ref reaches', () => {
   const ending = suiteEnding();

@@ -22,6 +22,7 @@ import {
   wireObject,
   wirePush,
 } from '../support/git-wire.ts';
+import { type Story, story } from '../support/wire-story.ts';
 import { api, git, gitUrl } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
@@ -29,21 +30,6 @@ import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../supp
 const MAIN = 'refs/heads/main';
 /** More objects than a pack may have that is checked in process. */
 const MANY = 600;
-
-interface Story {
-  readonly file: WireObject;
-  readonly folder: WireObject;
-  readonly tip: WireObject;
-  readonly all: readonly WireObject[];
-}
-
-/** Makes a commit with a file of its own. */
-function story(text: string, parents: readonly string[] = []): Story {
-  const file = blob(`${text}\n`);
-  const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
-  const tip = commit(text, folder.id, parents);
-  return { file, folder, tip, all: [tip, folder, file] };
-}
 
 /** Makes a commit of so many files that git checks its pack. */
 function wideStory(text: string, parents: readonly string[] = []): Pick<Story, 'tip' | 'all'> {
