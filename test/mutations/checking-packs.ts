@@ -65,7 +65,7 @@ export const CHECKING_PACKS_MUTATIONS: readonly Mutation[] = [
   {
     without: 'the search for committed objects in a pack',
     file: 'adapters/git/receiving/left-over.ts',
-    text: 'if (await isCommitted(committed, ids.subarray(at, at + ID_BYTES))) continue;',
+    text: 'if (await isInAny(indexes, id)) return false;',
     by: '',
     test: LEFT_OVER.test,
     red: 'is not what the client sent again, nor a base that git appended',
