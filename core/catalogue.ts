@@ -1,7 +1,7 @@
 /**
  * Every event type that the service can write, by stream category: its versions, and whether it is a record event.
  *
- * Must stay true: event names and stored bytes never change. A change of a type's form is a new version with an
+ * Invariants: event names and stored bytes never change. A change of a type's form is a new version with an
  * upcaster, and test/golden keeps one JSON file of each version.
  */
 import { accessTokenEventKinds } from './access-token/events.ts';

@@ -2,7 +2,7 @@
  * Reads the live generation of a model. One statement, and so one snapshot, returns both the answer and whether it is
  * valid. A read waits for what is being applied, or built, as it waits for the position of a write.
  *
- * Must stay true: an answer never comes from a replaced generation, a halted model or a parked stream. Nor is it older
+ * Invariants: an answer never comes from a replaced generation, a halted model or a parked stream. Nor is it older
  * than a position that this process has seen: checkpoints are committed before they reach the disk (lead.ts), so a
  * PostgreSQL that crashed may hold older rows than it returned before. However many wait for a stream, one looks.
  */

@@ -1,7 +1,7 @@
 /**
  * Implements the queries of core/ports/read-models.ts and core/ports/due-deliveries.ts on the read models.
  *
- * Must stay true: an answer is read from one snapshot of the live generation. An answer kept in memory is returned only
+ * Invariants: an answer is read from one snapshot of the live generation. An answer kept in memory is returned only
  * after the database has confirmed, in the same call, that the repository is still at the answer's revision.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,7 +1,7 @@
 /**
  * The transfer that no `UsageRecorded` sums yet, for the models that count it: usage and its ledger.
  *
- * Must stay true: a `UsageRecorded` takes the place of what its account appended before it and up to its day, so the rows
+ * Invariants: a `UsageRecorded` takes the place of what its account appended before it and up to its day, so the rows
  * are the same when those events are pruned, and whatever the batches. A stream that was parked may come after the event
  * that sums it.
  */

@@ -2,7 +2,7 @@
  * `npm run check`: every check that works without running the product, and the tests that each checker refuses its bad
  * samples. `npm run check -- lint format` runs the checks whose names contain one of the words.
  *
- * Must stay true: it prints each check's name, result and seconds, and the whole output of a failed one. It exits with
+ * Invariants: it prints each check's name, result and seconds, and the whole output of a failed one. It exits with
  * 0 only when at least one check ran and all passed.
  */
 import { spawn } from 'node:child_process';

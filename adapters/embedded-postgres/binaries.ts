@@ -2,7 +2,7 @@
  * Finds the PostgreSQL programs that npm installed, and creates the library links that the package leaves to an install
  * script, which does not run here.
  *
- * Must stay true: creating the links is idempotent, and two processes may do it at the same time.
+ * Invariants: creating the links is idempotent, and two processes may do it at the same time.
  */
 import { readFile, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';

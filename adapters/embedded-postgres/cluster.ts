@@ -2,7 +2,7 @@
  * The files of the embedded PostgreSQL, under `<data directory>/postgres`, or the cluster in a place that shared-place.ts
  * has chosen.
  *
- * Must stay true: `cluster` is complete whenever it exists. It is created in `new-<random>` and renamed into place, so
+ * Invariants: `cluster` is complete whenever it exists. It is created in `new-<random>` and renamed into place, so
  * a server that dies in between leaves nothing that the next one would use as a cluster.
  */
 import { execFile } from 'node:child_process';

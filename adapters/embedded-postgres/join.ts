@@ -1,7 +1,7 @@
 /**
  * The file by which strata-admin connects to the embedded PostgreSQL of a running server.
  *
- * Must stay true: the file holds the password, so only its owner may read it, as with the password's own file. Each
+ * Invariants: the file holds the password, so only its owner may read it, as with the password's own file. Each
  * start writes it again; its content is valid only while a server holds the data directory.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Stops the PostgreSQL that a killed server left running, before a new one starts.
  *
- * Must stay true: only a process that is PostgreSQL on this very directory gets a signal, since the id in
+ * Invariants: only a process that is PostgreSQL on this very directory gets a signal, since the id in
  * postmaster.pid may belong to another program by now. The caller holds the directory's lock.
  */
 import { readFile, rm } from 'node:fs/promises';

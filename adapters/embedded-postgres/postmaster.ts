@@ -1,7 +1,7 @@
 /**
  * One run of the PostgreSQL server process, from its start to its end.
  *
- * Must stay true: PostgreSQL is a child of the server in its own session, gets nothing of the server's environment, and
+ * Invariants: PostgreSQL is a child of the server in its own session, gets nothing of the server's environment, and
  * writes its log to a file, since a pipe would break when the server ends. The log holds no statement and no value.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

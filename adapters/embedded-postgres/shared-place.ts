@@ -2,7 +2,7 @@
  * A place for the database of a server under root whose folders PostgreSQL's user cannot enter, as of a checkout below
  * /root: a folder that both can enter holds the cluster, its socket, and a copy of PostgreSQL's programs.
  *
- * Must stay true: the data directory names the place as soon as a server could store something there. A cluster that is
+ * Invariants: the data directory names the place as soon as a server could store something there. A cluster that is
  * gone from its place is an error, never a new database. Only root can write to the folder of the programs.
  */
 import { randomBytes, randomUUID } from 'node:crypto';

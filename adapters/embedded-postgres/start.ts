@@ -1,7 +1,7 @@
 /**
  * Starts and supervises a PostgreSQL from npm's binaries, for servers without STRATA_DATABASE_URL.
  *
- * Must stay true: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
+ * Invariants: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
  * own session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any
  * other reason, it is started again at the same address, so that its connection strings stay valid. Each start makes the
  * role that serves if there is none, and gives it a new password, so that no file has to keep that.

@@ -1,7 +1,7 @@
 /**
  * The user that PostgreSQL runs as. PostgreSQL refuses to run as root, so a server under root runs it as another user.
  *
- * Must stay true: PostgreSQL always runs as the user that owns its cluster.
+ * Invariants: PostgreSQL always runs as the user that owns its cluster.
  */
 import { spawn } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * One attempt to append to EventStoreDB: reads the guards, sends the events, and finds out what a refusal means.
  *
- * Must stay true:
+ * Invariants:
  * - a retry carries the same event ids and the same expected revision, so the server recognises it;
  * - the server compares event ids only, so the content of events that were stored before is compared here;
  * - each attempt reads the guards first, and sends nothing later than `GUARD_AGE_MS_MAX` after it began to read them

@@ -1,7 +1,7 @@
 /**
  * Appends to EventStoreDB, retried until their outcome is known or their time is over (append-attempt.ts is one try).
  *
- * Must stay true:
+ * Invariants:
  * - at most `CONCURRENT_APPENDS_MAX` appends are with the client at a time, and at most `PENDING_APPENDS_MAX` wait;
  * - `append-outcome-unknown` is thrown whenever an attempt may have landed, and in no other case.
  */

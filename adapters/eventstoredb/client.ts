@@ -1,7 +1,7 @@
 /**
  * EventStoreDB's client, with a way to give it up.
  *
- * Must stay true: after `abandon` no answer and no error of this client reaches the rest of the process. The library
+ * Invariants: after `abandon` no answer and no error of this client reaches the rest of the process. The library
  * keeps the pending appends of all clients in one map. An error of any client's stream rejects and removes all of them,
  * and an answer to a removed append throws where nobody can catch it. So `abandon` first removes the listeners of all
  * streams, and a stream that opens later gets none. The library's own `dispose` may never resolve, and leaves the

@@ -1,7 +1,7 @@
 /**
  * Parses the `esdb://` address of EventStoreDB. Strata does it, not EventStoreDB's client.
  *
- * Must stay true: every part of an address is honoured or refused, never dropped. The client drops credentials without
+ * Invariants: every part of an address is honoured or refused, never dropped. The client drops credentials without
  * TLS, the end of a password behind a colon, `tlsVerifyCert`, and every option it does not know. No error message here
  * holds a secret.
  */

@@ -1,7 +1,7 @@
 /**
  * Hides the events of streams that were pruned: until the server's scavenge they stay in its log of all streams.
  *
- * Must stay true: positions pass over hidden events, as over the server's own. Only operational streams are looked up,
+ * Invariants: positions pass over hidden events, as over the server's own. Only operational streams are looked up,
  * since no other is ever pruned, so reading the record costs nothing more.
  */
 import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';

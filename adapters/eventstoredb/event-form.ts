@@ -1,7 +1,7 @@
 /**
  * Translates events between the port's form and EventStoreDB's.
  *
- * Must stay true: the stored bytes of an event's data are exactly its canonical JSON text (RFC 8785), and a read
+ * Invariants: the stored bytes of an event's data are exactly its canonical JSON text (RFC 8785), and a read
  * returns the same data; the event's envelope is canonical JSON in the metadata. Both forms are permanent.
  *
  * Data is marked as JSON, which EventStoreDB can show and project, when the client would write exactly the canonical

@@ -1,7 +1,7 @@
 /**
  * The event log on EventStoreDB (docs/event-log.md).
  *
- * Must stay true: it keeps the contract of core/ports/event-store.ts, except where EventStoreDB makes that impossible:
+ * Invariants: it keeps the contract of core/ports/event-store.ts, except where EventStoreDB makes that impossible:
  * guards are read before the append (append-attempt.ts), an event id that another stream already holds is not noticed,
  * and a deposed leader may answer reads until it steps down. A process opens one log at a time: the library keeps the
  * pending appends of all its clients in one map, so two clients break each other.

@@ -1,7 +1,7 @@
 /**
  * Classifies the errors of EventStoreDB's client.
  *
- * Must stay true: the client throws errors of its own classes, raw gRPC errors (by the first call of an outage) and
+ * Invariants: the client throws errors of its own classes, raw gRPC errors (by the first call of an outage) and
  * plain Errors (by discovery); any of them that is not known to be a refusal counts as an outage, during which an
  * append may or may not have landed.
  */

@@ -1,7 +1,7 @@
 /**
  * The entries of EventStoreDB's log: Strata's events, and those that only have a position.
  *
- * Must stay true: every event that has a position becomes an entry, whichever program wrote it: it may be the head.
+ * Invariants: every event that has a position becomes an entry, whichever program wrote it: it may be the head.
  * Subscribers get the entries of an append together. They are next to each other in the log, so an entry that does not
  * continue an append ends it: a scavenge may have removed the rest, with a stream that was deleted.
  */

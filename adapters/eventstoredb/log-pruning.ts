@@ -1,7 +1,7 @@
 /**
  * Pruning on EventStoreDB: a stream gets a tombstone, and the server's own scavenge frees its space.
  *
- * Must stay true (core/ports/log-pruning.ts): the stream is read whole before, and the tombstone names the revision that
+ * Invariants (core/ports/log-pruning.ts): the stream is read whole before, and the tombstone names the revision that
  * was read, so a stream that grew meanwhile stays. It can be repeated after an answer that was lost. No tombstone is ever
  * set on a stream of the record.
  */

@@ -1,7 +1,7 @@
 /**
  * Reads of EventStoreDB.
  *
- * Must stay true: every read requires the leader, whose answers are as new as the log (except for the moment in which
+ * Invariants: every read requires the leader, whose answers are as new as the log (except for the moment in which
  * a deposed leader has not stepped down yet); a read whose server falls silent fails after `silenceMs`; no read returns
  * an event of a stream that was pruned.
  */

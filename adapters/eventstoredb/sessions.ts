@@ -1,7 +1,7 @@
 /**
  * The one EventStoreDB client of the process, opened when first needed and replaced when it hangs.
  *
- * Must stay true: `open` resolves only after the server has answered, so a call that fails before that was never sent;
+ * Invariants: `open` resolves only after the server has answered, so a call that fails before that was never sent;
  * every call on a session ends, by its own timer or with the session; nobody waits for a client that was given up.
  */
 import { BACKWARDS, END, NotLeaderError } from '@eventstore/db-client';

@@ -2,7 +2,7 @@
  * The server's stream of new events, shared by all subscriptions that have read to the end of the log: each event
  * crosses the wire once for the whole process.
  *
- * Must stay true: at most one stream is open; it stays open as long as a subscription reads at the end; it never waits
+ * Invariants: at most one stream is open; it stays open as long as a subscription reads at the end; it never waits
  * for a reader (tail-buffer.ts). The server sends an append's events one by one; no reader sees them before the last
  * one has arrived. When the stream breaks it ends for all readers, and each starts again from its own position. A
  * stream that the server has forgotten looks like a quiet one, so the head is read whenever nothing arrives for a time.

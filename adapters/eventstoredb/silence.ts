@@ -2,7 +2,7 @@
  * Notices a server that has fallen silent. A frozen one keeps its connections and answers nothing. gRPC's keep-alive
  * would find that after 10 to 20 s, and the client warns on standard output about a shorter interval.
  *
- * Must stay true: a server that is only slow is not given up. While a call waits and nothing at all was answered for a
+ * Invariants: a server that is only slow is not given up. While a call waits and nothing at all was answered for a
  * time, the server is asked whether it lives; it counts as silent only if that gets no answer either.
  */
 export interface SilenceOptions {

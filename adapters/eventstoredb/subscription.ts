@@ -3,7 +3,7 @@
  * of the log it reads for itself, a window at a time. At the end it reads the stream that all subscriptions share
  * (shared-tail.ts), until it falls behind or the stream breaks.
  *
- * Must stay true:
+ * Invariants:
  * - the position moves only after the subscriber has handled the events before it, so none is lost or delivered twice;
  * - the position moves over the server's own events too, since the head may be one of them;
  * - the subscription takes its place in the shared stream before it reads up to that place, so there is no gap;

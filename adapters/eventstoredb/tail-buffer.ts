@@ -1,7 +1,7 @@
 /**
  * The events that arrived at the end of the log and that at least one reader there has yet to take.
  *
- * Must stay true: between a reader's place and the end no event is missing and none is taken twice; whole appends are
+ * Invariants: between a reader's place and the end no event is missing and none is taken twice; whole appends are
  * put in and whole appends are taken; no reader waits for another; the number of events and of bytes is bounded: beyond
  * a bound, the readers that are furthest behind lose their place. They learn it after they took what had arrived until
  * then. A reader takes what arrived before a failure first, and gets the failure after it.

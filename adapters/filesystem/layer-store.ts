@@ -1,7 +1,7 @@
 /**
  * Stores layers as files under one folder: the key is the path.
  *
- * Must stay true: `put` resolves only after fsync of the file and of every folder that leads to it; a key appears whole
+ * Invariants: `put` resolves only after fsync of the file and of every folder that leads to it; a key appears whole
  * or not at all, by link(2), which also decides which of two concurrent puts stores it; other users of the machine
  * reach no folder and no file; a half-written file says who writes it, and none of a living process counts as left.
  */

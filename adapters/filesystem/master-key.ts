@@ -1,7 +1,7 @@
 /**
  * The master key, which wraps the vault's data keys.
  *
- * Must stay true: a key is durable before it is used; only the server's user can read it. Losing it loses the vault. A key
+ * Invariants: a key is durable before it is used; only the server's user can read it. Losing it loses the vault. A key
  * that was used is replaced only by a rotation, in one rename, when nothing in the database needs it any more; until then
  * the new key lies beside it.
  */

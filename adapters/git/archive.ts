@@ -1,7 +1,7 @@
 /**
  * Archives of a commit's files: git-archive(1).
  *
- * Must stay true: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
+ * Invariants: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
  * archive takes a slot of those that fetches and pushes share, and each has less memory and processor time than they.
  */
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';

@@ -1,7 +1,7 @@
 /**
  * The object database on native git: wires the cache, the process runner, receiving and reading together.
  *
- * Must stay true: everything under its directory may be deleted at any time; only one process uses a directory.
+ * Invariants: everything under its directory may be deleted at any time; only one process uses a directory.
  */
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';

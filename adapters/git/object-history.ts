@@ -1,7 +1,7 @@
 /**
  * Walks and comparisons of commits by git: diffs, the commits of a path, how far branches are apart.
  *
- * Must stay true: git gets ids in full, and paths as literal bytes; neither attributes nor configuration of the machine
+ * Invariants: git gets ids in full, and paths as literal bytes; neither attributes nor configuration of the machine
  * change what it prints. Each command holds one of the few slots for reading, has less memory and processor time than
  * those of fetches, and ends with its request.
  */

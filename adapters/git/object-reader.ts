@@ -1,7 +1,7 @@
 /**
  * Reads of one repository: short reads in process, long ones by git.
  *
- * Must stay true: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
+ * Invariants: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
  * closed and the last of its processes has ended, whichever is later.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

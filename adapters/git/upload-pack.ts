@@ -1,7 +1,7 @@
 /**
  * Runs git upload-pack for one stateless request, in a view of the refs (docs/git-path.md, Fetch).
  *
- * Must stay true: the caller has authorised the wants, since git serves any object that it has here.
+ * Invariants: the caller has authorised the wants, since git serves any object that it has here.
  */
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';

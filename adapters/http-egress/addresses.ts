@@ -1,7 +1,7 @@
 /**
  * Decides which addresses are public, and which names can be of the public DNS. No other file does.
  *
- * Must stay true: an address is public only if ipaddr.js calls it unicast and no range below holds it; text that is not
+ * Invariants: an address is public only if ipaddr.js calls it unicast and no range below holds it; text that is not
  * strictly an address is not public. An IPv4 address inside an IPv6 one, mapped or by NAT64, is judged as IPv4.
  */
 import { isIP } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * Opens connections to addresses that were checked, and to no others.
  *
- * Must stay true: a socket gets addresses, never a name; before the first byte is sent, the peer address that the
+ * Invariants: a socket gets addresses, never a name; before the first byte is sent, the peer address that the
  * socket reports is compared with them; over https the certificate must be for the URL's host, and signed by one of the
  * authorities, which by default are Node's and those of NODE_EXTRA_CA_CERTS.
  */

@@ -1,7 +1,7 @@
 /**
  * Outgoing requests (core/ports/outgoing-requests.ts) by undici: applies the rules of SECURITY.md in their order.
  *
- * Must stay true: the same function checks a URL when it is saved and at every attempt, and the connection uses only
+ * Invariants: the same function checks a URL when it is saved and at every attempt, and the connection uses only
  * checked addresses.
  */
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';

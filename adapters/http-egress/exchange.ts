@@ -1,7 +1,7 @@
 /**
  * One request and its answer over a connection, by undici.
  *
- * Must stay true: the signal bounds an exchange in time; limits bound its bytes of headers, of the body and on the
+ * Invariants: the signal bounds an exchange in time; limits bound its bytes of headers, of the body and on the
  * wire, and the number of informational answers; it closes its connection however it ends; it follows no redirect.
  */
 import { Client, type Dispatcher, errors } from 'undici';

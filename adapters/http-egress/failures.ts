@@ -1,7 +1,7 @@
 /**
  * Translates errors of sockets, TLS and undici into the outcomes that the port names.
  *
- * Must stay true: only error codes leave this file; an error's message may hold a host name or a header.
+ * Invariants: only error codes leave this file; an error's message may hold a host name or a header.
  */
 import { errors } from 'undici';
 import type { Exchange, OutgoingFailure } from '../../core/ports/outgoing-requests.ts';

@@ -1,7 +1,7 @@
 /**
  * Looks up all addresses of a host name.
  *
- * Must stay true: a lookup ends when its signal aborts, and holds no thread of Node's pool. There a name server that
+ * Invariants: a lookup ends when its signal aborts, and holds no thread of Node's pool. There a name server that
  * does not answer would stop files and password hashes as well, so this uses c-ares and not getaddrinfo.
  */
 import { Resolver } from 'node:dns/promises';

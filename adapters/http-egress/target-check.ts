@@ -1,7 +1,7 @@
 /**
  * Decides whether a URL may be a target now, and at which addresses it is reached.
  *
- * Must stay true: every address of a name is checked, and one forbidden address refuses the name. A name of this
+ * Invariants: every address of a name is checked, and one forbidden address refuses the name. A name of this
  * machine or its network is refused by itself, whatever a name server answers.
  */
 import { networkInterfaces } from 'node:os';

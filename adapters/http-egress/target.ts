@@ -1,7 +1,7 @@
 /**
  * Parses the text of a URL into the host and port to connect to, or the reason to refuse it.
  *
- * Must stay true: a text that two parsers could read as different hosts is refused; the host is the one that the WHATWG
+ * Invariants: a text that two parsers could read as different hosts is refused; the host is the one that the WHATWG
  * parser returns, so that decimal, octal, short, encoded and full-width notations of an address become that address.
  */
 import { isIP } from 'node:net';

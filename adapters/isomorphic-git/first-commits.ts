@@ -1,7 +1,7 @@
 /**
  * Makes first commits with isomorphic-git, which needs no process and no repository but a folder of its own.
  *
- * Must stay true: each commit is made in a private folder that is removed afterwards. What a killed process left is
+ * Invariants: each commit is made in a private folder that is removed afterwards. What a killed process left is
  * removed at the next start. Nothing reads these folders: the pack goes the way of every push.
  */
 import fs from 'node:fs';

@@ -2,7 +2,7 @@
  * Finds the numbers in a text of JSON that JavaScript does not hold as they are written: 9007199254740993 becomes its
  * neighbour, 1e400 Infinity, and -0 is written as 0.
  *
- * Must stay true: the time is linear in the text, whatever its digits are.
+ * Invariants: the time is linear in the text, whatever its digits are.
  */
 
 /**

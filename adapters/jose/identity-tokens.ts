@@ -1,7 +1,7 @@
 /**
  * Identity tokens by jose (core/ports/identity-tokens.ts).
  *
- * Must stay true: size and depth are bounded before anything is parsed, and an algorithm that is not in the list never
+ * Invariants: size and depth are bounded before anything is parsed, and an algorithm that is not in the list never
  * reaches a key. The library takes keys only from the list that is passed to it: it ignores `jwk`, `jku`, `x5c` and `x5u`.
  */
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';

@@ -1,7 +1,7 @@
 /**
  * The public keys of issuers, found by OpenID Connect Discovery 1.0, section 4.
  *
- * Must stay true: an issuer's documents are fetched by the rules of outgoing requests, bounded in bytes and time, and no
+ * Invariants: an issuer's documents are fetched by the rules of outgoing requests, bounded in bytes and time, and no
  * redirect is followed. The configuration must name the issuer itself. A caller waits for its own account's turn first and
  * only then joins a fetch, so callers of one account wait for no turn of another. Keys are kept for a bounded time, a token
  * that names an unknown key makes them be read again once in a while, and an issuer that failed is left alone for a while.

@@ -1,7 +1,7 @@
 /**
  * Keys and signatures of identity tokens by jose (core/ports/signing-keys.ts).
  *
- * Must stay true: the public form of a key names each member that it copies, so that none of the private ones follows.
+ * Invariants: the public form of a key names each member that it copies, so that none of the private ones follows.
  */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JSONWebKeySet, SignJWT } from 'jose';
 import {

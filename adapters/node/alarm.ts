@@ -1,7 +1,7 @@
 /**
  * Waits until the machine's clock shows a time.
  *
- * Must stay true: the clock is read again at least every `CHECK_INTERVAL_MS_MAX`, so that an alarm is late by no more
+ * Invariants: the clock is read again at least every `CHECK_INTERVAL_MS_MAX`, so that an alarm is late by no more
  * than that after the clock was changed or the machine slept, and never early.
  */
 import type { Alarm, Clock } from '../../core/ports/clock.ts';

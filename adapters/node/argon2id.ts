@@ -2,7 +2,7 @@
  * argon2id (RFC 9106) by node:crypto, or by @node-rs/argon2 where Node has none: Node has it since 24.7, and
  * somebody may start the server with an older one, which the launcher warns of.
  *
- * Must stay true: the choice depends on whether Node has the function, not on its version; both make the same bytes of
+ * Invariants: the choice depends on whether Node has the function, not on its version; both make the same bytes of
  * the same input, off the main thread.
  */
 import * as crypto from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * The codes of a device login: a user code for people, and a secret for the device's polls.
  *
- * Must stay true: every character is drawn without bias. The user code grants nothing: it only has to differ from those
+ * Invariants: every character is drawn without bias. The user code grants nothing: it only has to differ from those
  * of the sessions of the same ten minutes. The secret has 256 random bits.
  */
 import { randomBytes, randomInt } from 'node:crypto';

@@ -9,7 +9,7 @@
  * it at the same time. So locks are numbered. The holder is the owner of the highest number. A new number is made by
  * link(2), which succeeds for one server only. The highest number is never removed, only emptied.
  *
- * Must stay true: the server that made number n+1 saw that n was free, and found no higher number afterwards. Only the
+ * Invariants: the server that made number n+1 saw that n was free, and found no higher number afterwards. Only the
  * holder of the highest number removes lower ones, so a slow rival cannot make a number that was passed long ago.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Splits bytes at line feeds.
  *
- * Must stay true: at most one chunk and one line of bounded length are in memory.
+ * Invariants: at most one chunk and one line of bounded length are in memory.
  */
 import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';
 

@@ -1,7 +1,7 @@
 /**
  * The name by which lines of the log group requests of one source, without its address.
  *
- * Must stay true: whoever reads the log cannot tell the address, and cannot try addresses without the key. A source is
+ * Invariants: whoever reads the log cannot tell the address, and cannot try addresses without the key. A source is
  * what limits count by: an IPv4 address, or the /64 network of an IPv6 address.
  */
 import { createHmac } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * What the operating system reports about a process id.
  *
- * Must stay true: a process is identified by its id and the moment it started, since ids are reused; a zombie is not
+ * Invariants: a process is identified by its id and the moment it started, since ids are reused; a zombie is not
  * alive, though kill(pid, 0) succeeds on it.
  */
 import { execFile } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * Marks by which files say which process writes them, so that another process finds out whether that one has ended.
  *
- * Must stay true: `hasEnded` is true only if the process has ended for certain. A process id alone says nothing: ids are
+ * Invariants: `hasEnded` is true only if the process has ended for certain. A process id alone says nothing: ids are
  * used again, so the mark holds the moment at which the process started, and an id of another machine, boot or container
  * means nothing here.
  */

@@ -1,7 +1,7 @@
 /**
  * Secrets of webhooks: `whsec_` and 40 base62 digits.
  *
- * Must stay true: the whole text, as UTF-8, is the key of a delivery's HMAC; every digit is drawn without bias.
+ * Invariants: the whole text, as UTF-8, is the key of a delivery's HMAC; every digit is drawn without bias.
  */
 import { randomBase62 } from './token-secret.ts';
 

@@ -1,7 +1,7 @@
 /**
  * One-time codes by otpauth: SHA-1, six digits, 30 seconds, which is what every authenticator app reads.
  *
- * Must stay true: the form of a code is checked before otpauth compares it. For six characters that are not six bytes
+ * Invariants: the form of a code is checked before otpauth compares it. For six characters that are not six bytes
  * its comparison in constant time throws.
  */
 import { Secret, TOTP } from 'otpauth';

@@ -1,7 +1,7 @@
 /**
  * Sends a batch of appends as one call of append_events.
  *
- * Must stay true: the call is one message of the simple query protocol. PostgreSQL runs and commits it only after it
+ * Invariants: the call is one message of the simple query protocol. PostgreSQL runs and commits it only after it
  * has received the whole message. In the extended protocol the function would run before the message that commits it,
  * and a client that froze in between would hold the log's lock. The answer is one short row, so PostgreSQL can send it
  * without waiting for the client to read.

@@ -1,7 +1,7 @@
 /**
  * Sends many appends of one caller in the caller's order.
  *
- * Must stay true: a batch is sent only after the batch before it was answered. A batch whose answer was lost is sent
+ * Invariants: a batch is sent only after the batch before it was answered. A batch whose answer was lost is sent
  * again, and append_events recognises the events it already holds. So after a failure only appends at the end of the
  * list are missing.
  */

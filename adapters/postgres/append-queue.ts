@@ -1,7 +1,7 @@
 /**
  * Sends this node's appends in batches: while PostgreSQL works on one batch, new appends collect in the next.
  *
- * Must stay true: each append is answered exactly once. An append whose answer was lost is sent again with the same
+ * Invariants: each append is answered exactly once. An append whose answer was lost is sent again with the same
  * event ids, which append_events recognises. Only such an append can fail with `append-outcome-unknown`.
  * The deadline of an append is asked after the connection is there, and after the clock was read that PostgreSQL
  * compares with its own: what this process or the network delays afterwards, PostgreSQL refuses (append-call.ts).

@@ -2,7 +2,7 @@
  * How this node's clock differs from PostgreSQL's. Events carry the time of the node that appends them, so a node whose
  * clock is far off must not append: its streams would lie in the future, or in a past that others count as over.
  *
- * Must stay true: the difference is read from statements that are sent anyway. The time until the answer is its
+ * Invariants: the difference is read from statements that are sent anyway. The time until the answer is its
  * uncertainty, so a slow answer alone never shows a difference. What is unsure changes nothing.
  */
 import { CLOCK_DIFFERENCE_MS_MAX } from '../../core/kernel/limits.ts';

@@ -2,7 +2,7 @@
  * The requests of device logins on PostgreSQL (core/ports/device-login-requests.ts), which are also the rows of the
  * workflow that ends them.
  *
- * Must stay true: each call is one statement, so a process that dies leaves no lock and nothing half. A row's revision
+ * Invariants: each call is one statement, so a process that dies leaves no lock and nothing half. A row's revision
  * changes with its step.
  */
 import type pg from 'pg';

@@ -1,7 +1,7 @@
 /**
  * Converts events to rows of the table `events`, and back.
  *
- * Must stay true: only events that passed `checkAppend` are written, so reading a row does not validate it again.
+ * Invariants: only events that passed `checkAppend` are written, so reading a row does not validate it again.
  */
 import {
   type ActorKind,

@@ -1,7 +1,7 @@
 /**
  * The event log on PostgreSQL (docs/event-log.md).
  *
- * Must stay true: the contract of core/ports/event-store.ts. One function in the database decides every append
+ * Invariants: the contract of core/ports/event-store.ts. One function in the database decides every append
  * (append_events in migrations/008-appends.ts), so any number of nodes may write.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';

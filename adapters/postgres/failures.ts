@@ -1,7 +1,7 @@
 /**
  * Tells failures of PostgreSQL that a retry can overcome from those that it cannot.
  *
- * Must stay true: `connection-lost` covers every way in which a connection can end, so that a statement whose answer
+ * Invariants: `connection-lost` covers every way in which a connection can end, so that a statement whose answer
  * was lost is never treated as one that failed.
  */
 

@@ -1,7 +1,7 @@
 /**
  * The last use of each access token and trust rule, collected in memory and written in one statement a minute.
  *
- * Must stay true: no request waits for the write; a stored time never moves back; a crash loses at most the uses that
+ * Invariants: no request waits for the write; a stored time never moves back; a crash loses at most the uses that
  * the next flush would have written.
  */
 import type pg from 'pg';

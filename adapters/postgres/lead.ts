@@ -1,7 +1,7 @@
 /**
  * Elects one leader among the nodes, by an advisory lock of PostgreSQL (core/ports/lead.ts).
  *
- * Must stay true: the lock belongs to a connection that the leader keeps as long as it works, so a node that loses the
+ * Invariants: the lock belongs to a connection that the leader keeps as long as it works, so a node that loses the
  * connection loses the lock. A process that froze, or whose machine vanished, loses both: PostgreSQL ends a leader's
  * session that stays idle for too long.
  */

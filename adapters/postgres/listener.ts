@@ -1,7 +1,7 @@
 /**
  * A connection on which PostgreSQL notifies this process.
  *
- * Must stay true: a notification is only a hint: any database user can send one, and one that was sent while the
+ * Invariants: a notification is only a hint: any database user can send one, and one that was sent while the
  * connection was lost never arrives.
  *
  * It waits on Node's timer, not on the port `Pause`: only a connection to a real server depends on the wait, and no

@@ -1,7 +1,7 @@
 /**
  * Keeps servers, commands and other imports away from a log while it is being imported.
  *
- * Must stay true: the database marks its log as unfinished from before the first imported event until the import has
+ * Invariants: the database marks its log as unfinished from before the first imported event until the import has
  * read all of them back, and only an import opens such a log. An import begins only when no other process is connected.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * The keys of checkpoints on PostgreSQL (core/ports/log-keys.ts), sealed under a key that is derived from the master key.
  *
- * Must stay true: a key is authenticated together with its generation, so that no key can take another's place. No error
+ * Invariants: a key is authenticated together with its generation, so that no key can take another's place. No error
  * holds a part of a key.
  */
 import type pg from 'pg';

@@ -1,7 +1,7 @@
 /**
  * The master keys that this process has, and which of them sealed what.
  *
- * Must stay true: a running server takes a rotation up by itself. A row that names a key it does not know makes it look
+ * Invariants: a running server takes a rotation up by itself. A row that names a key it does not know makes it look
  * for that key where it found the others. New rows are written with CURRENT_KEY in their statement, so that none is
  * sealed under a key that a rotation has replaced: the rotation waits for the statements under way before it begins.
  */

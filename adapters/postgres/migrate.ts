@@ -1,7 +1,7 @@
 /**
  * Brings a database to the schema that this code needs.
  *
- * Must stay true: several servers may migrate at the same time (Kysely's migrator holds an advisory lock); a database
+ * Invariants: several servers may migrate at the same time (Kysely's migrator holds an advisory lock); a database
  * that is newer than this code is refused. A released migration never changes.
  */
 import { Kysely, PostgresDialect } from 'kysely';

@@ -1,7 +1,7 @@
 /**
  * Tells callers of an outage of PostgreSQL in the error of the port that they use.
  *
- * Must stay true: only failures that a retry can overcome become that error. Any other is thrown as it is, since it is
+ * Invariants: only failures that a retry can overcome become that error. Any other is thrown as it is, since it is
  * a fault of the statement or of the server's state.
  */
 import type pg from 'pg';

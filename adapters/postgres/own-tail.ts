@@ -1,7 +1,7 @@
 /**
  * The events that this process appended last, for its own subscriptions: they need not read them back from PostgreSQL.
  *
- * Must stay true: the events follow one another in the log without a gap, so what is behind a position that they reach
+ * Invariants: the events follow one another in the log without a gap, so what is behind a position that they reach
  * is the whole log behind it, as far as this process knows. Their number and size are bounded; who is further back
  * reads the log.
  */

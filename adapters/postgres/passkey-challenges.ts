@@ -1,7 +1,7 @@
 /**
  * Challenges for passkeys on PostgreSQL (core/ports/passkey-challenges.ts).
  *
- * Must stay true: each call is one statement. So of two nodes that take the same challenge one deletes its row, and two
+ * Invariants: each call is one statement. So of two nodes that take the same challenge one deletes its row, and two
  * that put a challenge at the same time cannot exceed an account's slots: the later one replaces the earlier.
  */
 import type pg from 'pg';

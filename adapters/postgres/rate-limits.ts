@@ -1,7 +1,7 @@
 /**
  * Rate limits on PostgreSQL, by rate-limiter-flexible (core/ports/rate-limits.ts).
  *
- * Must stay true: a count is one row, changed by one statement, so all nodes together keep the limit. Nodes measure the
+ * Invariants: a count is one row, changed by one statement, so all nodes together keep the limit. Nodes measure the
  * span by their own clocks. If PostgreSQL cannot be reached, nothing is taken and the caller gets an error: a count in
  * the node's memory instead would let everybody begin anew. Keys are stored as digests under a secret key.
  */

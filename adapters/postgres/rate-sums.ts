@@ -1,7 +1,7 @@
 /**
  * The sums of rates that nodes tell each other, in a table without a write-ahead log (core/ports/rate-sums.ts).
  *
- * Must stay true: an exchange is one statement. Rows of one node are changed by that node alone, and removed by any when
+ * Invariants: an exchange is one statement. Rows of one node are changed by that node alone, and removed by any when
  * their span is over.
  */
 import type pg from 'pg';

@@ -1,7 +1,7 @@
 /**
  * The table of read leases in PostgreSQL.
  *
- * Must stay true: each call is one message of the simple query protocol, so a process that freezes holds no lock. Who
+ * Invariants: each call is one message of the simple query protocol, so a process that freezes holds no lock. Who
  * renews or tells does not wait for the disk: a crash may then lose a renewal, which only makes a lease look older.
  */
 import type pg from 'pg';

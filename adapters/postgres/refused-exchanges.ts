@@ -1,7 +1,7 @@
 /**
  * Refused exchanges on PostgreSQL (core/ports/refused-exchanges.ts).
  *
- * Must stay true: every caller first adds its rows and then removes those beyond the limit, so whichever comes last
+ * Invariants: every caller first adds its rows and then removes those beyond the limit, so whichever comes last
  * leaves no more than the limit. One statement adds all rows of a token.
  */
 import type pg from 'pg';

@@ -1,7 +1,7 @@
 /**
  * Rows of keys that belong to the service, each sealed under the master key that it names.
  *
- * Must stay true: a row is authenticated with its table and generation, by `context`. None is added under a master key
+ * Invariants: a row is authenticated with its table and generation, by `context`. None is added under a master key
  * that a rotation has replaced.
  */
 import type pg from 'pg';

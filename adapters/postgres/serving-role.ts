@@ -1,7 +1,7 @@
 /**
  * The two roles of the database: the owner migrates and owns the log; the role that serves reads it and appends to it.
  *
- * Must stay true: the role that serves can change no stored event, whatever statement it sends. It reads `events` and
+ * Invariants: the role that serves can change no stored event, whatever statement it sends. It reads `events` and
  * calls append_events and prune_stream, which run as their owner. Each start of a server that knows the owner compares
  * the rights with those below, grants or takes away what differs, and refuses a role that could do more.
  */

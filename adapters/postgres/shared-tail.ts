@@ -1,7 +1,7 @@
 /**
  * One query at the end of the log for all subscriptions that have read up to there.
  *
- * Must stay true: a caller gets the result of a query that was sent after its call. A subscription that is further
+ * Invariants: a caller gets the result of a query that was sent after its call. A subscription that is further
  * back, or that does not know the id of the event at its position, runs its own query with its own filter. Before the
  * first event of the log there is no id to know.
  */

@@ -1,7 +1,7 @@
 /**
  * Signing keys on PostgreSQL (core/ports/signing-keys.ts), sealed under a key that is derived from the master key.
  *
- * Must stay true: a set is authenticated together with its generation, so that no set can take another's place. No
+ * Invariants: a set is authenticated together with its generation, so that no set can take another's place. No
  * error holds a part of a key.
  */
 import type pg from 'pg';

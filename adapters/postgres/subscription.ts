@@ -1,7 +1,7 @@
 /**
  * One subscription: a loop that reads the events after its position and passes them to `onEvents`.
  *
- * Must stay true: the position moves on only after `onEvents` has handled the events before it, so each event is
+ * Invariants: the position moves on only after `onEvents` has handled the events before it, so each event is
  * delivered exactly once. An outage of PostgreSQL only delays the subscription. A log that no longer holds the event
  * at its position ends it with `log-diverged`. A pull is never delayed by what lingers.
  */

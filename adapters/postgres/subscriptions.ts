@@ -1,7 +1,7 @@
 /**
  * The subscriptions of one process, and how they learn how far the log reaches.
  *
- * Must stay true: nothing lingers over an append of another process, because its readers cannot tell this one that they
+ * Invariants: nothing lingers over an append of another process, because its readers cannot tell this one that they
  * wait. A notification is only a hint, and any database user can send one.
  */
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * One timer for all that a node does at the same interval, so that an idle node wakes once instead of once for each.
  *
- * Must stay true: nobody waits for longer than the interval. Without anybody who waits there is no timer.
+ * Invariants: nobody waits for longer than the interval. Without anybody who waits there is no timer.
  */
 export interface Ticks {
   /** Calls back at the next tick. The returned function takes that back. */

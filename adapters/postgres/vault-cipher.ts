@@ -1,7 +1,7 @@
 /**
  * The vault's cryptography: AES-256-GCM under a data key for each account, wrapped by the master key.
  *
- * Must stay true: the formats below never change, since stored records use them. Each key has one purpose and is
+ * Invariants: the formats below never change, since stored records use them. Each key has one purpose and is
  * derived by HKDF (RFC 5869), or is random. A record is authenticated together with its account, field and reference,
  * so it cannot be moved to another place.
  */

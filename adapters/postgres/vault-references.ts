@@ -1,7 +1,7 @@
 /**
  * Records which vault records events name, on PostgreSQL (core/ports/vault-references.ts).
  *
- * Must stay true: the vault's `put` and `removeUnnamed` both write the record's row, so the later one sees what the
+ * Invariants: the vault's `put` and `removeUnnamed` both write the record's row, so the later one sees what the
  * earlier one did: a record that was just put again stays, and `put` creates one again that was removed.
  */
 import type pg from 'pg';

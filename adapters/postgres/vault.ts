@@ -1,7 +1,7 @@
 /**
  * The vault on PostgreSQL (core/ports/vault.ts).
  *
- * Must stay true: a record is written only while the account's key row is locked against erasure, so that no record
+ * Invariants: a record is written only while the account's key row is locked against erasure, so that no record
  * outlives its key and none is sealed under a destroyed key. Erasing removes the wrapped key and the records. Copies in
  * backups and in the write-ahead log stay readable until those expire, and the documents say so.
  */

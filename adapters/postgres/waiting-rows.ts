@@ -1,7 +1,7 @@
 /**
  * Rows of a table as the waits of a workflow (core/ports/workflows.ts).
  *
- * Must stay true: the table has the columns `id`, `due_at`, `revision` and `told`, which names the engine that knows of
+ * Invariants: the table has the columns `id`, `due_at`, `revision` and `told`, which names the engine that knows of
  * the row.
  */
 import type pg from 'pg';

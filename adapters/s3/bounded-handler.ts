@@ -1,7 +1,7 @@
 /**
  * The SDK's request handler, bounded in time and in bytes.
  *
- * Must stay true: a request ends with its span, wherever the other side stops; no answer but the bytes of an object is
+ * Invariants: a request ends with its span, wherever the other side stops; no answer but the bytes of an object is
  * read further than the limit, whatever length it names. Those bytes are for the caller, who bounds them.
  */
 import type { Agent as HttpAgent } from 'node:http';

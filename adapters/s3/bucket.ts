@@ -1,7 +1,7 @@
 /**
  * One bucket, as the parts of this adapter share it.
  *
- * Must stay true: no object outside the prefix is read, listed or deleted. Everything here rejects with an `S3Failure`.
+ * Invariants: no object outside the prefix is read, listed or deleted. Everything here rejects with an `S3Failure`.
  */
 import {
   type _Object as ListedObject,

@@ -1,7 +1,7 @@
 /**
  * Buckets of users (core/ports/buckets.ts).
  *
- * Must stay true: requests to an address that a user chose go only over the agents that check addresses. A store is
+ * Invariants: requests to an address that a user chose go only over the agents that check addresses. A store is
  * kept for as long as its connection is in use, so that the bound on its connections holds over all its callers.
  */
 import { createHash } from 'node:crypto';

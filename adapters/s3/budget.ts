@@ -1,7 +1,7 @@
 /**
  * Bounds what requests to one bucket hold together: connections, or bytes of layers in memory.
  *
- * Must stay true: it is granted in the order of the requests, so that a large one is never starved; who waits too long
+ * Invariants: it is granted in the order of the requests, so that a large one is never starved; who waits too long
  * gets a failure.
  */
 import { S3Failure } from './failures.ts';

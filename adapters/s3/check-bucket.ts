@@ -1,7 +1,7 @@
 /**
  * Tries a bucket as the service will use it: with a small object of its own.
  *
- * Must stay true: it leaves no object behind where deleting works; its fault holds no credential, also if the server
+ * Invariants: it leaves no object behind where deleting works; its fault holds no credential, also if the server
  * sends one back in its words.
  */
 import { randomBytes, randomUUID } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * The AWS SDK's client for one bucket, with every bound that the SDK leaves open.
  *
- * Must stay true: nothing but the options decides where a request goes and with which credentials, no environment
+ * Invariants: nothing but the options decides where a request goes and with which credentials, no environment
  * variable and no file of the machine's owner; the SDK repeats nothing, since only the caller knows what may be
  * repeated; it follows no redirect and logs nothing.
  */

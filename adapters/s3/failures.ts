@@ -1,7 +1,7 @@
 /**
  * Translates the errors of the AWS SDK, of sockets and of TLS into failures with stable codes.
  *
- * Must stay true: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
+ * Invariants: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
  * side says reaches a failure only as an error code, and as a cleaned text that only `BucketFault` shows.
  */
 import { type BucketFaultCode, RoleRefused } from '../../core/ports/buckets.ts';

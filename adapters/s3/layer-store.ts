@@ -1,7 +1,7 @@
 /**
  * Stores layers as objects of one bucket: the key is the prefix and the layer's key.
  *
- * Must stay true: a put resolves when S3 has acknowledged the whole object, and never replaces one; an error holds no
+ * Invariants: a put resolves when S3 has acknowledged the whole object, and never replaces one; an error holds no
  * credential and nothing of a request.
  */
 import { type ByteRange, type LayerKey, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';

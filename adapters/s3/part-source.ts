@@ -1,7 +1,7 @@
 /**
  * Cuts the body of a layer into parts of a fixed size.
  *
- * Must stay true: the parts together have exactly the size that was announced, else reading them fails; the body is
+ * Invariants: the parts together have exactly the size that was announced, else reading them fails; the body is
  * told when nobody reads it any further.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Puts one object under a key that must be new: in one request, or in parts above a bound.
  *
- * Must stay true: S3 checks the SHA-256 of every request, and stores nothing unless the key is free. A put carries a
+ * Invariants: S3 checks the SHA-256 of every request, and stores nothing unless the key is free. A put carries a
  * random mark, so that after a lost answer its own object is told apart from somebody else's. A part is in memory
  * before it is sent, so that a body which fails or ends early leaves no object.
  */

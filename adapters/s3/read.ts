@@ -1,7 +1,7 @@
 /**
  * Reads the bytes of one object as a stream that survives broken connections.
  *
- * Must stay true: all bytes come from one version of the object, by its ETag. A bucket that stops in the middle, and a
+ * Invariants: all bytes come from one version of the object, by its ETag. A bucket that stops in the middle, and a
  * reader that stops reading, hold a connection for a bounded time; the read goes on over a new one.
  */
 import type { Readable } from 'node:stream';

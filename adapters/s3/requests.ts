@@ -1,7 +1,7 @@
 /**
  * Sends one operation to a bucket, again where a repeat is safe, and turns its errors into failures.
  *
- * Must stay true: only operations that may run twice are repeated; the waits between attempts are random, so that many
+ * Invariants: only operations that may run twice are repeated; the waits between attempts are random, so that many
  * nodes do not come back at once.
  */
 import type { S3Client } from '@aws-sdk/client-s3';

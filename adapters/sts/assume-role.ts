@@ -1,7 +1,7 @@
 /**
  * One question to a cloud's token service: credentials of a role, for an identity token (AssumeRoleWithWebIdentity).
  *
- * Must stay true: the SDK gets every setting here. It reads no environment, no file of the machine's user and no
+ * Invariants: the SDK gets every setting here. It reads no environment, no file of the machine's user and no
  * metadata service, so that the service never acts with credentials of its host. Every attempt has a token of its own.
  */
 import { Agent as HttpAgent } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * From an error of the SDK to one that the core knows.
  *
- * Must stay true: the result holds no part of the request. The SDK's own error holds all of it, so it is no cause.
+ * Invariants: the result holds no part of the request. The SDK's own error holds all of it, so it is no cause.
  */
 import { BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { type BucketFaultCode, RoleRefused } from '../../core/ports/buckets.ts';

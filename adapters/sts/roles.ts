@@ -1,7 +1,7 @@
 /**
  * Credentials of roles (core/ports/buckets.ts), kept in memory and replaced before they end.
  *
- * Must stay true: a role is asked for once however many callers wait, and one that was refused is not asked for again
+ * Invariants: a role is asked for once however many callers wait, and one that was refused is not asked for again
  * at once. Credentials belong to one account and role, and stand in no error.
  */
 import { LRUCache } from 'lru-cache';

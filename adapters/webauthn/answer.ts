@@ -1,7 +1,7 @@
 /**
  * Parses a browser's answer: JSON in the form of `PublicKeyCredential.toJSON()` (Web Authentication, section 5.1).
  *
- * Must stay true: it verifies nothing. It finds the challenge and the credential that the answer names, so that the
+ * Invariants: it verifies nothing. It finds the challenge and the credential that the answer names, so that the
  * caller can look both up before it verifies the signature.
  */
 import { z } from 'zod';

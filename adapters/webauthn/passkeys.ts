@@ -1,7 +1,7 @@
 /**
  * Passkeys by @simplewebauthn/server.
  *
- * Must stay true: an answer with an attestation certificate is refused unread. We ask for none, and the library would
+ * Invariants: an answer with an attestation certificate is refused unread. We ask for none, and the library would
  * fetch revocation lists from the addresses that the certificate names. The library's own check of the counter is
  * switched off, because it comes before that of the signature: the caller compares counters of verified answers.
  */

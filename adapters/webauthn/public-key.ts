@@ -1,7 +1,7 @@
 /**
  * Checks that the public key of a new passkey can verify signatures.
  *
- * Must stay true: a key that no signature will ever match is refused at its creation. Without an attestation nothing is
+ * Invariants: a key that no signature will ever match is refused at its creation. Without an attestation nothing is
  * signed then, and its owner would notice at the next sign-in that they cannot enter.
  */
 import { createPublicKey, type JsonWebKey } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Checks the newest manifest of a repository: that it can be read, with its refs, and names only layers of the log.
  *
- * Must stay true: a manifest that a newer one replaced while it was read is no fault. Nor is one that names layers which
+ * Invariants: a manifest that a newer one replaced while it was read is no fault. Nor is one that names layers which
  * an event after it let go: the next manifest is written within a minute, and their bytes leave after that.
  */
 import { digest } from '../../adapters/node/digest.ts';

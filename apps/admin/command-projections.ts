@@ -1,7 +1,7 @@
 /**
  * Creates the runner of the read models for one command.
  *
- * Must stay true: it works beside a running server, and uses an object cache of its own, never the server's.
+ * Invariants: it works beside a running server, and uses an object cache of its own, never the server's.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * The context of `strata-admin`: the server's foundation, opened for one command.
  *
- * Must stay true: a command joins a running server and never stops it. Without a server it starts the embedded database
+ * Invariants: a command joins a running server and never stops it. Without a server it starts the embedded database
  * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';

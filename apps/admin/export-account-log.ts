@@ -2,7 +2,7 @@
  * `strata-admin log export --account`: the log of one account, erased or not, as its owner exports it but without
  * openings: an operator proves what was recorded, and reads no personal data.
  *
- * Must stay true: the file gets its name only when it is complete and synced.
+ * Invariants: the file gets its name only when it is complete and synced.
  */
 import { createWriteStream } from 'node:fs';
 import { open, rename } from 'node:fs/promises';

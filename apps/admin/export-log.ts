@@ -1,7 +1,7 @@
 /**
  * `strata-admin log export`: writes the whole log to a file or to standard output.
  *
- * Must stay true: the file gets its name only when it is complete and synced. Until then it is `<file>.partial`, which
+ * Invariants: the file gets its name only when it is complete and synced. Until then it is `<file>.partial`, which
  * the next export continues after its last whole line.
  */
 import { createReadStream } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * Reads every repository of the log with its name, in one pass.
  *
- * Must stay true: memory grows with the number of accounts and repositories, not of events.
+ * Invariants: memory grows with the number of accounts and repositories, not of events.
  */
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';

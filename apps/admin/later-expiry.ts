@@ -1,7 +1,7 @@
 /**
  * Tells a fault from a race: layers leave storage, and accounts their data, while a running server's log is verified.
  *
- * Must stay true: an event that takes something away is in the log before it is gone. So what is missing though no event
+ * Invariants: an event that takes something away is in the log before it is gone. So what is missing though no event
  * took it away, also none of those that were appended after the log was read, is a fault.
  */
 import { readEvent } from '../../core/kernel/decider.ts';

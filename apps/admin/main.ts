@@ -1,7 +1,7 @@
 /**
  * `strata-admin`: operators' commands on accounts, tokens, projections, the log and the storage of a server.
  *
- * Must stay true: it uses the server's configuration, whether the server runs or not. The exit status is 0 for done, 1
+ * Invariants: it uses the server's configuration, whether the server runs or not. The exit status is 0 for done, 1
  * for refused or failed, 2 for a usage error.
  */
 import { CommanderError } from 'commander';

@@ -1,7 +1,7 @@
 /**
  * `strata-admin master-key rotate`: replaces the master key.
  *
- * Must stay true: it prints no key. It may be killed at any point, also between the database and the file: the same
+ * Invariants: it prints no key. It may be killed at any point, also between the database and the file: the same
  * command continues. The old key leaves the data directory only when the database needs it no more.
  */
 import { text } from 'node:stream/consumers';

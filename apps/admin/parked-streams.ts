@@ -1,7 +1,7 @@
 /**
  * `strata-admin projections parked` and `projections replay`: streams that a read model could not apply.
  *
- * Must stay true: the leader of the model does the replay: a running server, or this command if there is none. The
+ * Invariants: the leader of the model does the replay: a running server, or this command if there is none. The
  * report states the result of the replay, not merely that it was requested.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

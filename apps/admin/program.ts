@@ -1,7 +1,7 @@
 /**
  * The parser of `strata-admin`, with all its commands.
  *
- * Must stay true: with `--json` standard output is one JSON value and nothing else. No value of an option is lost
+ * Invariants: with `--json` standard output is one JSON value and nothing else. No value of an option is lost
  * without a word: one that takes a list adds up, and another may be given once.
  */
 import { Command } from 'commander';

@@ -2,7 +2,7 @@
  * `strata-admin storage rebuild`: finds the store and the manifest that an operator names, and makes a repository of
  * them.
  *
- * Must stay true: it writes nothing into the store that it reads. Its caches are its own, beside those of a running
+ * Invariants: it writes nothing into the store that it reads. Its caches are its own, beside those of a running
  * server, and are removed with it.
  */
 import { mkdtemp, rm, stat } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * `strata-admin storage list` and `storage verify`: compares the stores of layers, the platform's and the buckets of
  * users, with the layers in events.
  *
- * Must stay true: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows
+ * Invariants: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows
  * with the number of repositories, and of one repository's layers. What seems wrong is looked at twice, since a server
  * may be running. The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
  * its put and its append.

@@ -1,7 +1,7 @@
 /**
  * `strata-admin log verify`: reads the whole log once, and checks positions, revisions and every event's form.
  *
- * Must stay true: it changes nothing. Memory grows with the number of streams, vault records and, with references, of
+ * Invariants: it changes nothing. Memory grows with the number of streams, vault records and, with references, of
  * stored layers, not of events.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,7 +2,7 @@
  * Compares the log with the trees of accounts' logs and with the checkpoints that were signed of them: finds an event
  * that was changed, removed or inserted in the database, and names it.
  *
- * Must stay true: an event counts as unchanged only if its leaf, hashed anew from the log, is the one that the account's
+ * Invariants: an event counts as unchanged only if its leaf, hashed anew from the log, is the one that the account's
  * tree got when the event was appended. Checkpoints lie apart from the database, so that a tree that was made anew over a
  * changed log is found as well. Memory grows with the number of accounts.
  */

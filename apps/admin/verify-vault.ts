@@ -1,7 +1,7 @@
 /**
  * `log verify --references`: checks that the vault holds the records that events name, and none of erased accounts.
  *
- * Must stay true: the check neither prints nor keeps a record's value. A superseded or erased record may be missing, also
+ * Invariants: the check neither prints nor keeps a record's value. A superseded or erased record may be missing, also
  * one that was superseded or erased while the log was read: what seems wrong is looked at twice.
  */
 import type { BucketEvent } from '../../core/account/buckets/events.ts';

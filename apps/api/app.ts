@@ -1,7 +1,7 @@
 /**
  * The REST API as a Fastify instance: it reads requests, enforces the table of routes and writes answers.
  *
- * Must stay true: every answer, errors included, has the shape of docs/interface.md and carries X-Request-Id. The
+ * Invariants: every answer, errors included, has the shape of docs/interface.md and carries X-Request-Id. The
  * server always makes that id itself, because events record it: no client may choose it.
  */
 import swagger from '@fastify/swagger';

@@ -1,7 +1,7 @@
 /**
  * The one table from the code of a delivery attempt's error to the message that the webhook's owner sees.
  *
- * Must stay true: no message repeats text of the receiver or of a library.
+ * Invariants: no message repeats text of the receiver or of a library.
  */
 import type { WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
 import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';

@@ -1,7 +1,7 @@
 /**
  * A cache of encoded answers to reads, bounded in bytes.
  *
- * Must stay true: a key holds the repository, its revision and every part of the request that the bytes depend on. So
+ * Invariants: a key holds the repository, its revision and every part of the request that the bytes depend on. So
  * an entry is never stale, and is evicted only for room. An entry keeps no more memory than its size says. Concurrent
  * equal requests make the bytes once.
  */

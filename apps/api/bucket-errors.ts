@@ -1,7 +1,7 @@
 /**
  * The one table from the code of a storage bucket's fault to the message that its owner sees.
  *
- * Must stay true: no message repeats what a provider said.
+ * Invariants: no message repeats what a provider said.
  */
 import type { BucketErrorRow } from '../../core/ports/bucket-error-lists.ts';
 import type { BucketFaultCode } from '../../core/ports/buckets.ts';

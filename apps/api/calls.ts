@@ -1,7 +1,7 @@
 /**
  * Carries a request to its handler: admits the caller first, then runs the handler with what that caller may use.
  *
- * Must stay true: the handler of an account or repository route runs only after `admit` has admitted the request.
+ * Invariants: the handler of an account or repository route runs only after `admit` has admitted the request.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Contents as JSON.
  *
- * Must stay true: a file's content is sent as utf-8 only if its bytes are UTF-8 without NUL, else as base64, so that
+ * Invariants: a file's content is sent as utf-8 only if its bytes are UTF-8 without NUL, else as base64, so that
  * the client recovers exactly the bytes. A large file is streamed as the same JSON, in constant memory.
  */
 import type { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * The REST answers to denied requests.
  *
- * Must stay true: a repository that the caller does not see gets the answer of one that does not exist.
+ * Invariants: a repository that the caller does not see gets the answer of one that does not exist.
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';

@@ -1,7 +1,7 @@
 /**
  * The REST answers to thrown errors.
  *
- * Must stay true: no answer repeats the error's message.
+ * Invariants: no answer repeats the error's message.
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';

@@ -2,7 +2,7 @@
  * Members of a resource that the route which changes it cannot change. A client that reads a resource, changes it and
  * writes it back sends them too.
  *
- * Must stay true: such a member is taken only if it has the value that the resource has at this moment, as the route that
+ * Invariants: such a member is taken only if it has the value that the resource has at this moment, as the route that
  * reads it would answer. So no request asks for a change that is not made. A fault says nothing of the value.
  */
 import { isDeepStrictEqual } from 'node:util';

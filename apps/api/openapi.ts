@@ -1,7 +1,7 @@
 /**
  * The OpenAPI 3.1 document, made from the table of routes and the same schemas that check requests.
  *
- * Must stay true: the document lists every answer of a route, errors included, each with its schema.
+ * Invariants: the document lists every answer of a route, errors included, each with its schema.
  */
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';

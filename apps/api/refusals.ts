@@ -1,7 +1,7 @@
 /**
  * The one table from a refusal's code to the answer of the API: status, message, and the field at fault.
  *
- * Must stay true: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
+ * Invariants: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
  */
 import type {
   BucketSetting,

@@ -1,7 +1,7 @@
 /**
  * Answers a request with a representation of a resource: all of it, a range, 304, or only the headers.
  *
- * Must stay true: bytes are counted as they are sent. A streamed representation is closed however its answer ends.
+ * Invariants: bytes are counted as they are sent. A streamed representation is closed however its answer ends.
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';

@@ -1,7 +1,7 @@
 /**
  * A route: everything that the transport enforces and the OpenAPI document shows, in one value.
  *
- * Must stay true: no handler checks permissions. A route states its requirement, and admission enforces it before the
+ * Invariants: no handler checks permissions. A route states its requirement, and admission enforces it before the
  * handler runs and again whenever a guarded append loses its race.
  */
 import type { IncomingMessage } from 'node:http';

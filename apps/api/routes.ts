@@ -1,7 +1,7 @@
 /**
  * Every route of the API: its grant and scope, its schemas, its answers and its handler.
  *
- * Must stay true: the transport enforces this table, the OpenAPI document shows it, and the tests walk it. A request
+ * Invariants: the transport enforces this table, the OpenAPI document shows it, and the tests walk it. A request
  * for a path that is not in it gets 404.
  */
 import { z } from 'zod';

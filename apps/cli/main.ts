@@ -1,7 +1,7 @@
 /**
  * `strata`: the command line of the service.
  *
- * Must stay true: the exit status is 0 for done, 1 for refused or failed, 2 for a usage error, 3 for not signed in, 130
+ * Invariants: the exit status is 0 for done, 1 for refused or failed, 2 for a usage error, 3 for not signed in, 130
  * after Ctrl-C. A reader that goes away ends the command quietly. No secret is in an error, and a stack trace is there
  * only with --debug. It runs on Node 20.
  */

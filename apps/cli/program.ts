@@ -1,7 +1,7 @@
 /**
  * The parser of the command line, made from the definitions.
  *
- * Must stay true: what was typed is checked here against the definition, so that a handler meets only values that the
+ * Invariants: what was typed is checked here against the definition, so that a handler meets only values that the
  * definition allows. A fault in it is a usage error (exit status 2).
  */
 import { Command, InvalidArgumentError, Option } from 'commander';

@@ -1,7 +1,7 @@
 /**
  * Admission: the checks of every request, of the REST API and of Git alike.
  *
- * Must stay true: the checks have one order. A malformed request is refused first (400), then a missing or invalid
+ * Invariants: the checks have one order. A malformed request is refused first (400), then a missing or invalid
  * credential (401), an unknown route or method (404, 405), a missing grant or scope (403) or an invisible repository
  * (404), and last the request's content. The server answers nothing from memory before `entities.barrier()`. No denial
  * tells a repository that the caller does not see from one that does not exist, nor does the time it takes: nothing of

@@ -1,7 +1,7 @@
 /**
  * Bounds the archives that a node makes at once: for each, git works for as long as a client cares to read.
  *
- * Must stay true: an account never has more than its share, whether it runs or waits; those that wait take turns by
+ * Invariants: an account never has more than its share, whether it runs or waits; those that wait take turns by
  * account; a place is given back exactly once.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';

@@ -2,7 +2,7 @@
  * The memory of this process for bodies of requests that are held whole: JSON, forms, what fetches ask for, and the
  * commands of pushes.
  *
- * Must stay true: what is held never exceeds the bounds of `core/kernel/limits.ts`, after inflation. A body counts as it
+ * Invariants: what is held never exceeds the bounds of `core/kernel/limits.ts`, after inflation. A body counts as it
  * arrives, with what its pieces take of memory: what a client announces and does not send costs nobody anything. What is
  * held is released exactly once, when its request is over.
  */

@@ -1,7 +1,7 @@
 /**
  * What is wrong with the bucket of a repository, in plain words for who pushes or reads.
  *
- * Must stay true: no text names the place of a bucket, its role or its keys; what a provider says is in none.
+ * Invariants: no text names the place of a bucket, its role or its keys; what a provider says is in none.
  */
 import { type BucketOutageCode, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';

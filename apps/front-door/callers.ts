@@ -1,7 +1,7 @@
 /**
  * What identified callers may ask of this service: points a minute, requests at once, and appends and ref changes an hour.
  *
- * Must stay true: no request is counted by asking anybody: nodes tell each other their sums later
+ * Invariants: no request is counted by asking anybody: nodes tell each other their sums later
  * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where tokens
  * are revoked. A refused request counts nothing. Who enters leaves exactly once.
  */

@@ -1,7 +1,7 @@
 /**
  * Whether a caller may still make a change this month (core/usage/changes.ts).
  *
- * Must stay true: no request asks it that deletes, revokes or purges, or that keeps an account its person's. So an account
+ * Invariants: no request asks it that deletes, revokes or purges, or that keeps an account its person's. So an account
  * that has used up its plan can still be made safe.
  */
 import { accounts } from '../../core/account/evolve.ts';

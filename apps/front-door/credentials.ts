@@ -1,7 +1,7 @@
 /**
  * The secret of an access token in a request's Authorization header.
  *
- * Must stay true: one secret is read of a request. REST takes only Bearer. Git takes it wherever the clients of other
+ * Invariants: one secret is read of a request. REST takes only Bearer. Git takes it wherever the clients of other
  * services put one: as the Basic password, as the Basic username beside any password, or as Bearer.
  */
 

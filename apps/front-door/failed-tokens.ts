@@ -1,7 +1,7 @@
 /**
  * Throttles failed tokens by the address that they come from.
  *
- * Must stay true: a valid token passes, whatever came from its address. So a limit only changes how a token is looked up
+ * Invariants: a valid token passes, whatever came from its address. So a limit only changes how a token is looked up
  * that this node does not know: all that arrive meanwhile are looked up at once, in the read model, and one that is none
  * costs no read of the log. Memory is bounded.
  */

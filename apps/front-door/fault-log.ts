@@ -1,7 +1,7 @@
 /**
  * Logs requests that failed.
  *
- * Must stay true: a log line holds only ids, operations, statuses, codes and an error's stack. Anything in the stack
+ * Invariants: a log line holds only ids, operations, statuses, codes and an error's stack. Anything in the stack
  * that looks like a secret of Strata is replaced.
  */
 import type { Log } from '../../core/ports/log.ts';

@@ -2,7 +2,7 @@
  * A bounded number of bytes that requests share, with a part for each caller: an account, or who has none by the networks
  * of its address.
  *
- * Must stay true: no caller has all of it, and strangers take nothing from accounts. While much is taken, each has little.
+ * Invariants: no caller has all of it, and strangers take nothing from accounts. While much is taken, each has little.
  * One /48 of IPv6 has no more than a few of its networks could have. What is held is released exactly once.
  */
 import type { ServerResponse } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * What reading found out about commits, in memory: commits never change, so these answers hold for ever.
  *
- * Must stay true: every cache is bounded in memory, whatever is in a repository.
+ * Invariants: every cache is bounded in memory, whatever is in a repository.
  */
 import { LRUCache } from 'lru-cache';
 import type { Diff } from '../../core/git/diff/diff.ts';

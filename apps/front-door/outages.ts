@@ -2,7 +2,7 @@
  * The one table from an error code to the answer clients get: the status, the reason in plain words, and when to try
  * again. REST and Git each write the answer in their own form.
  *
- * Must stay true: the table covers the codes of every port's error exactly, which its type checks. No message names a
+ * Invariants: the table covers the codes of every port's error exactly, which its type checks. No message names a
  * machine, a path or an address.
  */
 import { RoleRefused } from '../../core/ports/buckets.ts';

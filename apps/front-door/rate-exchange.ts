@@ -1,7 +1,7 @@
 /**
  * Tells other nodes what accounts spent with this one, and learns what they spent with others.
  *
- * Must stay true: no request waits for an exchange. A node that counted less than `RATE_EXCHANGE_PART_MIN` of every rate
+ * Invariants: no request waits for an exchange. A node that counted less than `RATE_EXCHANGE_PART_MIN` of every rate
  * asks nothing. So an account gets from n nodes at most its rate, that part of it from each other node, and what it
  * spends between two exchanges.
  */

@@ -3,7 +3,7 @@
  * nodes and forgotten at a restart. A rate that protects a secret or a stranger's account is a `RateLimit`
  * (core/ports/rate-limits.ts).
  *
- * Must stay true: memory is bounded, and the least recently used keys are evicted first. A refusal does not count, so
+ * Invariants: memory is bounded, and the least recently used keys are evicted first. A refusal does not count, so
  * a caller that waits for the returned time is admitted.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,7 +1,7 @@
 /**
  * Refuses malformed requests before anything is looked up.
  *
- * Must stay true: the server refuses what it and a proxy in front of it could read differently. Each header that
+ * Invariants: the server refuses what it and a proxy in front of it could read differently. Each header that
  * decides who sends the request, what it requests or where it ends appears at most once, and `chunked` is the only
  * transfer coding.
  */

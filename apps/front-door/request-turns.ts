@@ -1,7 +1,7 @@
 /**
  * Whose requests are worked on: so many of each account at once, its others in their order, before they cost anything.
  *
- * Must stay true: all accounts share the connections to the database, so the requests of one that wait for them never
+ * Invariants: all accounts share the connections to the database, so the requests of one that wait for them never
  * stand before those of another by hundreds. A place is given back exactly once, and passes by who has left.
  */
 import type { AccountId } from '../../core/kernel/ids.ts';

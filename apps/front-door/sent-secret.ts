@@ -2,7 +2,7 @@
  * The secret of an access token that a request sends, read once for each connection: clients send the same header with
  * every request, and decoding, checking and hashing it takes a fifth of the time of answering a poll of refs.
  *
- * Must stay true: what is returned is what reading the header gives. Whether the token is valid is asked at each request
+ * Invariants: what is returned is what reading the header gives. Whether the token is valid is asked at each request
  * (apps/front-door/admission.ts). What is kept is bounded, and goes with the connection.
  */
 import type { IncomingMessage } from 'node:http';

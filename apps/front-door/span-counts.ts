@@ -1,7 +1,7 @@
 /**
  * Counts of what accounts spend within spans of the clock, such as its minutes, on all nodes together.
  *
- * Must stay true: counting asks nobody. A node adds what it counts itself, and what others told it
+ * Invariants: counting asks nobody. A node adds what it counts itself, and what others told it
  * (apps/front-door/rate-exchange.ts). A refusal counts nothing. What was counted in a span is forgotten with it, so memory
  * is bounded by the accounts that sent a valid token within one.
  */

@@ -1,7 +1,7 @@
 /**
  * The memory of this process for answers that were made whole and that their clients have not read yet.
  *
- * Must stay true: an answer counts from the moment it is sent until its response is closed, by who asked for it, so that
+ * Invariants: an answer counts from the moment it is sent until its response is closed, by who asked for it, so that
  * no caller fills the memory by not reading. The same bytes, sent to a caller again and again, are there once, and count
  * once. Short answers do not count: the number of requests bounds them.
  */

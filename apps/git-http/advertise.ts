@@ -1,7 +1,7 @@
 /**
  * Answers about refs, from memory: info/refs for both services, and ls-refs.
  *
- * Must stay true: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
+ * Invariants: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
  * cached within a bound, and never sent for another state. Of a large repository only the runs that a push changed are
  * written anew, and its answers are never made whole: who reads slowly keeps one piece in memory.
  */

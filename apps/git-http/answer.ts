@@ -2,7 +2,7 @@
  * How answers begin and end: their heads, and those outside the Git protocol, which are plain text that git shows after
  * `remote:`.
  *
- * Must stay true: every answer to an admitted or refused request names the request's id and may be cached by nobody.
+ * Invariants: every answer to an admitted or refused request names the request's id and may be cached by nobody.
  */
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';

@@ -2,7 +2,7 @@
  * A repository as of a moment, which a client names after `@` in the URL: it is read with the same requests as the
  * repository itself, and takes no push.
  *
- * Must stay true: the moment is resolved after admission. Every refusal is an answer to the first request of a client,
+ * Invariants: the moment is resolved after admission. Every refusal is an answer to the first request of a client,
  * whose text git shows after `remote:`.
  */
 import { parseMoment } from '../../core/audit/moment.ts';

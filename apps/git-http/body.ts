@@ -1,7 +1,7 @@
 /**
  * Reads a Git client's request body as plain bytes.
  *
- * Must stay true: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
+ * Invariants: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
  * server itself is slow, the client may be silent, and its pace does not count.
  */
 import type { IncomingMessage } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * The plain-text answers to denied and failed requests of Git clients, which git shows after `remote:`.
  *
- * Must stay true: a repository that the caller does not see gets the answer of one that does not exist. An answer
+ * Invariants: a repository that the caller does not see gets the answer of one that does not exist. An answer
  * repeats the message of a thrown error only for GitHttpError and BodyError, whose messages are written for clients.
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';

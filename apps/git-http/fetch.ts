@@ -1,7 +1,7 @@
 /**
  * POST git-upload-pack: the server answers ls-refs from memory, and fetches with what native git makes.
  *
- * Must stay true: upload-pack gets a request only after core/use-cases/reading/open-fetch.ts opened it. An answer that
+ * Invariants: upload-pack gets a request only after core/use-cases/reading/open-fetch.ts opened it. An answer that
  * fails half way breaks the connection, so that no client takes a part for the whole.
  */
 import { withoutEdges } from '../../core/git/history/hidden-edges.ts';

@@ -1,7 +1,7 @@
 /**
  * The Git endpoints under `/r/`: finds the caller, the repository and the permission, then calls the route's handler.
  *
- * Must stay true: the checks run in the order of apps/front-door/admission.ts, so that nobody learns of a repository
+ * Invariants: the checks run in the order of apps/front-door/admission.ts, so that nobody learns of a repository
  * that the token does not see. No secret reaches a log line.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';

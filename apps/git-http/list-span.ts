@@ -1,7 +1,7 @@
 /**
  * Ends a push whose commands take too long to arrive, since they are held in memory meanwhile.
  *
- * Must stay true: all time counts, also that between bytes, so no drop of them holds the list longer than its size
+ * Invariants: all time counts, also that between bytes, so no drop of them holds the list longer than its size
  * allows. A client that sends at the least speed of a push is never too late. The pack is not bounded here.
  */
 import { COMMAND_LIST_SPAN_MS, PUSH_BYTES_PER_SECOND_MIN, PUSH_COMMANDS_BYTES_MAX } from '../../core/kernel/limits.ts';

@@ -2,7 +2,7 @@
  * Requests for refs that were parsed before: whoever polls sends the same bytes each time, and finding these costs a tenth
  * of parsing them.
  *
- * Must stay true: what is found is what the parser makes of the same bytes. Only a valid ls-refs is kept, which says
+ * Invariants: what is found is what the parser makes of the same bytes. Only a valid ls-refs is kept, which says
  * nothing of who asks. Memory is bounded.
  */
 import { LRUCache } from 'lru-cache';

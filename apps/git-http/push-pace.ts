@@ -1,7 +1,7 @@
 /**
  * Ends a push whose client sends too slowly: it holds a connection, and the disk for what it sent.
  *
- * Must stay true: only the time that the server waits for the client counts, so a slow server cuts nobody.
+ * Invariants: only the time that the server waits for the client counts, so a slow server cuts nobody.
  */
 import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../core/kernel/limits.ts';
 import { GitHttpError } from './answer.ts';

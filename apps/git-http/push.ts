@@ -1,7 +1,7 @@
 /**
  * POST git-receive-pack: reads the command list, runs the use case, and reports in the form that the client chose.
  *
- * Must stay true: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
+ * Invariants: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
  * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
  * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies, and
  * none are while the rest of a refused push is read.

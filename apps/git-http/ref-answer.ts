@@ -1,7 +1,7 @@
 /**
  * Sends an answer about refs.
  *
- * Must stay true: a client that reads slowly keeps an answer in memory only within the memory for answers; without room
+ * Invariants: a client that reads slowly keeps an answer in memory only within the memory for answers; without room
  * there, or of a large one, it keeps the piece that it reads. So such an answer is never refused.
  */
 import { holdUnsent } from '../front-door/unsent-budget.ts';

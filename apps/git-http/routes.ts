@@ -1,7 +1,7 @@
 /**
  * Every endpoint below a repository's URL: its method and path, its requirement, and its handler.
  *
- * Must stay true: the transport enforces this table and the tests walk it. A path that is not in it gets the answer of
+ * Invariants: the transport enforces this table and the tests walk it. A path that is not in it gets the answer of
  * a repository that does not exist.
  */
 import type { Grant } from '../../core/kernel/grants.ts';

@@ -1,7 +1,7 @@
 /**
  * Parses the target of a Git client's request: a repository, optionally as of a moment, and an endpoint below it.
  *
- * Must stay true: the path is parsed in its raw form, so no encoding of `/` or `..` reaches a lookup.
+ * Invariants: the path is parsed in its raw form, so no encoding of `/` or `..` reaches a lookup.
  */
 
 export interface GitTarget {

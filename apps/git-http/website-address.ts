@@ -2,7 +2,7 @@
  * Leads a Git client that was given a repository's page as its remote, as people copy it from the browser, to the
  * repository: git follows, and says where it lies.
  *
- * Must stay true: the answer is made from the address alone, so it tells nothing of what exists.
+ * Invariants: the answer is made from the address alone, so it tells nothing of what exists.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { NO_CACHE } from './answer.ts';

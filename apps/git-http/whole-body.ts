@@ -1,7 +1,7 @@
 /**
  * Reads a Git client's request body to its end, as one buffer of plain bytes.
  *
- * Must stay true: a body is bounded after inflation, in bytes and in time, and counts in the budget of bodies as it grows,
+ * Invariants: a body is bounded after inflation, in bytes and in time, and counts in the budget of bodies as it grows,
  * with what its pieces take of memory. A client that stays silent for `idleMs` loses its connection. Nothing is read on
  * once what came is wrong. What has arrived whole is read in one step: nobody is waited for, so no time is limited.
  */

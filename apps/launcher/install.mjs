@@ -1,7 +1,7 @@
 /**
  * Installs the packages of package-lock.json with `npm ci`, once for any number of concurrent processes.
  *
- * Must stay true: npm's install record is removed before npm changes anything, and exists again only when npm is done,
+ * Invariants: npm's install record is removed before npm changes anything, and exists again only when npm is done,
  * so that an interrupted install is detected and repeated. One process installs while the others wait for it. A lock
  * whose process died is taken over. Nothing is written to standard output, which belongs to the entry.
  */

@@ -2,7 +2,7 @@
  * Checks whether node_modules holds the packages of package-lock.json, by comparing that file with the record that npm
  * writes as the last step of an install (node_modules/.package-lock.json).
  *
- * Must stay true: an install that was interrupted, made for another platform or from another lock file is a mismatch.
+ * Invariants: an install that was interrupted, made for another platform or from another lock file is a mismatch.
  * An install without development or optional packages is not, if the entry does not need them. The check reads only
  * these two files, however many packages there are.
  */

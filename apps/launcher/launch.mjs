@@ -3,7 +3,7 @@
  * that node-choice.mjs chooses. Before that it installs the packages of package-lock.json, unless node_modules holds them
  * already.
  *
- * Must stay true: these files are plain modules for Node 20 without dependencies, since they run before the install.
+ * Invariants: these files are plain modules for Node 20 without dependencies, since they run before the install.
  * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing but a warning of a Node that lacks
  * security fixes, and stays no process of its own if Node can replace itself; only the server keeps it, which it starts
  * again after a failure. The launcher ends with the entry's exit code or signal. An npm script ends with npm.

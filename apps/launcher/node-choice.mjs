@@ -1,7 +1,7 @@
 /**
  * Chooses the Node that runs an entry: the one that npm packages for this platform, or the one that runs the launcher.
  *
- * Must stay true: the newer of the two runs, and none of a major that `.ci/run` has not run tests under. `NODE_FLOORS`
+ * Invariants: the newer of the two runs, and none of a major that `.ci/run` has not run tests under. `NODE_FLOORS`
  * is the one place that says which majors those are; test/architecture/node-pins.test.ts compares it with what is pinned.
  */
 import { accessSync, constants, readFileSync } from 'node:fs';

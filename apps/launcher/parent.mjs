@@ -4,7 +4,7 @@
  * npm runs a script through a shell. A signal to npm ends both and reaches nothing below the shell, so without this a
  * service manager that stops npm would leave the server running.
  *
- * Must stay true: only the process that was launched ends itself. The option that loads this module is not
+ * Invariants: only the process that was launched ends itself. The option that loads this module is not
  * handed on to its children. A process that npm did not start keeps running without its parent, as
  * programs in the background do.
  */

@@ -1,7 +1,7 @@
 /**
  * Runs the server as a child process, and starts it again when it ends without having been asked to.
  *
- * Must stay true: a first start that fails is the operator's to mend, so it is not repeated. Once the server was ready,
+ * Invariants: a first start that fails is the operator's to mend, so it is not repeated. Once the server was ready,
  * it is started again after every end but one with exit code 0 or after a signal that was passed on, and given up when it
  * fails to become ready too often in a row. The launcher ends with the server's last exit code or signal. The server
  * notices by its closed channel when the launcher is gone.

@@ -1,7 +1,7 @@
 /**
  * Rebuilds an account from an export in a file: what `strata audit replay` is made of.
  *
- * Must stay true: it reads the file and nothing else, line by line: memory grows with the account, not with its log. It
+ * Invariants: it reads the file and nothing else, line by line: memory grows with the account, not with its log. It
  * runs on Node 20, and only core is in it: the code by which the service itself folds the log.
  */
 import { createHash } from 'node:crypto';

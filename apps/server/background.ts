@@ -1,7 +1,7 @@
 /**
  * Work behind answers (core/ports/background.ts), in this process.
  *
- * Must stay true: `settled` resolves only when all work that was begun has ended, so a stop loses none of it.
+ * Invariants: `settled` resolves only when all work that was begun has ended, so a stop loses none of it.
  */
 import type { Background } from '../../core/ports/background.ts';
 

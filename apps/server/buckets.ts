@@ -1,7 +1,7 @@
 /**
  * Composes the buckets of users, and the store of each repository's layers.
  *
- * Must stay true: every connection to an address that a user chose is made by an agent that checks the address. The
+ * Invariants: every connection to an address that a user chose is made by an agent that checks the address. The
  * library of S3 is loaded with the first bucket that is used.
  */
 import { createCheckedAgents } from '../../adapters/http-egress/agents.ts';

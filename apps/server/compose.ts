@@ -1,7 +1,7 @@
 /**
  * Chooses the server's adapters and connects its parts.
  *
- * Must stay true: only apps/ knows which technology implements a port. Stopping drains requests first, then flushes the
+ * Invariants: only apps/ knows which technology implements a port. Stopping drains requests first, then flushes the
  * figures collected in memory, then closes parts in the reverse order of opening, PostgreSQL last.
  */
 import type { Server } from 'node:http';

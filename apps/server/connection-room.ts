@@ -1,7 +1,7 @@
 /**
  * How many connections a node has: in all, of one network, and of the /48 or /24 around it.
  *
- * Must stay true: while the node has many, a network that has its part gets no more of them, so that others find room.
+ * Invariants: while the node has many, a network that has its part gets no more of them, so that others find room.
  * Nobody's request is ended to make room: a connection gives way while it is idle, the one that was idle for longest first.
  */
 import type { Socket } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * The connections of a node: how many requests of one are worked on, and which wait.
  *
- * Must stay true: a connection has one request under way; those that it sends before the answer wait, in their order, and
+ * Invariants: a connection has one request under way; those that it sends before the answer wait, in their order, and
  * from a few on nothing more is read of it. A request that waits has cost its parsing and nothing else.
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';

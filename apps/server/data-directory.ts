@@ -1,7 +1,7 @@
 /**
  * Creates and locks the data directory, which holds the server's own files.
  *
- * Must stay true: the lock is taken before anything in the directory is touched, and released last. Two servers never
+ * Invariants: the lock is taken before anything in the directory is touched, and released last. Two servers never
  * share a data directory, whatever database they use, since each deletes the other's quarantines.
  */
 import { chmod, mkdir } from 'node:fs/promises';

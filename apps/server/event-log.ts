@@ -1,7 +1,7 @@
 /**
  * Opens the event log that the settings name, with the read leases that all of its processes share.
  *
- * Must stay true: nobody in this process has the log but through `createSettledLog`.
+ * Invariants: nobody in this process has the log but through `createSettledLog`.
  */
 import type { Logger } from 'pino';
 import { uuids } from '../../adapters/node/ids.ts';

@@ -3,7 +3,7 @@
  * `NAME:rejection` rejects a promise that nobody handles, and `NAME:exception` throws where nobody catches, each time
  * that the step is reached.
  *
- * Must stay true: without `STRATA_FAILPOINT` every failpoint does nothing. An unknown name stops the start, so that no
+ * Invariants: without `STRATA_FAILPOINT` every failpoint does nothing. An unknown name stops the start, so that no
  * test passes because its failpoint never fired.
  */
 import { FAILPOINTS, type Failpoint } from '../../core/ports/failpoints.ts';

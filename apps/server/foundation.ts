@@ -1,7 +1,7 @@
 /**
  * Opens what the server and `strata-admin` both need: the database, the event log, the vault and the entities.
  *
- * Must stay true: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
+ * Invariants: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
  * opened before it are closed.
  */
 import { closer } from './closer.ts';

@@ -1,7 +1,7 @@
 /**
  * Gauges that are read when the metrics are made: entities in memory, parked streams, pending and overdue work.
  *
- * Must stay true: gauges that show the same answer of the database ask for it once.
+ * Invariants: gauges that show the same answer of the database ask for it once.
  */
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';

@@ -2,7 +2,7 @@
  * What a person who started the server on a terminal reads after its log lines: where it is, how to get an account, and
  * where the data lie.
  *
- * Must stay true: it holds no secret. The addresses of databases do, so they are not printed.
+ * Invariants: it holds no secret. The addresses of databases do, so they are not printed.
  */
 import type { Settings } from './settings.ts';
 

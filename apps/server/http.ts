@@ -1,7 +1,7 @@
 /**
  * The HTTP server: git under /r/, the REST API under /v1, health and metrics, and the website at every other path.
  *
- * Must stay true: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
+ * Invariants: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
  * repository does not exist. Only HTTP/1.1 and HTTP/1.0 are answered: Node reads a request line without a version too,
  * and then methods that no framework knows. A request gets one answer, also one that turns out unreadable after it was

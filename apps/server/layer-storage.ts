@@ -1,7 +1,7 @@
 /**
  * Opens the store of the platform's layers: a folder, or a bucket.
  *
- * Must stay true: a bucket that cannot be used stops the start, or the command, with the setting that is wrong. The
+ * Invariants: a bucket that cannot be used stops the start, or the command, with the setting that is wrong. The
  * library of S3 is loaded only where it is chosen.
  */
 import type { Logger } from 'pino';

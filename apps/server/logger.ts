@@ -1,7 +1,7 @@
 /**
  * The server's log: JSON lines by pino, on standard output by default. On a terminal terminal-log.ts formats them.
  *
- * Must stay true: the code names each field that it logs, instead of filtering out others. Requests are logged by id,
+ * Invariants: the code names each field that it logs, instead of filtering out others. Requests are logged by id,
  * operation and status, errors by class, code, message and stack. Headers, bodies, URLs with queries and secrets are
  * never logged.
  */

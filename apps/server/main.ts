@@ -1,7 +1,7 @@
 /**
  * `npm start`: runs the server.
  *
- * Must stay true: the log line at the start names the host and port. What is not a line of the log is printed on a
+ * Invariants: the log line at the start names the host and port. What is not a line of the log is printed on a
  * terminal only, so that programs can read the output. A signal drains the requests under way before the
  * database closes, and a failure that nobody caught ends the process in the same order, with another exit code than 0.
  * A failed start prints the reason, for an expected one in one line, and leaves nothing running.

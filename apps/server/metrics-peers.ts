@@ -1,7 +1,7 @@
 /**
  * Who may read `/metrics`: peers on loopback, and those of `STRATA_METRICS_PEERS`.
  *
- * Must stay true: of a request through a trusted proxy its client counts, never the proxy, which may be on loopback
+ * Invariants: of a request through a trusted proxy its client counts, never the proxy, which may be on loopback
  * itself. A request that shows by its headers that it came through some other proxy is refused, since its client is not
  * known. What cannot be read is refused.
  */

@@ -1,7 +1,7 @@
 /**
  * The Prometheus metrics at /metrics, by prom-client.
  *
- * Must stay true: what is measured costs nothing while nobody asks. A figure is read at the scrape, or counted where
+ * Invariants: what is measured costs nothing while nobody asks. A figure is read at the scrape, or counted where
  * something happens; no timer samples it.
  */
 import { performance } from 'node:perf_hooks';

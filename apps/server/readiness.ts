@@ -1,7 +1,7 @@
 /**
  * The content of `/readyz`: whether this node can answer requests, and which of its parts are degraded.
  *
- * Must stay true: a part that no answer depends on never makes a node unready; it is reported as degraded instead. The
+ * Invariants: a part that no answer depends on never makes a node unready; it is reported as degraded instead. The
  * states are from a fixed set, and name no addresses or causes.
  */
 

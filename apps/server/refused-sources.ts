@@ -1,7 +1,7 @@
 /**
  * Adds the name of its source to the line of a refused request, so that an operator sees who guesses or floods.
  *
- * Must stay true: no line holds an address, and only those of 401 and 429 hold a name.
+ * Invariants: no line holds an address, and only those of 401 and 429 hold a name.
  */
 import type { IncomingMessage } from 'node:http';
 import { sourceName } from '../../adapters/node/log-source.ts';

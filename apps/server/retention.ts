@@ -3,7 +3,7 @@
  * streams of the log. Workers sweep
  * at intervals, `strata-admin storage expire` at once.
  *
- * Must stay true: any number of processes may run each sweep, at the same time too.
+ * Invariants: any number of processes may run each sweep, at the same time too.
  */
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';

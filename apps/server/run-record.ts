@@ -1,7 +1,7 @@
 /**
  * How the server's processes ended on this data directory: the metrics of the next one say it.
  *
- * Must stay true: it is written when the server is ready and when it ends, in whole files. A process that ends without a word,
+ * Invariants: it is written when the server is ready and when it ends, in whole files. A process that ends without a word,
  * as by SIGKILL or for want of memory, leaves a record that says it runs, by which the next one knows. A record that
  * cannot be written or read never stops the server. The caller holds the lock of the data directory.
  */

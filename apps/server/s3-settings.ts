@@ -1,7 +1,7 @@
 /**
  * The settings of the platform's own bucket: `STRATA_STORAGE` and `STRATA_S3_*`.
  *
- * Must stay true: no key is printed or logged. The operator chose the endpoint, so that it may be private and plain
+ * Invariants: no key is printed or logged. The operator chose the endpoint, so that it may be private and plain
  * http.
  */
 import type { SettingsReader } from './settings-reader.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads settings from the environment, and substitutes a default for each unusable value.
  *
- * Must stay true: every unusable value is recorded with its setting's name, so that one start reports all of them.
+ * Invariants: every unusable value is recorded with its setting's name, so that one start reports all of them.
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * The server's settings: `STRATA_*` in the environment, read once at start.
  *
- * Must stay true: an unusable value stops the start with the setting's name, its value unless it is a secret, and the
+ * Invariants: an unusable value stops the start with the setting's name, its value unless it is a secret, and the
  * expected value. No other code reads these variables, but for STRATA_FAILPOINT (apps/server/failpoints.ts).
  */
 import { totalmem } from 'node:os';

@@ -2,7 +2,7 @@
  * Cuts the connections of clients that read an answer too slowly: each keeps memory, files and perhaps a process for as
  * long as it reads.
  *
- * Must stay true: only time in which bytes wait in the connection counts, so no answer is cut because it is made slowly;
+ * Invariants: only time in which bytes wait in the connection counts, so no answer is cut because it is made slowly;
  * a request costs nothing, since all connections are looked at together every few seconds. What counts is what the
  * system has taken of the connection's bytes, which may be some megabytes ahead of the client.
  */

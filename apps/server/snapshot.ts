@@ -1,7 +1,7 @@
 /**
  * One answer for all who ask within a short time.
  *
- * Must stay true: `make` runs once at a time, and never twice within `ageMsMax` of its end, however many ask. A failure is
+ * Invariants: `make` runs once at a time, and never twice within `ageMsMax` of its end, however many ask. A failure is
  * kept as long as an answer, since what cannot be made costs as much to try.
  */
 

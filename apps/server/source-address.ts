@@ -1,7 +1,7 @@
 /**
  * The address that a request came from, and the vault reference to it that events hold.
  *
- * Must stay true: X-Forwarded-For counts only from peers that `STRATA_TRUSTED_PROXIES` names, and is read from the
+ * Invariants: X-Forwarded-For counts only from peers that `STRATA_TRUSTED_PROXIES` names, and is read from the
  * right to the first address that is not trusted. A push from a known address writes no vault record.
  */
 import type { IncomingMessage } from 'node:http';

@@ -6,7 +6,7 @@
  * again; but for a client that left, or work that was called off, which is what such a rejection says. After an exception
  * the state of the process is unknown (Node's documentation of `uncaughtException`), so it ends too.
  *
- * Must stay true: no failure passes without a line in the log and a count. The line has no value that was rejected which
+ * Invariants: no failure passes without a line in the log and a count. The line has no value that was rejected which
  * is no Error. A request that is over is not kept in memory by what it started.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';

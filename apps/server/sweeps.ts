@@ -3,7 +3,7 @@
  * replaced or that belong to deleted repositories, expired secrets, and counts of rate limits whose span is over, erase closed accounts, and ask for compactions
  * of repositories that hold what no ref reaches.
  *
- * Must stay true: any number of processes may run the sweeps. Stopping waits only for the step under way.
+ * Invariants: any number of processes may run the sweeps. Stopping waits only for the step under way.
  */
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';

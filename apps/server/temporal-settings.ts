@@ -1,7 +1,7 @@
 /**
  * The settings of Temporal: `STRATA_WORKFLOWS` and `STRATA_TEMPORAL_*`.
  *
- * Must stay true: neither the API key nor an address that holds credentials is printed or logged, and no API key is
+ * Invariants: neither the API key nor an address that holds credentials is printed or logged, and no API key is
  * sent without TLS.
  */
 import type { SettingsReader } from './settings-reader.ts';

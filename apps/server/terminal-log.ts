@@ -1,7 +1,7 @@
 /**
  * The server's log on a terminal: the lines of apps/server/logger.ts as a person reads them.
  *
- * Must stay true: no field of a line can move the cursor, change colours or write to the clipboard. Error messages hold
+ * Invariants: no field of a line can move the cursor, change colours or write to the clipboard. Error messages hold
  * texts that clients chose, and a terminal obeys control characters wherever they come from. Lines that are not for a
  * terminal stay JSON.
  */

@@ -1,7 +1,7 @@
 /**
  * Takes a renewed TLS certificate while the server runs: connections from then on get it, open ones keep theirs.
  *
- * Must stay true: the server always has a certificate with its key. A pair that cannot be used, as while one of the two
+ * Invariants: the server always has a certificate with its key. A pair that cannot be used, as while one of the two
  * files is already replaced, changes nothing and is logged once; the next look may find it whole.
  */
 import { readFile } from 'node:fs/promises';

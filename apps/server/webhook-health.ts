@@ -1,7 +1,7 @@
 /**
  * The health of webhooks in this process: whether it requests deliveries for pushes, and whether it attempts them.
  *
- * Must stay true: a failed attempt concerns only its delivery, and degrades nothing.
+ * Invariants: a failed attempt concerns only its delivery, and degrades nothing.
  */
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { createPartHealth, type PartHealth } from './readiness.ts';

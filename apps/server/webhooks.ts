@@ -1,7 +1,7 @@
 /**
  * Sends webhooks, in the one process that leads, and removes the bodies of deliveries after retention.
  *
- * Must stay true: no request depends on this. Any number of processes may start it.
+ * Invariants: no request depends on this. Any number of processes may start it.
  */
 import type { Logger } from 'pino';
 import { createAlarm } from '../../adapters/node/alarm.ts';

@@ -1,7 +1,7 @@
 /**
  * The work of the role `worker`, for the whole service: deletions, workflows, sweeps and webhooks.
  *
- * Must stay true: no request depends on this work, and any number of processes may do it.
+ * Invariants: no request depends on this work, and any number of processes may do it.
  */
 import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };

@@ -1,7 +1,7 @@
 /**
  * The workflows of the service, and the engine that runs them: the embedded one, or Temporal.
  *
- * Must stay true: any number of processes may run the engine, and one of them carries out each step. Stopping waits for
+ * Invariants: any number of processes may run the engine, and one of them carries out each step. Stopping waits for
  * the steps under way. A Temporal that does not answer prevents neither a start nor a request.
  */
 import { createAlarm } from '../../adapters/node/alarm.ts';

@@ -1,7 +1,7 @@
 /**
  * Canonical JSON: RFC 8785.
  *
- * Must stay true: a value has one canonical text. So a line that is not equal to the canonical text of what it says was
+ * Invariants: a value has one canonical text. So a line that is not equal to the canonical text of what it says was
  * changed, even if a JSON parser reads the same from it.
  */
 

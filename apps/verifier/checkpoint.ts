@@ -1,7 +1,7 @@
 /**
  * Signed notes (https://c2sp.org/signed-note) and the checkpoints in them (https://c2sp.org/tlog-checkpoint).
  *
- * Must stay true: a note is signed if at least one known key signed it, and no signature under the name and hash of a
+ * Invariants: a note is signed if at least one known key signed it, and no signature under the name and hash of a
  * known key is wrong. A checkpoint's origin is the key's name, then `/log/` and the id of the account.
  */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';

@@ -2,7 +2,7 @@
  * The checks of one entry: its members, its openings and its leaf; and of its place among the others: the revisions of
  * its stream, and its account.
  *
- * Must stay true: what the account's own streams say of their account is compared with the checkpoint's, so that an
+ * Invariants: what the account's own streams say of their account is compared with the checkpoint's, so that an
  * export cannot be taken for another account's.
  */
 import { createHash } from 'node:crypto';

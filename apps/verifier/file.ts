@@ -1,7 +1,7 @@
 /**
  * Verifies a file, and reads the files that it is verified with.
  *
- * Must stay true: one line is in memory at a time, however long the file is. A byte that is no UTF-8 is a fault of its
+ * Invariants: one line is in memory at a time, however long the file is. A byte that is no UTF-8 is a fault of its
  * line, and so is a last line without its line feed.
  */
 import { isUtf8 } from 'node:buffer';

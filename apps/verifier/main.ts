@@ -1,7 +1,7 @@
 /**
  * `strata-verify FILE [--keys FILE] [--checkpoint FILE ...]`: verifies an export of an account's log.
  *
- * Must stay true: the exit status is 0 only for an export without a fault: 1 for a fault, 2 for a wrong use.
+ * Invariants: the exit status is 0 only for an export without a fault: 1 for a fault, 2 for a wrong use.
  */
 import { parseArgs } from 'node:util';
 import { readCheckpoint, readKeys, verifyFile } from './file.ts';

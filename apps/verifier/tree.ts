@@ -1,7 +1,7 @@
 /**
  * Merkle trees: RFC 6962, section 2.1, and the proofs of RFC 9162, section 2.1.
  *
- * Must stay true: a growing tree is kept as its complete subtrees, so memory grows with the logarithm of its leaves.
+ * Invariants: a growing tree is kept as its complete subtrees, so memory grows with the logarithm of its leaves.
  */
 import crypto from 'node:crypto';
 

@@ -1,7 +1,7 @@
 /**
  * Verifies an export of an account's log: form, order, revisions, openings, leaves, tree and signature.
  *
- * Must stay true:
+ * Invariants:
  * - it takes one line at a time, and its memory grows with the number of the log's streams and with nothing else;
  * - every change of an entry is named by its line, or, if entry and leaf were forged together, by the checkpoints
  *   between which it lies. An opening that was left out is an erasure, and no fault;

@@ -1,7 +1,7 @@
 /**
  * Binds the routes of rooms to Fastify: identifies the sender, checks forms, runs the handler and sends its answer.
  *
- * Must stay true: the checks have one order. A form of another site is refused first, then who sends it is identified,
+ * Invariants: the checks have one order. A form of another site is refused first, then who sends it is identified,
  * then its token is checked, and its handler runs last. A page for a person is never run for a stranger.
  */
 import { Readable } from 'node:stream';

@@ -1,7 +1,7 @@
 /**
  * The pages that answer thrown errors.
  *
- * Must stay true: no page repeats the error's message. A refused form says what to do next, since its sender may be a
+ * Invariants: no page repeats the error's message. A refused form says what to do next, since its sender may be a
  * person whose page was old.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';

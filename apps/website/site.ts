@@ -1,7 +1,7 @@
 /**
  * The website: pages for people, on a Fastify instance of its own beside the API's.
  *
- * Must stay true: every answer carries the security headers and X-Request-Id, faults too. A form is refused if another
+ * Invariants: every answer carries the security headers and X-Request-Id, faults too. A form is refused if another
  * site sent it, and again if it lacks its token. A fault is answered with a page that shows nothing of it.
  */
 import fastifyCsrf from '@fastify/csrf-protection';

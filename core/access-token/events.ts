@@ -1,7 +1,7 @@
 /**
  * Events of an access token, on `accessToken-<id>`.
  *
- * Must stay true: no event holds the secret itself. `secret_hash` is the SHA-256 of at least 238 bits of entropy, or of
+ * Invariants: no event holds the secret itself. `secret_hash` is the SHA-256 of at least 238 bits of entropy, or of
  * 107 bits for a token of 15 minutes, so it needs no slow hash. The id of a created token is derived from it.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';

@@ -2,7 +2,7 @@
  * The secret of an exchanged token holds the token's id, since the id comes from the identity token and not from the
  * secret. So one stream of the log is enough to find the token.
  *
- * Must stay true: the form is that of every secret (docs/interface.md, Access tokens). The first 22 of its 40 digits are
+ * Invariants: the form is that of every secret (docs/interface.md, Access tokens). The first 22 of its 40 digits are
  * the id in base62, the other 18 are random: 107 bits, for a token of 15 minutes.
  */
 import { parseUuid } from '../kernel/ids.ts';

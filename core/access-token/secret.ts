@@ -1,7 +1,7 @@
 /**
  * The form of a token's secret: `strata_`, 40 base62 digits, 6 of checksum (docs/interface.md, Access tokens).
  *
- * Must stay true: text without the right checksum is refused before anything is read for it.
+ * Invariants: text without the right checksum is refused before anything is read for it.
  */
 
 export const SECRET_START = 'strata_';

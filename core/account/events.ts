@@ -1,7 +1,7 @@
 /**
  * Events of an account, on `account-<id>`. This file has those of the account itself; each facet's folder has its own.
  *
- * Must stay true: every rule that counts or compares within an account is decided on this one stream.
+ * Invariants: every rule that counts or compares within an account is decided on this one stream.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import { type BucketEvent, bucketEventKinds } from './buckets/events.ts';

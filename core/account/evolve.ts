@@ -1,7 +1,7 @@
 /**
  * Folds an account's events. This file folds those of the account itself; each facet folds its own.
  *
- * Must stay true: an event of a facet changes the state of that facet alone.
+ * Invariants: an event of a facet changes the state of that facet alone.
  */
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
 import { type Timestamp, timestamp } from '../kernel/ids.ts';

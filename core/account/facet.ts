@@ -1,7 +1,7 @@
 /**
  * A facet is a part of an account with its own commands, events and state. Its events are on the account's stream.
  *
- * Must stay true: the state and the snapshot of a facet use property names that no other part of the account uses. The
+ * Invariants: the state and the snapshot of a facet use property names that no other part of the account uses. The
  * account's state and its snapshot are one object each, which holds the members of all facets.
  */
 import type { DomainEvent, EventKinds } from '../kernel/decider.ts';

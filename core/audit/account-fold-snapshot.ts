@@ -1,7 +1,7 @@
 /**
  * The fold of an account's log as a snapshot, to fold on from.
  *
- * Must stay true: a fold that is read from a snapshot and folded on shows the same state as one that began with the
+ * Invariants: a fold that is read from a snapshot and folded on shows the same state as one that began with the
  * first entry. A snapshot of another version of this file, or of the account's own snapshots, is never read.
  */
 import type { ActiveAccessToken } from '../access-token/state.ts';

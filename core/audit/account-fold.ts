@@ -1,7 +1,7 @@
 /**
  * The state of an account, folded from the entries of its log alone.
  *
- * Must stay true: the same entries give the same state on every machine, whether they come from the log or from an
+ * Invariants: the same entries give the same state on every machine, whether they come from the log or from an
  * export: nothing else is read, neither a clock nor a read model. Of the entries it skips, none changes what the state
  * shows (account-state.ts).
  */

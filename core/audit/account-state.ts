@@ -1,7 +1,7 @@
 /**
  * The state of an account as the API shows it: canonical JSON (RFC 8785) with its digest.
  *
- * Must stay true: the text depends on the entries folded and on nothing else. Erasable values and secrets stand in it by
+ * Invariants: the text depends on the entries folded and on nothing else. Erasable values and secrets stand in it by
  * their reference alone. `digest` is the SHA-256 of the canonical text of all other members; it is the last member, so
  * the text before it, with a closing brace, is what it is the digest of. The form never changes under the same `schema`.
  */

@@ -1,7 +1,7 @@
 /**
  * Checkpoints: the signed head of an account's log, as a signed note (C2SP tlog-checkpoint and signed-note).
  *
- * Must stay true: a checkpoint has no extension lines, and one signature. Its text is signed, so its form never changes.
+ * Invariants: a checkpoint has no extension lines, and one signature. Its text is signed, so its form never changes.
  */
 import type { AccountId } from '../kernel/ids.ts';
 import type { Hash } from '../ports/account-log.ts';

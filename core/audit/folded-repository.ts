@@ -1,7 +1,7 @@
 /**
  * A repository in the state of an account: what its events say of its refs, its default branch and its size.
  *
- * Must stay true: it is what core/repository/evolve.ts makes of the same events, without layers and tips, which the
+ * Invariants: it is what core/repository/evolve.ts makes of the same events, without layers and tips, which the
  * state does not show. Refs are kept in a plain map that changes in place: a fold passes each event once, and nobody
  * reads an earlier state of it.
  */

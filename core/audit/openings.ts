@@ -1,7 +1,7 @@
 /**
  * Which vault records an event names, and which of them are shown to the account's auditors beside the event.
  *
- * Must stay true: every member of a record event that holds a vault reference is in the table, or the service does not
+ * Invariants: every member of a record event that holds a vault reference is in the table, or the service does not
  * say what the reference commits to. A secret has no field here, so no reader of openings can ask the vault for one.
  */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../kernel/json.ts';

@@ -1,7 +1,7 @@
 /**
  * Parses the lines of an export (docs/audit.md) and the entries that the API shows.
  *
- * Must stay true: a value that has not the twelve members of an entry, each in its form, is no entry. Whether it is the
+ * Invariants: a value that has not the twelve members of an entry, each in its form, is no entry. Whether it is the
  * account's own and unaltered is another question, which a verifier answers.
  */
 import { type ActorKind, type StreamName, streamName } from '../kernel/envelope.ts';

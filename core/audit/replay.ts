@@ -1,7 +1,7 @@
 /**
  * Rebuilds the state of an account from the lines of an export alone.
  *
- * Must stay true: it folds the same entries by the same code as the service (account-fold.ts), so the digest is that of
+ * Invariants: it folds the same entries by the same code as the service (account-fold.ts), so the digest is that of
  * the service unless one of them lies. It checks that the lines are the log from its first entry on, and that the parts
  * of a wide push are those that the push names; a verifier checks the rest. Memory grows with the account and the number
  * of its wide pushes: parts that no push names, because it lost its race, are not kept.

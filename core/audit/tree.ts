@@ -5,7 +5,7 @@
  * hash that a proof holds is the hash of a range of leaves, which is such a list as well: so the whole tree is described
  * by its complete subtrees, which never change once they are complete.
  *
- * Must stay true: adding a leaf hashes O(log n) nodes and reads none but the complete subtrees of the tree before it. A
+ * Invariants: adding a leaf hashes O(log n) nodes and reads none but the complete subtrees of the tree before it. A
  * proof reads O(log n) subtrees.
  */
 import { type Hash, parseHash, type Subtree } from '../ports/account-log.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides which errors of a bucket are recorded.
  *
- * Must stay true: a bucket that fails every request of a busy repository adds a bounded number of events a day.
+ * Invariants: a bucket that fails every request of a busy repository adds a bounded number of events a day.
  */
 import { accept, type Decision } from '../kernel/decider.ts';
 import { plusMs, type Timestamp } from '../kernel/ids.ts';

@@ -2,7 +2,7 @@
  * Errors of a storage bucket while repositories use it, on `bucketErrors-<bucket>-<day>`. A failed verification is not
  * among them: the account's stream has it.
  *
- * Must stay true: the events are operational, because a dead bucket can cause any number of them. Whole streams are
+ * Invariants: the events are operational, because a dead bucket can cause any number of them. Whole streams are
  * pruned after retention, which is why each stream ends with its day. They hold codes, never what a provider said.
  */
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';

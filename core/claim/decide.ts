@@ -1,7 +1,7 @@
 /**
  * Decides the commands of a claim.
  *
- * Must stay true: another account's claim is taken over only after its time, and only if the caller abandoned that
+ * Invariants: another account's claim is taken over only after its time, and only if the caller abandoned that
  * account's stream. The time alone proves nothing about that account, because the clocks of nodes differ.
  */
 import { accept } from '../kernel/decider.ts';

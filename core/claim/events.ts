@@ -1,7 +1,7 @@
 /**
  * Claims keep names unique across accounts. Their streams are `username-<name>` and `email-<HMAC under a vault key>`.
  *
- * Must stay true: a name belongs to the account of the last `Claimed` that was not `Released`. A claim without
+ * Invariants: a name belongs to the account of the last `Claimed` that was not `Released`. A claim without
  * `Confirmed` may be taken over after its time, if nobody can create its account any more.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';

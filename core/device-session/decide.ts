@@ -1,7 +1,7 @@
 /**
  * Decides the commands of a device login.
  *
- * Must stay true: a session is granted or denied once and claimed once, before it expires. After that time only its end
+ * Invariants: a session is granted or denied once and claimed once, before it expires. After that time only its end
  * may follow, whether or not `DeviceLoginExpired` is in the log.
  */
 import { newTokenSettings } from '../access-token/decide.ts';

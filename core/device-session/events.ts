@@ -3,7 +3,7 @@
  * grants or denies it, and the machine fetches its access token. A stream begins with the decision, which holds the
  * facts of the request that are kept. Older streams begin with the request, and are still read.
  *
- * Must stay true: the events hold no secret. What the machine said about itself is in the vault of the account that
+ * Invariants: the events hold no secret. What the machine said about itself is in the vault of the account that
  * decided; in older streams, under a key of the session's own that is destroyed when the session ends. The session's
  * times are in the events, so a reader of the stream needs no timer to know whether the session may still be claimed.
  */

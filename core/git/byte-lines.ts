@@ -1,7 +1,7 @@
 /**
  * Splits a stream of bytes at a byte: lines at line feeds, git's `-z` records at NUL.
  *
- * Must stay true: no piece takes more than `bytesMax` of memory. The rest of a longer one is dropped, and it says so.
+ * Invariants: no piece takes more than `bytesMax` of memory. The rest of a longer one is dropped, and it says so.
  */
 
 export interface BytePiece {

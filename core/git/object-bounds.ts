@@ -2,7 +2,7 @@
  * The size limits of objects that are held in memory: the same for objects that are pushed and for objects that are
  * read.
  *
- * Must stay true: the check needs only an object's type and size, which are known before it is inflated. A blob has no
+ * Invariants: the check needs only an object's type and size, which are known before it is inflated. A blob has no
  * limit here, because it is streamed.
  */
 import { COMMIT_BYTES_MAX, COMMIT_PARENTS_MAX, TAG_BYTES_MAX, TREE_BYTES_MAX } from '../kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * What a quarantine throws whose pack is refused after it was received (core/ports/object-database.ts).
  *
- * Must stay true: it is no outage: whoever uses a quarantine catches it and answers with the refusal.
+ * Invariants: it is no outage: whoever uses a quarantine catches it and answers with the refusal.
  */
 import type { PackRefusal } from '../ports/object-database.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Refs that cannot exist together, because one's name is a folder in the other's: `a` and `a/b`.
  *
- * Must stay true: the check is on the state after the whole push, so that one push may delete `a` and create `a/b`. The
+ * Invariants: the check is on the state after the whole push, so that one push may delete `a` and create `a/b`. The
  * work is linear in the bytes of the changed names, times a logarithm, however deep they are nested and however many
  * refs exist. If one such pair were accepted, every clone of the repository would fail.
  */

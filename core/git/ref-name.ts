@@ -1,7 +1,7 @@
 /**
  * Names of refs: which names Strata accepts, which of them a push may still create, and their order.
  *
- * Must stay true: every `RefName` passes git-check-ref-format(1) and is in a folder below refs/, as git's receive-pack
+ * Invariants: every `RefName` passes git-check-ref-format(1) and is in a folder below refs/, as git's receive-pack
  * has it, but in no folder that changes what readers see. Every client can store it as a file of that name, and no
  * command can take it for an option. What is recorded is read by these rules, so they never become stricter: a new rule
  * for names that somebody creates belongs into `newNameRefusal`.

@@ -1,7 +1,7 @@
 /**
  * UTF-8 as Git's protocol needs it: encoding, decoding, and a string's byte length and byte order without encoding it.
  *
- * Must stay true: for well-formed strings, length and order agree with `TextEncoder`. A lone surrogate counts three
+ * Invariants: for well-formed strings, length and order agree with `TextEncoder`. A lone surrogate counts three
  * bytes, like the U+FFFD that the encoder writes for it; its order is unspecified.
  */
 

@@ -1,7 +1,7 @@
 /**
  * An immutable list that grows at its end: lists share one array as long as each is extended only once.
  *
- * Must stay true: an instance always holds the same `length` items, although newer lists write after them to the same
+ * Invariants: an instance always holds the same `length` items, although newer lists write after them to the same
  * array.
  */
 

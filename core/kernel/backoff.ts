@@ -1,7 +1,7 @@
 /**
  * Exponential backoff: the pauses between retries. A short fault costs little time, and a long one causes few retries.
  *
- * Must stay true: each pause is twice the one before, up to `lastMs`; after a success the first pause is used again.
+ * Invariants: each pause is twice the one before, up to `lastMs`; after a success the first pause is used again.
  */
 
 export interface Backoff {

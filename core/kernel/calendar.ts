@@ -1,7 +1,7 @@
 /**
  * The calendar of RFC 3339 (proleptic Gregorian, UTC) as arithmetic, because core does not use `Date`.
  *
- * Must stay true: `daysFromCivil` and `civilFromDays` are inverse to each other for every day of the years 1 to 9999.
+ * Invariants: `daysFromCivil` and `civilFromDays` are inverse to each other for every day of the years 1 to 9999.
  */
 
 /** A calendar day: months and days count from 1. */

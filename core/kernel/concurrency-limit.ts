@@ -1,7 +1,7 @@
 /**
  * A limit of how much work runs concurrently.
  *
- * Must stay true: work starts in the order of the calls; work that fails frees its slot like work that succeeds.
+ * Invariants: work starts in the order of the calls; work that fails frees its slot like work that succeeds.
  */
 
 /** Returns a function that runs work, at most `concurrentMax` at the same time; further calls wait. */

@@ -1,7 +1,7 @@
 /**
  * The form of every aggregate: `evolve` folds events into a state, and `decide` makes decisions from the state.
  *
- * Must stay true: both are pure functions that receive time, ids and hashes as data. Events are upcast to their current
+ * Invariants: both are pure functions that receive time, ids and hashes as data. Events are upcast to their current
  * version before `evolve` receives them. An event type that the catalogue does not contain fails the load, because a
  * decision on an incomplete history is worse than none.
  */

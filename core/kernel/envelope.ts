@@ -1,7 +1,7 @@
 /**
  * The envelope of every event: who caused it, when, in which account, and for which request.
  *
- * Must stay true: it holds no secret and no erasable personal data (docs/architecture.md, invariant 5);
+ * Invariants: it holds no secret and no erasable personal data (docs/architecture.md, invariant 5);
  * `sourceAddressRef` is a vault reference, never an address.
  */
 import { type AccessTokenId, type AccountId, type Brand, type EventId, parseUuid, type Timestamp } from './ids.ts';

@@ -2,7 +2,7 @@
  * Shares something bounded, such as memory, among work of different weights: waiting keys take turns, whatever they ask
  * for.
  *
- * Must stay true: what is given out is never more than the total; work of one key has at most `perKey`, but for a piece
+ * Invariants: what is given out is never more than the total; work of one key has at most `perKey`, but for a piece
  * that is heavier and then is its only one; nobody passes a key whose turn it is, so heavy work is not kept waiting by
  * light work for ever; a waiter that gave up holds nothing.
  */

@@ -1,7 +1,7 @@
 /**
  * Bounds how much runs at once, and shares the slots fairly: waiting keys take turns, however many requests each has.
  *
- * Must stay true: a slot is released exactly once, and a waiter that gave up holds none. Slots that are kept for keys
+ * Invariants: a slot is released exactly once, and a waiter that gave up holds none. Slots that are kept for keys
  * with few go to no other key, so a few keys with much to do never have all.
  */
 

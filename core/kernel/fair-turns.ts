@@ -2,7 +2,7 @@
  * Gives a few slots to many who wait for one. Who took least lately comes first, and of those who took the same, who
  * asked first. So nobody gets ahead by asking often, nor by asking from ever new places.
  *
- * Must stay true:
+ * Invariants:
  * - everybody who waits counts as having taken a turn, and who did not get one counts no more;
  * - who was turned away and asks again has the place of the first time: with a thousand others, it is the turn of a
  *   newcomer after a thousand turns at the latest;

@@ -1,7 +1,7 @@
 /**
  * Branded identifiers: a plain string becomes an id only through its parser, where it enters the program.
  *
- * Must stay true: a value of a branded type has the canonical form that its parser states. So equal ids are equal
+ * Invariants: a value of a branded type has the canonical form that its parser states. So equal ids are equal
  * strings, and may be used as map keys, stream names and file names without further checks.
  */
 import { civilFromDays, daysFromCivil, daysInMonth } from './calendar.ts';

@@ -1,7 +1,7 @@
 /**
  * An immutable map of which changed copies are cheap: a shared base, and a small overlay of changes.
  *
- * Must stay true: no operation changes an existing instance. So a request may read a state across awaits, while later
+ * Invariants: no operation changes an existing instance. So a request may read a state across awaits, while later
  * events make newer states.
  */
 

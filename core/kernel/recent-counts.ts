@@ -1,7 +1,7 @@
 /**
  * Counts by key that are forgotten after a while.
  *
- * Must stay true: a count lasts for one to two spans after it was added, unless `keysMax` keys were counted since: then
+ * Invariants: a count lasts for one to two spans after it was added, unless `keysMax` keys were counted since: then
  * the older half goes early, so that memory is bounded.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Every expected refusal of the service: the catalogue of stable codes.
  *
- * Must stay true: a refusal is a value that a use case returns; a thrown error is a bug or an outage. One table in
+ * Invariants: a refusal is a value that a use case returns; a thrown error is a bug or an outage. One table in
  * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
 import type { TargetFault } from './target-fault.ts';

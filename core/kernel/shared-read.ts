@@ -1,7 +1,7 @@
 /**
  * Shares one query among all callers that wait for the same answer.
  *
- * Must stay true: a caller gets the answer of a query that was sent after the call, so the answer is at least as new as
+ * Invariants: a caller gets the answer of a query that was sent after the call, so the answer is at least as new as
  * the call. Only one query runs at a time.
  */
 

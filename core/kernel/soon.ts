@@ -1,7 +1,7 @@
 /**
  * Values that are there or will be: what most requests need is in memory, and waiting for that costs more than finding it.
  *
- * Must stay true: a value that is there is used in the same step, so whoever wants others to have the event loop must say
+ * Invariants: a value that is there is used in the same step, so whoever wants others to have the event loop must say
  * so (turns.ts).
  */
 

@@ -1,7 +1,7 @@
 /**
  * Which of many numbered things to keep, so that few stay and any old one has a kept one not far before it.
  *
- * Must stay true: what is kept of a series is kept of the same series one longer, or one close to it is: the rule may
+ * Invariants: what is kept of a series is kept of the same series one longer, or one close to it is: the rule may
  * be applied again and again.
  */
 

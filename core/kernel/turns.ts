@@ -1,7 +1,7 @@
 /**
  * Long work on lists in parts, between which others have the event loop.
  *
- * Must stay true: no part takes more than a few milliseconds, however long the list is. The result is that of the same
+ * Invariants: no part takes more than a few milliseconds, however long the list is. The result is that of the same
  * work in one go.
  */
 

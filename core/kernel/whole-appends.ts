@@ -1,7 +1,7 @@
 /**
  * Splits lists of events between appends, never inside one.
  *
- * Must stay true: the events of one append are adjacent in every read of the log, and in every list that a filter by
+ * Invariants: the events of one append are adjacent in every read of the log, and in every list that a filter by
  * stream or category made of one. So where an event does not continue the append of the event before it, that append
  * has ended, even if some of its events are no longer in the log.
  */

@@ -2,7 +2,7 @@
  * The logs of accounts, read from a read model: which events are an account's entries, in which order, and the hashes of
  * their Merkle tree (core/audit/).
  *
- * Must stay true: an account's entries are its record events in log order, numbered from 0 without gaps. So a rebuilt
+ * Invariants: an account's entries are its record events in log order, numbered from 0 without gaps. So a rebuilt
  * model has the same numbers and the same tree. Only events that the model has applied are counted: callers wait for it
  * first.
  */

@@ -1,7 +1,7 @@
 /**
  * The ref changes of repositories and the pushes that made them, read from a read model.
  *
- * Must stay true: the changes of a repository are numbered from 0 in the order of its stream, without gaps, so that the
+ * Invariants: the changes of a repository are numbered from 0 in the order of its stream, without gaps, so that the
  * cost of a page does not grow with its offset.
  */
 import type { Actor } from '../kernel/envelope.ts';

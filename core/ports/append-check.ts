@@ -1,7 +1,7 @@
 /**
  * The check that every event store runs before it accepts an append, and the definition of an append's size.
  *
- * Must stay true: every adapter can store an append that passes, unchanged. So an unusual text from one caller never
+ * Invariants: every adapter can store an append that passes, unchanged. So an unusual text from one caller never
  * fails a batch that carries the appends of other callers, and a log can be moved from one adapter to another.
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';

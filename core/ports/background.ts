@@ -1,7 +1,7 @@
 /**
  * Work that belongs to a request, but that its answer does not wait for.
  *
- * Must stay true: the server waits for the work before it stops; a failure is reported, and nothing else depends on it.
+ * Invariants: the server waits for the work before it stops; a failure is reported, and nothing else depends on it.
  */
 
 export interface Background {

@@ -1,7 +1,7 @@
 /**
  * Buckets of users: how to reach one, and what trying it shows.
  *
- * Must stay true: a connection holds secrets, so it is never logged and never stored outside the vault. Every request
+ * Invariants: a connection holds secrets, so it is never logged and never stored outside the vault. Every request
  * to an address that a user chose passes the rules of SECURITY.md, when it is saved and at every attempt.
  */
 import type { AccountId } from '../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The bodies of webhook deliveries, kept until their retention ends: the payloads sent, and the receivers' answers.
  *
- * Must stay true: a payload is stored once for its event and never changes, so that every attempt sends the same bytes.
+ * Invariants: a payload is stored once for its event and never changes, so that every attempt sends the same bytes.
  * Of a delivery at most one answer is stored, that of its last attempt.
  * Events hold digests of these bodies, never the bodies. A rebuild of the read models neither drops nor compares this
  * store (docs/architecture.md, invariant 1).

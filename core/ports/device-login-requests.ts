@@ -1,7 +1,7 @@
 /**
  * What devices asked for: one row for each device login, from its request until an hour after its end.
  *
- * Must stay true: rows are operational, and the log does not need them once a user has decided. A stranger's request
+ * Invariants: rows are operational, and the log does not need them once a user has decided. A stranger's request
  * writes a row and nothing else, so the number of pending rows is bounded. A held row, which a signed-in user decides
  * about, gives way to no other: a login that was granted keeps the row that its polls need.
  */

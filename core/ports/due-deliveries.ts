@@ -1,7 +1,7 @@
 /**
  * Webhook deliveries that wait for an attempt, as the dispatcher reads them.
  *
- * Must stay true: the lists may be behind the log; whether an attempt is due is decided on the delivery's own stream.
+ * Invariants: the lists may be behind the log; whether an attempt is due is decided on the delivery's own stream.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccountId, EventId, RepositoryId, Timestamp, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';

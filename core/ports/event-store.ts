@@ -1,7 +1,7 @@
 /**
  * The event log: the source of truth of the service (docs/architecture.md, invariant 1).
  *
- * Must stay true on every adapter (one contract suite runs on each):
+ * Invariants of every adapter (one contract suite runs on each):
  * - an append is atomic over its events, and happens only if the stream and the guards are at the expected revisions;
  * - a conflict is a value, not an error, and holds the actual revision;
  * - an append is idempotent for the same event ids and the same expectation, so a caller whose answer was lost retries;

@@ -4,7 +4,7 @@
  * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
  * token, of a rotation of the master key, and between two appends of one command.
  *
- * Must stay true: in production, reaching a failpoint calls a function that does nothing.
+ * Invariants: in production, reaching a failpoint calls a function that does nothing.
  */
 
 export const FAILPOINTS = [

@@ -1,7 +1,7 @@
 /**
  * Branches and commits of repositories, read from a read model.
  *
- * Must stay true: an answer describes one revision of the repository's stream, and names it.
+ * Invariants: an answer describes one revision of the repository's stream, and names it.
  */
 import type { ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';

@@ -1,7 +1,7 @@
 /**
  * Identity tokens of this service: by them a user's cloud knows for which account the service asks.
  *
- * Must stay true: whoever holds a token is, for the cloud, the account that it names. So a token lives for minutes, is
+ * Invariants: whoever holds a token is, for the cloud, the account that it names. So a token lives for minutes, is
  * made for one use, and goes to the token service of the cloud only.
  */
 import type { PublicKey, SigningAlgorithm } from './signing-keys.ts';

@@ -1,7 +1,7 @@
 /**
  * Identity tokens: signed statements of an issuer about who runs a job (JSON Web Tokens, RFC 7519).
  *
- * Must stay true: only algorithms with a public key are accepted, whatever the token's header says. The key comes from
+ * Invariants: only algorithms with a public key are accepted, whatever the token's header says. The key comes from
  * the issuer's own list of keys and from nowhere else: never from the token, never from a URL in it. Everything that a
  * token or an issuer sends is bounded before it is used, and an issuer that hangs delays nobody but its own callers.
  */

@@ -1,7 +1,7 @@
 /**
  * Which repositories are to be compacted: one row for each, from a push that left many layers until a compaction.
  *
- * Must stay true: rows are operational. A row that was lost costs time and loses nothing, since the next push adds it
+ * Invariants: rows are operational. A row that was lost costs time and loses nothing, since the next push adds it
  * again. A row that is asked for while its compaction is under way stays.
  */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';

@@ -2,7 +2,7 @@
  * Keeping what tips reach: the objects of a repository's layers in packs of their own, without those that no tip
  * reaches.
  *
- * Must stay true: the packs that `keep` returns hold the closure of every tip, and no other object. It is checked for
+ * Invariants: the packs that `keep` returns hold the closure of every tip, and no other object. It is checked for
  * that before anybody gets them.
  */
 import type { ObjectId } from '../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Merging layers: the objects of several in one pack of their own.
  *
- * Must stay true: the merged pack holds every object of its layers, reached by a ref or not, and no other. It is
+ * Invariants: the merged pack holds every object of its layers, reached by a ref or not, and no other. It is
  * checked for that before anybody gets it.
  */
 import type { CommittedObjects, Layer, LayerContent } from './object-database.ts';

@@ -1,7 +1,7 @@
 /**
  * The storage of layers: immutable objects by key, on a file system or in a bucket.
  *
- * Must stay true: `put` resolves only when the bytes would survive a power cut; the bytes of a key never change; only
+ * Invariants: `put` resolves only when the bytes would survive a power cut; the bytes of a key never change; only
  * an explicit `delete` removes a layer.
  */
 import type { Brand, Timestamp } from '../kernel/ids.ts';

@@ -2,7 +2,7 @@
  * The stores of layers: the platform's, and a store for each bucket of a user. A repository's binding, which never
  * changes, chooses one of them.
  *
- * Must stay true: one slow or dead bucket takes a bounded number of connections, and never the time of a repository
+ * Invariants: one slow or dead bucket takes a bounded number of connections, and never the time of a repository
  * that is stored elsewhere.
  */
 import type { AccountId, Uuid } from '../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Leader election: of all nodes, one does some work for all of them.
  *
- * Must stay true: a node that loses the lead is notified as soon as it detects the loss. Until then two nodes may lead,
+ * Invariants: a node that loses the lead is notified as soon as it detects the loss. Until then two nodes may lead,
  * so the work must be correct even when two nodes do it.
  */
 export interface Lead {

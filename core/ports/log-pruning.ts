@@ -1,7 +1,7 @@
 /**
  * Removes operational streams from the log.
  *
- * Must stay true: a stream is removed whole or not at all. What is removed lies before the log's last record event, so the
+ * Invariants: a stream is removed whole or not at all. What is removed lies before the log's last record event, so the
  * head never falls and no position is used twice. No stream of another category, and none with a record event, can be
  * removed.
  */

@@ -1,7 +1,7 @@
 /**
  * The log lines for operators.
  *
- * Must stay true: no line holds a secret or personal data (docs/architecture.md, invariant 5): fields are ids, counts,
+ * Invariants: no line holds a secret or personal data (docs/architecture.md, invariant 5): fields are ids, counts,
  * paths and error codes. The interface matches pino's logger, so it needs no wrapper; an error is in the field `err`.
  */
 export interface Log {

@@ -1,7 +1,7 @@
 /**
  * The repositories whose manifest is to be written: one row for each, from a change until its manifest is stored.
  *
- * Must stay true: rows are operational. The policy that adds them passes a change of the log only after its row is
+ * Invariants: rows are operational. The policy that adds them passes a change of the log only after its row is
  * there. A row that is asked for while its manifest is being written stays.
  */
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';

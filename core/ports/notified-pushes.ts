@@ -1,7 +1,7 @@
 /**
  * Which pushes webhooks were notified of: those that became deliveries, or rows that wait for room.
  *
- * Must stay true: what is saved was true when it was written, and stays so, since a push that is done stays done. An older
+ * Invariants: what is saved was true when it was written, and stays so, since a push that is done stays done. An older
  * one only makes readers wait longer.
  */
 import type { LogPosition } from '../kernel/envelope.ts';

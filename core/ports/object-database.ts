@@ -1,7 +1,7 @@
 /**
  * Git objects on this node: a cache filled from layers, and the native git processes that work in it.
  *
- * Must stay true:
+ * Invariants:
  * - the cache is never the truth: the node may drop it at any moment and refills it from the layer store. It checks
  *   each layer against the SHA-256 in its event before it uses a byte of it;
  * - a push is checked against exactly the layers it names (docs/architecture.md, invariant 3). Its objects stay in

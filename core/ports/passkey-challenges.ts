@@ -1,7 +1,7 @@
 /**
  * The challenges that browsers were given and have not answered yet.
  *
- * Must stay true: `take` returns true at most once for a challenge, on whatever nodes it races. An account has at most
+ * Invariants: `take` returns true at most once for a challenge, on whatever nodes it races. An account has at most
  * `PASSKEY_CHALLENGES_MAX` of them: a new one replaces the oldest.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';

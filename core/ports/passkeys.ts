@@ -2,7 +2,7 @@
  * Passkeys (Web Authentication, https://www.w3.org/TR/webauthn-3/): what a browser is asked for, and the check of what
  * it answers.
  *
- * Must stay true: an answer is accepted only if the authenticator verified its user, and signed for the website's own
+ * Invariants: an answer is accepted only if the authenticator verified its user, and signed for the website's own
  * origin and relying party id. The caller makes sure that a challenge is answered once, and compares the counters.
  */
 import type { JsonObject } from '../kernel/json.ts';

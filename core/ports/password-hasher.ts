@@ -1,7 +1,7 @@
 /**
  * Slow hashing of account passwords.
  *
- * Must stay true: the adapter limits how many run at once and how many wait, so that a flood of sign-ins takes bounded
+ * Invariants: the adapter limits how many run at once and how many wait, so that a flood of sign-ins takes bounded
  * memory and leaves processor time for everything else. Those who wait take turns (core/kernel/fair-turns.ts): a flood from
  * one address, or from a thousand, does not keep everybody else out.
  */

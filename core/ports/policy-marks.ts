@@ -1,7 +1,7 @@
 /**
  * How far each policy has read the log: one checkpoint for each.
  *
- * Must stay true: a checkpoint names an event of the log, so that a policy can tell whether the log is still the one
+ * Invariants: a checkpoint names an event of the log, so that a policy can tell whether the log is still the one
  * that it read before.
  */
 import type { ReadMark } from './read-mark.ts';

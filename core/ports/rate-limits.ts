@@ -1,7 +1,7 @@
 /**
  * Rate limits that all nodes share and that a restart does not forget.
  *
- * Must stay true on every adapter (one contract suite runs on each):
+ * Invariants of every adapter (one contract suite runs on each):
  * - callers that race, on one node or on several, get no more than the limit together;
  * - `take` takes from all counts or from none, so a refusal costs the caller nothing;
  * - what is stored is bounded: a count is removed after its span, and holds no address and no name in clear.

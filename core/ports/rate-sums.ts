@@ -1,7 +1,7 @@
 /**
  * What nodes tell each other of the rates that each counts in its memory (apps/front-door/rate-exchange.ts).
  *
- * Must stay true: a node's sums of a span replace what it told of that span before. What is told may be forgotten at a
+ * Invariants: a node's sums of a span replace what it told of that span before. What is told may be forgotten at a
  * crash, and is removed when its span is over.
  */
 

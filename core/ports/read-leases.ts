@@ -1,7 +1,7 @@
 /**
  * The table of read leases, which all processes of a service share: who may answer from memory without asking the log.
  *
- * Must stay true: an append either sees a row or commits before that row was inserted.
+ * Invariants: an append either sees a row or commits before that row was inserted.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
 

@@ -1,7 +1,7 @@
 /**
  * All read models, and how far they have applied the log. A reader depends only on the part that it needs.
  *
- * Must stay true: an answer describes one moment (one snapshot of the database). A reader that has seen a position of
+ * Invariants: an answer describes one moment (one snapshot of the database). A reader that has seen a position of
  * the log waits until the models reach it, so no answer is older than what its reader already knows.
  */
 import type { LogPosition } from '../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * Why identity tokens were refused, for the owners of the trust rules that might have let them in.
  *
- * Must stay true on every adapter: strangers cause these refusals, so they stand outside the log and are bounded. Equal
+ * Invariants of every adapter: strangers cause these refusals, so they stand outside the log and are bounded. Equal
  * ones are one row with a count. A rule has at most `REFUSED_EXCHANGES_MAX` rows: the one that was seen last longest ago
  * gives way.
  */

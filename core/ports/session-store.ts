@@ -1,7 +1,7 @@
 /**
  * The sessions of browsers: who signed in, and who still has to present a second factor.
  *
- * Must stay true: only a digest of a session's id is stored, so that who reads the store cannot take a session over.
+ * Invariants: only a digest of a session's id is stored, so that who reads the store cannot take a session over.
  * There is a session only for somebody who presented the right password. Sessions are not in the log, so a rebuild
  * loses none, and the loss of the store only signs everybody out.
  */

@@ -2,7 +2,7 @@
  * The keys that sign the identity tokens of this service: where they are kept, and what they can do. They belong to no
  * account, so they stand beside the vault, under the same master key.
  *
- * Must stay true: a private key leaves its store only for the process that signs, and stands in no event, log line or
+ * Invariants: a private key leaves its store only for the process that signs, and stands in no event, log line or
  * error. The sets of all nodes are the same: of several nodes that add a generation, one does.
  */
 import type { Timestamp } from '../kernel/ids.ts';

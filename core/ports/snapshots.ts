@@ -1,7 +1,7 @@
 /**
  * Snapshots of long streams: a state to fold from, later than the first event.
  *
- * Must stay true: snapshots are disposable. Losing one, or all, costs time and changes no answer. A snapshot of another
+ * Invariants: snapshots are disposable. Losing one, or all, costs time and changes no answer. A snapshot of another
  * code version is ignored.
  */
 import type { Parts } from '../kernel/decider.ts';

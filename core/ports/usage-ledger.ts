@@ -2,7 +2,7 @@
  * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of, and what each access token
  * did.
  *
- * Must stay true: a month's entries, in their order, have a place each that never changes, so a page continues where the
+ * Invariants: a month's entries, in their order, have a place each that never changes, so a page continues where the
  * one before it ended whatever was added meanwhile. What is shown does not depend on whether events that a `UsageRecorded`
  * sums are still in the log.
  */

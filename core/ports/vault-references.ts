@@ -1,7 +1,7 @@
 /**
  * Which vault records are named by an event: this tells records in use from records whose event was never appended.
  *
- * Must stay true: a record that an event has named counts as named for ever. The references found in the log and the
+ * Invariants: a record that an event has named counts as named for ever. The references found in the log and the
  * mark of how far it was read are saved in one step. A record that `put` returns again meanwhile is not removed.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';

@@ -2,7 +2,7 @@
  * The vault: secrets and personal data, kept out of the log so that they can be erased (docs/architecture.md,
  * invariant 5).
  *
- * Must stay true: a record is written before the event that names it, and never changed. Its reference is the
+ * Invariants: a record is written before the event that names it, and never changed. Its reference is the
  * commitment SHA-256(nonce || value), so an auditor who has nonce and value can check the event. Each account's records
  * are encrypted under the account's own data key, and destroying that key erases all of them at once.
  */

@@ -1,7 +1,7 @@
 /**
  * Webhook deliveries that are still to be made: one row for a push and a webhook.
  *
- * Must stay true: rows are operational and may be lost or repeated; the ids of deliveries follow from the push, so none
+ * Invariants: rows are operational and may be lost or repeated; the ids of deliveries follow from the push, so none
  * is made twice. A row is stored before the policy passes its push, and moves on after its deliveries were requested. A
  * row holds nothing of the repository: no layer, no object and no payload is kept for it.
  */

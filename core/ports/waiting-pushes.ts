@@ -1,7 +1,7 @@
 /**
  * Pushes whose webhook deliveries wait until their account has room for more.
  *
- * Must stay true: rows are operational. A row is stored before the policy passes its push, and removed after the push's
+ * Invariants: rows are operational. A row is stored before the policy passes its push, and removed after the push's
  * last delivery was requested, so no push is forgotten, whichever process dies.
  */
 import type { LogPosition, StreamName } from '../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * How many webhook deliveries of an account begin in each hour.
  *
- * Must stay true: an hour never counts more than was allowed when it was taken from, however many nodes take at once.
+ * Invariants: an hour never counts more than was allowed when it was taken from, however many nodes take at once.
  * Rows are operational: when they are lost, the hours begin anew. What a delivery was given stands in its own event.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';

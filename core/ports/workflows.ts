@@ -6,7 +6,7 @@
  * an engine has to keep nothing but the events, and any engine can take over from any other. What must leave no event
  * waits in a row of a table instead: the row says which step is due, and the step changes or removes the row.
  *
- * Must stay true (one contract suite runs on each engine):
+ * Invariants (one contract suite runs on each engine):
  * - a step is carried out at or after its due time, never before, and only while the events seen so far call for it;
  * - at least once: if the process dies after a step's effect and before its event, the step is carried out again. So a
  *   step reads its stream again and is repeatable; an effect that may happen only once is claimed by an append;

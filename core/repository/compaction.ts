@@ -1,7 +1,7 @@
 /**
  * Which layers a compaction merges, and when one is wanted.
  *
- * Must stay true: after a compaction the layers' sizes are a geometric series, so that a repository of any number of
+ * Invariants: after a compaction the layers' sizes are a geometric series, so that a repository of any number of
  * pushes has few layers, and each byte is rewritten a logarithmic number of times. What is merged holds at most
  * `COMPACTED_LAYER_BYTES_MAX` bytes.
  */

@@ -1,7 +1,7 @@
 /**
  * Decides the commands of a repository: those of its owner, the ref updates of a push, and compactions.
  *
- * Must stay true: before each accepted update, the ref has exactly the value that the client named. After the whole
+ * Invariants: before each accepted update, the ref has exactly the value that the client named. After the whole
  * push all refs can exist side by side as files of a plain Git repository, so that every clone can write them.
  */
 import { refCollisions } from '../git/ref-collisions.ts';

@@ -1,7 +1,7 @@
 /**
  * Events of a repository, on `repository-<id>`: its refs, default branch and layers, its deletion and its restoration.
  *
- * Must stay true: a push is one `RefsUpdated`, whose bytes stay below `APPEND_SIZE_BYTES_MAX`. A longer list of updates
+ * Invariants: a push is one `RefsUpdated`, whose bytes stay below `APPEND_SIZE_BYTES_MAX`. A longer list of updates
  * is stored in parts on `refUpdates-<push id>`. The parts mean nothing until a `RefsUpdated` names them.
  */
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';

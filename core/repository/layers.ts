@@ -1,7 +1,7 @@
 /**
  * The committed layers of a repository, in order, and how its events change them.
  *
- * Must stay true: while the shrink epoch is the same, layers are only added at the end. Every event that removes a
+ * Invariants: while the shrink epoch is the same, layers are only added at the end. Every event that removes a
  * layer raises the epoch.
  */
 import { AppendList } from '../kernel/append-list.ts';

@@ -1,7 +1,7 @@
 /**
  * The refs of a repository in byte order, in runs of a few hundred.
  *
- * Must stay true: runs never change. After a push, only those that hold a changed ref are new, so that what is made of
+ * Invariants: runs never change. After a push, only those that hold a changed ref are new, so that what is made of
  * a run is made again only for these. A repository may have some 200,000 refs: none of them is sorted again.
  */
 import { byRefOrder, type RefName } from '../git/ref-name.ts';

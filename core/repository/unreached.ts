@@ -1,7 +1,7 @@
 /**
  * Objects that no ref reaches: which pushes leave them, and when a compaction drops them.
  *
- * Must stay true: a repository is rewritten for them at most once within the retention, whatever is pushed; what a ref
+ * Invariants: a repository is rewritten for them at most once within the retention, whatever is pushed; what a ref
  * reached within the retention stays (docs/architecture.md, invariant 4).
  */
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The wide form of a push: a list of updates too long for one event, stored in parts (docs/architecture.md, Streams).
  *
- * Must stay true: the parts are in the log before the `RefsUpdated` that names them. Every reader that folds that event
+ * Invariants: the parts are in the log before the `RefsUpdated` that names them. Every reader that folds that event
  * reads all parts back and checks their count and digest. A part stays below `APPEND_SIZE_BYTES_MAX`, and so does a
  * `RefsUpdated` with all the push options it may carry.
  */

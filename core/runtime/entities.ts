@@ -1,7 +1,7 @@
 /**
  * Entities in memory: a bounded cache of aggregates that follows the log.
  *
- * Must stay true (docs/architecture.md, invariants 6 and 7):
+ * Invariants (docs/architecture.md, invariants 6 and 7):
  * - after `barrier()` has resolved, every entity read here is at least as new as the log's head at some moment after
  *   the call;
  * - an older entity never replaces a newer one of the same history; a gap in the revisions drops the entity;

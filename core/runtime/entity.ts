@@ -1,7 +1,7 @@
 /**
  * An aggregate at a revision of its stream.
  *
- * Must stay true: the state is the fold of exactly the stream's events up to the revision.
+ * Invariants: the state is the fold of exactly the stream's events up to the revision.
  */
 import { type Decider, type DomainEvent, readEvent } from '../kernel/decider.ts';
 import { LOG_START, type LogPosition, type StreamEvent, type StreamName } from '../kernel/envelope.ts';

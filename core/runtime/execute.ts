@@ -1,7 +1,7 @@
 /**
  * Load, decide, append: how every use case changes an aggregate, with one commit point.
  *
- * Must stay true: after a lost race the use case decides again, from the new state. The append expects the revision
+ * Invariants: after a lost race the use case decides again, from the new state. The append expects the revision
  * that the decision was made at, and carries every guard that the decision relied on. A decision that appends nothing,
  * whether a refusal or no change, is returned only after the log has confirmed the revision that it was made at.
  */

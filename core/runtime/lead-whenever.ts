@@ -1,7 +1,7 @@
 /**
  * The loop of work that only the leader among the nodes does: take the lead, work, and start again.
  *
- * Must stay true: the lead is released however the work ends. A fault ends only the current try, and the loop retries
+ * Invariants: the lead is released however the work ends. A fault ends only the current try, and the loop retries
  * with backoff.
  */
 import { backoff } from '../kernel/backoff.ts';

@@ -1,7 +1,7 @@
 /**
  * Follows the log from its head, and knows how far this node has applied it.
  *
- * Must stay true (docs/architecture.md, invariant 6):
+ * Invariants (docs/architecture.md, invariant 6):
  * - when `barrier()` has resolved, every event up to the log's head at some moment after the call is applied;
  * - whenever the position skips events, or the log may have lost events that were applied, `forget` is called in the
  *   same step that moves the position;

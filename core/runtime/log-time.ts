@@ -5,7 +5,7 @@
  * a log time: the latest `occurredAt` among it and all entries before it. The log as of T consists of the entries whose
  * log time is not later than T.
  *
- * Must stay true: log time never decreases along a log, so every T selects a prefix of the log, the same wherever it is
+ * Invariants: log time never decreases along a log, so every T selects a prefix of the log, the same wherever it is
  * computed. The events of one append have the same time, so no T selects part of an append.
  */
 import { LOG_START, type LogPosition, type RecordedEvent } from '../kernel/envelope.ts';

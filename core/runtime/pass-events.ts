@@ -1,7 +1,7 @@
 /**
  * A policy that passes every event once, in the order of the log, and that may wait at one of them.
  *
- * Must stay true: the checkpoint never lies beyond an event that was not passed, nor inside an append. An event may be
+ * Invariants: the checkpoint never lies beyond an event that was not passed, nor inside an append. An event may be
  * passed twice, so `pass` is idempotent. Any number of nodes may run the policy.
  */
 import { LOG_START, type RecordedEvent } from '../kernel/envelope.ts';

@@ -2,7 +2,7 @@
  * Entities as they were at an earlier place of the log: for policies that process the log behind its head, and for
  * reads of the past.
  *
- * Must stay true: an answer is the fold of exactly the events up to that place, without any later event. A snapshot is
+ * Invariants: an answer is the fold of exactly the events up to that place, without any later event. A snapshot is
  * used only if the log holds the event that it ends with. Memory is bounded. A policy that moves forwards through one
  * repository's stream folds each of its events once.
  */

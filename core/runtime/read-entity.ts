@@ -1,7 +1,7 @@
 /**
  * Reads an entity from the log: continues from the entity in memory, else from a snapshot, else from its first event.
  *
- * Must stay true: a start is used only if the log still holds the event that it ends with. So an answer holds no event
+ * Invariants: a start is used only if the log still holds the event that it ends with. So an answer holds no event
  * of a tail that the log lost, whether from memory or from a snapshot. A broken snapshot costs only time.
  */
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';

@@ -5,7 +5,7 @@
  * the append is settled: each process that had a lease when it committed has heard of it, or has provably lost the lease.
  * Who has heard of a position answers nothing older than it.
  *
- * Must stay true, each line with a test that finds it missing:
+ * Invariants, each with a test that finds it missing:
  * 1. No clock of one machine is compared with another's: only spans, each on its own monotonic clock, with room for rates
  *    that differ. A span that the wall clock says is over is over too: a machine that slept has a monotonic clock that did.
  * 2. A lease is inserted under the lock of the appends, and renewed only while its row stands with its epoch.

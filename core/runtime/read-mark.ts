@@ -1,7 +1,7 @@
 /**
  * Checkpoints of policies: how far a policy has read the log, and whether the log is still the one that it read.
  *
- * Must stay true: a mark is proven by a record event, so that pruning operational events neither invalidates it nor
+ * Invariants: a mark is proven by a record event, so that pruning operational events neither invalidates it nor
  * sends a policy back to the log's start.
  */
 import type { LogPosition, RecordedEvent } from '../kernel/envelope.ts';

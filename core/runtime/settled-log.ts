@@ -2,7 +2,7 @@
  * The log as everybody but its adapter sees it: an event leaves it only when it is settled (read-leases.ts, rules 5 and
  * 6).
  *
- * Must stay true: appends wait here, whoever makes them, and so do reads, subscriptions and the head. What no other
+ * Invariants: appends wait here, whoever makes them, and so do reads, subscriptions and the head. What no other
  * process delays costs a comparison.
  */
 import type { LogPosition, RecordedEvent } from '../kernel/envelope.ts';

@@ -2,7 +2,7 @@
  * Waits for a read model without a time limit: a rebuild from a long log takes minutes, and the policies that depend on
  * the model can do nothing meanwhile.
  *
- * Must stay true: it returns true only after the model has applied the position. Each single wait ends by the timeout
+ * Invariants: it returns true only after the model has applied the position. Each single wait ends by the timeout
  * of `caughtUp`.
  */
 import type { LogPosition } from '../kernel/envelope.ts';

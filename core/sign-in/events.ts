@@ -1,7 +1,7 @@
 /**
  * Events of people who sign in and out, on `signIn-<account>-<day>`.
  *
- * Must stay true: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
+ * Invariants: the events are operational, because a stranger can cause any number of them. Whole streams are pruned
  * after retention, which is why each stream ends with its day. The envelope refers to the source address.
  */
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';

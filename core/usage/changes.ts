@@ -1,7 +1,7 @@
 /**
  * The changes of an account within a month, which its plan bounds because their record is never removed.
  *
- * Must stay true: a change is a request or a push that appended to the account's record, and counts once however many
+ * Invariants: a change is a request or a push that appended to the account's record, and counts once however many
  * events and streams that took. The log alone says which it was, so every node counts the same, and so does a rebuild.
  * What `strata-admin` and the service's own policies append is no change.
  */

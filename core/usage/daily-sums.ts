@@ -1,7 +1,7 @@
 /**
  * The sums of an account's operational events for its next `UsageRecorded`.
  *
- * Must stay true: every event that is added is in the sums, whether its readers are named or not. The names are bounded, so
+ * Invariants: every event that is added is in the sums, whether its readers are named or not. The names are bounded, so
  * that the event fits into an append and the sums of many accounts into memory.
  */
 import { readEvent } from '../kernel/decider.ts';

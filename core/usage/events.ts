@@ -2,7 +2,7 @@
  * The events of usage: reads by account, node and minute on `transfer-<account>-<node>-<day>`, and sums by day on
  * `usage-<account>`.
  *
- * Must stay true: transfer events are operational. Their streams are pruned whole after retention, which is why each
+ * Invariants: transfer events are operational. Their streams are pruned whole after retention, which is why each
  * stream holds one day only. A crash may lose up to a minute of transfer. `UsageRecorded` is a record event, kept for
  * ever, and sums operational events that the log held before it: a sum over both would count all of them twice.
  */

@@ -1,7 +1,7 @@
 /**
  * The usage ledger: by how much each event changes what an account uses, and what a token did with it.
  *
- * Must stay true: the entries of a member add up to what the usage model says (projections/usage), for repositories and
+ * Invariants: the entries of a member add up to what the usage model says (projections/usage), for repositories and
  * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on its
  * bucket, which its own stream does not name: readers leave out what lies in buckets of users. Of reads there are the
  * minutes and their sums by day: readers show one or the other (core/ports/usage-ledger.ts).

@@ -1,7 +1,7 @@
 /**
  * Counts the bytes that reads send, and appends the sums to the log, one event for each account and minute.
  *
- * Must stay true: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute.
+ * Invariants: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute.
  * While the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits
  * for nothing: its address gets its vault record when the sums are appended, and the addresses of a minute are bounded.
  */

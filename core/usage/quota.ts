@@ -1,7 +1,7 @@
 /**
  * How many bytes an account's quotas leave for a push: checked before the pack is read, and again before the commit.
  *
- * Must stay true: a refusal names the quota that was reached; for an account without quotas, no usage is read.
+ * Invariants: a refusal names the quota that was reached; for an account without quotas, no usage is read.
  */
 import type { PlanQuotas } from '../account/plans.ts';
 import type { AccountId } from '../kernel/ids.ts';

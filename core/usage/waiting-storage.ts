@@ -1,7 +1,7 @@
 /**
  * What waits to leave storage: the layers that purges, drops and compactions took out of the lists of repositories.
  *
- * Must stay true: layers wait together that one event took out, under the id of the first. No event says that they are
+ * Invariants: layers wait together that one event took out, under the id of the first. No event says that they are
  * gone: they are once the policy that removes them has passed the event, so the figure is its mark's and the log's.
  */
 import { LOG_START, type RecordedEvent } from '../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides the commands of a delivery.
  *
- * Must stay true: every command is idempotent. A replayed request, a repeated record and a late record change nothing.
+ * Invariants: every command is idempotent. A replayed request, a repeated record and a late record change nothing.
  * An attempt counts once, however often it was sent because of crashes.
  */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';

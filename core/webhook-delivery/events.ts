@@ -1,7 +1,7 @@
 /**
  * Events of one delivery of one notification to one webhook, on `webhookDelivery-<id>`.
  *
- * Must stay true: the events are operational and pruned after retention. They hold digests of what was sent and
+ * Invariants: the events are operational and pruned after retention. They hold digests of what was sent and
  * answered, never the bytes, the URL or any text of the receiver.
  */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';

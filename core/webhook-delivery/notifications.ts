@@ -1,7 +1,7 @@
 /**
  * The webhook events that each ref update of a push makes, and their ids.
  *
- * Must stay true: an id is derived from what it names, so a replay makes the same ids and no second delivery.
+ * Invariants: an id is derived from what it names, so a replay makes the same ids and no second delivery.
  */
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';

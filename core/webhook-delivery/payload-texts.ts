@@ -1,7 +1,7 @@
 /**
  * Commits, tags and people in the form that payloads show. In a hostile history each may be as large as a Git object.
  *
- * Must stay true: the results are of bounded size and keep no reference to a larger text in memory.
+ * Invariants: the results are of bounded size and keep no reference to a larger text in memory.
  */
 import {
   WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,

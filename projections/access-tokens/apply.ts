@@ -1,7 +1,7 @@
 /**
  * Folds access tokens' streams into the list of active tokens, and the ids of exchanged ones.
  *
- * Must stay true: the list does not hold the hash of a token's secret. Who may do what is decided on the streams, never
+ * Invariants: the list does not hold the hash of a token's secret. Who may do what is decided on the streams, never
  * on this list.
  */
 import { accessTokenEventKinds } from '../../core/access-token/events.ts';

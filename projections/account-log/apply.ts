@@ -1,7 +1,7 @@
 /**
  * Numbers the record events of each account and grows the Merkle tree over them (core/audit/tree.ts).
  *
- * Must stay true: an entry costs O(log n) hashes and rows, whatever the account's log holds. An event is hashed as it is
+ * Invariants: an entry costs O(log n) hashes and rows, whatever the account's log holds. An event is hashed as it is
  * stored and its data is not interpreted, so that no event of any version can stop the model; if one could not be
  * applied, every later number would be wrong, and so the model halts.
  */

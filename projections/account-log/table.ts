@@ -2,7 +2,7 @@
  * The tables of accounts' logs: a row for each entry, one for each larger complete subtree, one for each account's head,
  * and the repositories that entries name.
  *
- * Must stay true: rows are only added, but for the head. No event is read back to make them, and they hold nothing of an
+ * Invariants: rows are only added, but for the head. No event is read back to make them, and they hold nothing of an
  * event's data but ids.
  */
 import type { ProjectionTable } from '../runner/projection.ts';

@@ -1,7 +1,7 @@
 /**
  * Folds the pushes of repositories into their ref changes, and access tokens into their names.
  *
- * Must stay true: changes of a repository are numbered without gaps, in the order of its stream and of each event.
+ * Invariants: changes of a repository are numbered without gaps, in the order of its stream and of each event.
  * The number of statements does not grow with a push's refs.
  */
 import { LRUCache } from 'lru-cache';

@@ -2,7 +2,7 @@
  * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some, and the names
  * of access tokens, which stay when a token is revoked.
  *
- * Must stay true: nothing is removed when a repository is deleted, because it may be restored with its past.
+ * Invariants: nothing is removed when a repository is deleted, because it may be restored with its past.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 

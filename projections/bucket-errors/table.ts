@@ -1,7 +1,7 @@
 /**
  * The tables of what went wrong with storage buckets: one row for each event, the newest of each bucket.
  *
- * Must stay true: errors, which are pruned from the log, and failed verifications, which are not, have a table each. Their
+ * Invariants: errors, which are pruned from the log, and failed verifications, which are not, have a table each. Their
  * number and age would otherwise decide which verifications are listed, and a rebuild would not find them.
  */
 import { BUCKET_ERROR_LISTED_MS } from '../../core/kernel/limits.ts';

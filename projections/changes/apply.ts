@@ -1,7 +1,7 @@
 /**
  * Counts the changes of each account by the month (UTC) of their first event.
  *
- * Must stay true: what an event holds is not interpreted, so that none of any version can stop the model. A request counts
+ * Invariants: what an event holds is not interpreted, so that none of any version can stop the model. A request counts
  * once in whatever batches its events come, as long as `CHANGE_REQUEST_KNOWN_MS` does not pass between them.
  */
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';

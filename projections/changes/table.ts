@@ -1,7 +1,7 @@
 /**
  * The tables of accounts' changes: their number in each month, and which requests were counted lately.
  *
- * Must stay true: a number is a sum that only the checkpoint's transaction adds to, so nothing is counted twice.
+ * Invariants: a number is a sum that only the checkpoint's transaction adds to, so nothing is counted twice.
  */
 import { CHANGE_REQUEST_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';

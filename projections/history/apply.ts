@@ -1,7 +1,7 @@
 /**
  * Folds repositories' streams into refs, commits and the default branch's order.
  *
- * Must stay true: Git is read before the transaction, except for histories too long to hold in memory, which are read
+ * Invariants: Git is read before the transaction, except for histories too long to hold in memory, which are read
  * while they are written. The number of statements does not grow with a push's refs or commits.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,7 +1,7 @@
 /**
  * A commit as its row stores it: JSON that queries put into lists of commits without parsing it.
  *
- * Must stay true: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
+ * Invariants: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
  */
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';

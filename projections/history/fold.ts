@@ -1,7 +1,7 @@
 /**
  * Folds a batch of events into one change for each repository: refs, default branch, layers, or its removal.
  *
- * Must stay true: pure. The order of events within a stream decides, and a change keeps only the last value of each
+ * Invariants: pure. The order of events within a stream decides, and a change keeps only the last value of each
  * ref.
  */
 import { accountEventKinds } from '../../core/account/events.ts';

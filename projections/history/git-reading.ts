@@ -1,7 +1,7 @@
 /**
  * The object database as this model reads it; its failures become `GitFault`s, distinct from those of PostgreSQL.
  *
- * Must stay true: an unreachable layer storage, or a failed git process, is a fault of one repository. It is never
+ * Invariants: an unreachable layer storage, or a failed git process, is a fault of one repository. It is never
  * taken for an outage of the database, which would make every repository wait.
  */
 import type { ObjectId } from '../../core/kernel/ids.ts';

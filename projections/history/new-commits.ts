@@ -1,7 +1,7 @@
 /**
  * Finds the new commits that moved tips reach: from the tips back to commits that already have a row.
  *
- * Must stay true: the found and the stored commits together are closed under parents, or the search throws
+ * Invariants: the found and the stored commits together are closed under parents, or the search throws
  * `MissingCommits`; so a commit with a row never has an ancestor without one. The memory in use is bounded, whatever
  * the number and size of the commits.
  */

@@ -1,7 +1,7 @@
 /**
  * Updates the stored order of the default branch when its tip moves.
  *
- * Must stay true: the result is exactly the order of `git log` from the new tip, however it was computed.
+ * Invariants: the result is exactly the order of `git log` from the new tip, however it was computed.
  */
 import { type OrderUpdate, updateOrder } from '../../core/git/history/commit-order.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';

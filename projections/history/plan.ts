@@ -1,7 +1,7 @@
 /**
  * Computes, before the transaction, what a batch changes in one repository: reads Git and the stored rows.
  *
- * Must stay true: nothing is written here. Objects that are missing because a later event replaced them do not stop the
+ * Invariants: nothing is written here. Objects that are missing because a later event replaced them do not stop the
  * model: the repository is marked incomplete until that event is applied.
  */
 import type { AppendList } from '../../core/kernel/append-list.ts';

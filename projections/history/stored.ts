@@ -1,7 +1,7 @@
 /**
  * Reads a generation's history tables for one batch of its applier, which writes after the last read.
  *
- * Must stay true: nothing here reads Git. Object ids are returned as 40 hex digits, whatever form the tables hold.
+ * Invariants: nothing here reads Git. Object ids are returned as 40 hex digits, whatever form the tables hold.
  */
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';

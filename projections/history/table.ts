@@ -2,7 +2,7 @@
  * The tables of repositories' histories: refs, commits, the default branch's order, and the layers that hold the
  * objects.
  *
- * Must stay true: refs, order and the commits they name change in one transaction, so a reader of one snapshot finds
+ * Invariants: refs, order and the commits they name change in one transaction, so a reader of one snapshot finds
  * every commit that a branch or the order names.
  */
 import type { ProjectionTable } from '../runner/projection.ts';

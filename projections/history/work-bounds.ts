@@ -1,7 +1,7 @@
 /**
  * The limits of the work for one repository: memory, counted in bytes commit by commit, and time.
  *
- * Must stay true: one counter covers the memory of a whole batch, so that many repositories together use no more than
+ * Invariants: one counter covers the memory of a whole batch, so that many repositories together use no more than
  * one may. Work that exceeds a limit throws an error of its own kind, so that no other repository waits for it.
  */
 import { commitLength } from '../../core/git/history/commit-length.ts';

@@ -1,7 +1,7 @@
 /**
  * Turns the plans of a batch into statements on the history tables.
  *
- * Must stay true: an ordinary push needs list statements only, which run as one. Whatever is too long for one
+ * Invariants: an ordinary push needs list statements only, which run as one. Whatever is too long for one
  * statement, or must come first, runs before them in the same transaction.
  */
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';

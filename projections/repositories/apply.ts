@@ -1,7 +1,7 @@
 /**
  * Folds account and repository streams into the list of repositories.
  *
- * Must stay true: a batch is folded in memory first, so the number of statements does not grow with its events.
+ * Invariants: a batch is folded in memory first, so the number of statements does not grow with its events.
  */
 import { accountEventKinds, type AccountEvent } from '../../core/account/events.ts';
 import { isEventOf } from '../../core/account/facet.ts';

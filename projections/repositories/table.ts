@@ -1,7 +1,7 @@
 /**
  * The tables that repositories are listed from.
  *
- * Must stay true: each table is written from streams of one category. So parked events may delay one table without
+ * Invariants: each table is written from streams of one category. So parked events may delay one table without
  * making the other wrong; queries join them.
  */
 import type { ProjectionTable } from '../runner/projection.ts';

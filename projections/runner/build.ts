@@ -1,7 +1,7 @@
 /**
  * Builds a generation of a model beside the live one: to replace it, or to compare it with the live one.
  *
- * Must stay true: the live generation remains in use, read and written, during the build. A build that fails or is
+ * Invariants: the live generation remains in use, read and written, during the build. A build that fails or is
  * interrupted leaves the live generation untouched.
  */
 import type { Pool, PoolClient } from 'pg';

@@ -1,7 +1,7 @@
 /**
  * Statements over lists: one round trip for any number of rows, prepared once for each connection.
  *
- * Must stay true: no text that a user chose can make a statement fail. NUL and lone surrogates, which PostgreSQL's text
+ * Invariants: no text that a user chose can make a statement fail. NUL and lone surrogates, which PostgreSQL's text
  * cannot hold, are replaced by U+FFFD.
  */
 import { later, parseTimestamp, plusMs, type Timestamp } from '../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The checkpoint of a generation: the row that says how far it is and that fences its writers.
  *
- * Must stay true: a writer moves the checkpoint only from exactly the position it last saw, in the transaction that
+ * Invariants: a writer moves the checkpoint only from exactly the position it last saw, in the transaction that
  * writes the rows of those events. So each event is applied once, even if several processes believe that they are the
  * writer.
  */

@@ -1,7 +1,7 @@
 /**
  * The failures that can occur while a model is written, classified by what to do about them.
  *
- * Must stay true: an outage is never classified as a poison event. Otherwise an outage of a minute would park every
+ * Invariants: an outage is never classified as a poison event. Otherwise an outage of a minute would park every
  * stream that received an event meanwhile.
  */
 import type { StreamName } from '../../core/kernel/envelope.ts';

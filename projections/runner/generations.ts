@@ -1,7 +1,7 @@
 /**
  * The life of a model's generations: created empty, made live in one step, dropped when nobody needs them.
  *
- * Must stay true: one row says which generation is live, so readers see one whole generation at a time. Nothing is
+ * Invariants: one row says which generation is live, so readers see one whole generation at a time. Nothing is
  * dropped that is live, that is being built, or that a process of another program version still runs.
  */
 import type { Pool } from 'pg';

@@ -1,7 +1,7 @@
 /**
  * Keeps one model current while this process holds the model's lock: one node of all leads a model.
  *
- * Must stay true: the lock belongs to the connection that writes, so a runner whose connection died cannot write any
+ * Invariants: the lock belongs to the connection that writes, so a runner whose connection died cannot write any
  * more. If two runners ever write at once, the checkpoint lets only one of them commit.
  */
 import type { Pool } from 'pg';

@@ -2,7 +2,7 @@
  * Replays of streams that take long, such as the import of a large history. They run beside the model's writer, which
  * continues with every other stream.
  *
- * Must stay true: while a stream is parked, only its replay writes the stream's rows. The writer takes the stream back
+ * Invariants: while a stream is parked, only its replay writes the stream's rows. The writer takes the stream back
  * only when none of its events is parked any more.
  */
 import type { Pool, PoolClient } from 'pg';

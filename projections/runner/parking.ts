@@ -1,7 +1,7 @@
 /**
  * Parked streams: the event that could not be applied, and every later event of its stream.
  *
- * Must stay true: `parked_streams` of the live generation is the number of streams with a row here, because readers
+ * Invariants: `parked_streams` of the live generation is the number of streams with a row here, because readers
  * query this table only if that number is not zero.
  */
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';

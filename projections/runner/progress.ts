@@ -1,7 +1,7 @@
 /**
  * The position of every model, and the callers that wait for one: read-your-writes.
  *
- * Must stay true: a wait resolves only after the rows of its position are committed, by this process's runner or
+ * Invariants: a wait resolves only after the rows of its position are committed, by this process's runner or
  * another's. Positions known here may lag behind the database, but are never ahead of it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

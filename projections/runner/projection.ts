@@ -1,7 +1,7 @@
 /**
  * The runner's view of a read model: its tables, the events it wants, and how it writes them.
  *
- * Must stay true: a model's rows are a function of the events alone, however the events are split into batches. So an
+ * Invariants: a model's rows are a function of the events alone, however the events are split into batches. So an
  * applier keeps nothing between batches except what it could read back from its own tables. Each row is decided by one
  * stream, and queries join rows of several streams: therefore a parked stream can be replayed later.
  */

@@ -1,7 +1,7 @@
 /**
  * Applies the parked events of a stream, from the first one on.
  *
- * Must stay true: a page's rows and the removal of its parked events are one transaction, which ends with a whole
+ * Invariants: a page's rows and the removal of its parked events are one transaction, which ends with a whole
  * append. Events are applied in order, each after all earlier events of its stream.
  */
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * The runner of the read models: one per process, and together they keep every model current.
  *
- * Must stay true: any number of processes may run one. Each model has one writer among them, and each process can tell
+ * Invariants: any number of processes may run one. Each model has one writer among them, and each process can tell
  * its readers when a position of the log has become visible.
  */
 import type { Pool } from 'pg';

@@ -1,7 +1,7 @@
 /**
  * Moves the checkpoints of all models that do not want the newest events with one statement.
  *
- * Must stay true: each checkpoint moves only from where its own writer left it, and a checkpoint that cannot move stops
+ * Invariants: each checkpoint moves only from where its own writer left it, and a checkpoint that cannot move stops
  * no other.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * The schema `read_models`: the runner's own tables, and the tables of every generation of every model.
  *
- * Must stay true: nothing outside this schema depends on it. An operator may drop all of it while no runner is running;
+ * Invariants: nothing outside this schema depends on it. An operator may drop all of it while no runner is running;
  * the next start builds it again from the log.
  */
 import type { Projection, Queryable, TableOf } from './projection.ts';

@@ -1,7 +1,7 @@
 /**
  * Compares the live generation of a model with one built from the log, row by row.
  *
- * Must stay true: both are compared as of one position of the log, and nothing live is written.
+ * Invariants: both are compared as of one position of the log, and nothing live is written.
  */
 import type { PoolClient } from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * Writes events into one generation of a model: batches, their checkpoint, and events that cannot be applied.
  *
- * Must stay true:
+ * Invariants:
  * - the rows, checkpoint and parked events of a batch are one transaction;
  * - an event is applied, or parked with every later event of its stream, or the writer halts: it is never skipped;
  * - the events of one append are applied, or parked, in one transaction: readers see all of them or none;

@@ -1,7 +1,7 @@
 /**
  * Folds events into the entries of the usage ledger and their sums by month.
  *
- * Must stay true: the number of statements does not grow with the events of a batch, nor with the readers of an event.
+ * Invariants: the number of statements does not grow with the events of a batch, nor with the readers of an event.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';

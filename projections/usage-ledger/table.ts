@@ -1,7 +1,7 @@
 /**
  * The tables of the usage ledger: its entries, and their sums by month, so that no answer adds up a whole month or past.
  *
- * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds to.
+ * Invariants: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds to.
  * Which repositories lie in buckets of users is known from account streams alone, so queries leave those out.
  */
 import type { ProjectionTable } from '../runner/projection.ts';

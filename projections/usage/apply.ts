@@ -1,7 +1,7 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Must stay true: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
+ * Invariants: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
  * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in a
  * bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a `UsageRecorded`
  * takes the place of what was appended up to its day. So the model is the same when the events that it sums are pruned.

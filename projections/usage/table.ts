@@ -1,7 +1,7 @@
 /**
  * The tables that an account's usage is summed from.
  *
- * Must stay true: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds
+ * Invariants: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds
  * to. So nothing is counted twice.
  */
 import { LEAVING_LAYERS_KNOWN_MS } from '../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Folds deliveries' streams into one row for each delivery.
  *
- * Must stay true: a row holds what events say, and nothing of the sent or received bodies. A row that says an attempt
+ * Invariants: a row holds what events say, and nothing of the sent or received bodies. A row that says an attempt
  * is due is only a hint: the delivery's own stream decides.
  */
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';

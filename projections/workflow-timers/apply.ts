@@ -1,7 +1,7 @@
 /**
  * Folds the streams of workflows into what each run waits for, by the workflow's own `next`.
  *
- * Must stay true: a row is a function of its stream's events alone. Each event of the stream stores its revision in the
+ * Invariants: a row is a function of its stream's events alone. Each event of the stream stores its revision in the
  * row, so that a step that was decided at an older revision is recognized.
  */
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';

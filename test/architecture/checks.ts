@@ -2,7 +2,7 @@
  * The commands of `npm run check`. test/architecture/tools.test.ts runs the same commands on samples that they must
  * refuse.
  *
- * Must stay true: every tool reads its settings from the folder it runs in, and none from these arguments.
+ * Invariants: every tool reads its settings from the folder it runs in, and none from these arguments.
  */
 import { globSync } from 'node:fs';
 import { dirname, join } from 'node:path';

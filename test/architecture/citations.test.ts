@@ -48,7 +48,7 @@ describe('accepts', () => {
     ['a section of one', '/** Authorised first (docs/git-path.md, Wants). */'],
     ['a section that the citation breaks over two lines', '/**\n * Authorised (docs/git-path.md,\n * Wants).\n */'],
     ['an invariant', '/** docs/architecture.md, invariant 2 */'],
-    ['invariants', '/** Must stay true (docs/architecture.md, invariants 1 and 2): … */'],
+    ['invariants', '/** Invariants (docs/architecture.md, invariants 1 and 2): … */'],
     ['a public standard', '/** RFC 6962, section 2.1; gitprotocol-pack(5) */'],
   ];
   for (const [name, comment] of samples) test(name, () => assert.deepEqual(faults(comment), []));

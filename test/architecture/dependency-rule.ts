@@ -1,7 +1,7 @@
 /**
  * The dependency rule: apps -> workflows, projections, adapters -> core (docs/architecture.md, Shape).
  *
- * Must stay true: the table below is the complete rule. An import that it does not grant is refused, even of types
+ * Invariants: the table below is the complete rule. An import that it does not grant is refused, even of types
  * only, and so is a specifier whose target the source does not show.
  */
 import { isBuiltin } from 'node:module';

@@ -2,7 +2,7 @@
  * Reads the modules that a source names: import and export-from declarations, `import()`, `require()`, import types,
  * and the two ways to name a module without loading it (`import.meta.resolve`, `new URL(…, import.meta.url)`).
  *
- * Must stay true: the reader never takes text inside comments, strings and regular expressions for code, nor code for
+ * Invariants: the reader never takes text inside comments, strings and regular expressions for code, nor code for
  * text. It throws on a source that it cannot read, and never misses an import silently.
  */
 

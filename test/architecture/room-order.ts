@@ -2,7 +2,7 @@
  * The rooms of the top-level folders, lowest first. A room may import from its own files and from rooms listed before
  * it, never from one listed after it (docs/architecture.md, Shape).
  *
- * Must stay true: every source below the listed folders belongs to exactly one room, so that a new folder needs a place
+ * Invariants: every source below the listed folders belongs to exactly one room, so that a new folder needs a place
  * in this list. The order holds for imports of types as well.
  */
 import { importedModules } from './dependency-rule.ts';

@@ -1,7 +1,7 @@
 /**
  * The files of this project that the architecture tests read.
  *
- * Must stay true: the tree holds exactly the files that git would commit, so that caches, data and editors' folders
+ * Invariants: the tree holds exactly the files that git would commit, so that caches, data and editors' folders
  * neither hide a violation nor look like one. Samples that the tools must refuse are not part of it.
  */
 import { execFileSync } from 'node:child_process';

@@ -3,7 +3,7 @@
  * that passes. The samples are under samples/, by check and then by the path that they pretend to have. The first line
  * of each sample names the message that the tool must print, or says that it must print none.
  *
- * Must stay true: the tests run the project's own commands with its own settings, in a copy that holds the samples in
+ * Invariants: the tests run the project's own commands with its own settings, in a copy that holds the samples in
  * place of the code.
  */
 import assert from 'node:assert/strict';

@@ -1,7 +1,7 @@
 /**
  * A part of `npm run bench -- --only audit`: the state of an account with a long log, at moments all over it.
  *
- * Must stay true: each state is folded by a node that has nothing in memory. `snapshots` are those that the worker would
+ * Invariants: each state is folded by a node that has nothing in memory. `snapshots` are those that the worker would
  * keep; `after deleting them` has none and leaves new ones, so only its first state is folded from the first entry.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

@@ -2,7 +2,7 @@
  * `npm run bench -- --only audit`: exports the log of one account from PostgreSQL, verifies the export, and shows the
  * state of another account at moments of its log. `--entries` gives the log another size: 1,000,000 take some minutes.
  *
- * Must stay true: the events have about the size of pushes, and a source address each. Every log has the same number of
+ * Invariants: the events have about the size of pushes, and a source address each. Every log has the same number of
  * streams, since a verifier's memory grows with them, and must not grow with the entries. Export and verification run one after the other in this
  * process, each on one core; the figures of memory are those of the process, over what it had before.
  */

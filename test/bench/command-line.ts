@@ -1,7 +1,7 @@
 /**
  * Measures how long the command line takes, bundled as it is packed, beside a Node that does nothing.
  *
- * Must stay true: the programs run in turn, so that other load meets all of them. Everything runs on the loopback
+ * Invariants: the programs run in turn, so that other load meets all of them. Everything runs on the loopback
  * interface; whatever happens, the bench ends the server that it started.
  */
 import { spawnSync } from 'node:child_process';

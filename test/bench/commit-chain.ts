@@ -2,7 +2,7 @@
  * Small pushes prepared in advance: a chain of commits of one file each on top of the project's tip, and for each the
  * thin pack that git would send.
  *
- * Must stay true: pack i holds exactly what commit i adds to commit i-1, so it fits any repository that holds the
+ * Invariants: pack i holds exactly what commit i adds to commit i-1, so it fits any repository that holds the
  * project and the earlier commits.
  */
 import path from 'node:path';

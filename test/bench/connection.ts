@@ -1,7 +1,7 @@
 /**
  * One keep-alive connection to a server on the loopback interface: sends prepared bytes and waits for the answer.
  *
- * Must stay true: one exchange at a time. Each connection receives into one buffer, so that reading creates no garbage.
+ * Invariants: one exchange at a time. Each connection receives into one buffer, so that reading creates no garbage.
  * A connection that the server closed between two exchanges is opened again.
  */
 import { connect, type Socket } from 'node:net';

@@ -2,7 +2,7 @@
  * Measures what an acknowledged push survives: counts with strace, where it is installed, the calls that request
  * durability from the kernel during one push.
  *
- * Must stay true: nothing else is measured while strace is attached; without strace the column states only the
+ * Invariants: nothing else is measured while strace is attached; without strace the column states only the
  * configuration.
  */
 import { spawn } from 'node:child_process';

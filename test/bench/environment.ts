@@ -1,7 +1,7 @@
 /**
  * Describes what the figures were measured on, in one line each.
  *
- * Must stay true: the versions come from the very programs that are measured.
+ * Invariants: the versions come from the very programs that are measured.
  */
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, totalmem } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * A generated history of the shape of a mid-sized library: some 5,000 commits on 25 branches with 328 tags.
  *
- * Must stay true: a seed makes the same bytes in every run, and the text deflates about as well as source code.
+ * Invariants: a seed makes the same bytes in every run, and the text deflates about as well as source code.
  */
 import { Readable } from 'node:stream';
 

@@ -1,7 +1,7 @@
 /**
  * The real git client as the bench uses it: it prepares repositories and packs, is recorded and is timed.
  *
- * Must stay true: it reads and writes no configuration, credential or cache of the machine's user.
+ * Invariants: it reads and writes no configuration, credential or cache of the machine's user.
  */
 import { spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';

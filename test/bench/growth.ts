@@ -1,7 +1,7 @@
 /**
  * Measures what a repository costs after many pushes, beside one of the same content that came in one push.
  *
- * Must stay true: the layers, events and compactions are those of real pushes. Each figure is of a server that has
+ * Invariants: the layers, events and compactions are those of real pushes. Each figure is of a server that has
  * started with an empty cache and has finished what it does behind the pushes.
  */
 import { rm } from 'node:fs/promises';

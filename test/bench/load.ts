@@ -2,7 +2,7 @@
  * Generates the load: several clients, each with one connection, each sending its next operation when the previous one
  * is done.
  *
- * Must stay true: time and number of operations are bounded; the first wrong answer ends the run with an error.
+ * Invariants: time and number of operations are bounded; the first wrong answer ends the run with an error.
  */
 import { type Connection, createConnection } from './connection.ts';
 import { faultOf, type Operation, type Workload } from './operation.ts';

@@ -6,7 +6,7 @@
  * log of a hundredth of them and an empty one. A first server serves each log before the measured one; `built` is the
  * time until that first server has become idle, with its read models and policies up to date.
  *
- * Must stay true: everything runs on the loopback interface and in a folder of its own, which is removed at the end.
+ * Invariants: everything runs on the loopback interface and in a folder of its own, which is removed at the end.
  */
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * `npm run bench -- log`: measures each available event log alone, one after the other, and plain commits of
  * PostgreSQL.
  *
- * Must stay true: PostgreSQL runs with fsync; EventStoreDB is measured where STRATA_EVENTSTORE_URL names one; the
+ * Invariants: PostgreSQL runs with fsync; EventStoreDB is measured where STRATA_EVENTSTORE_URL names one; the
  * protocol server is a stand-in in memory, and each of its lines says so: its figures show the cost of the adapter, not
  * of a server.
  */

@@ -1,7 +1,7 @@
 /**
  * A generated long history: many small commits over many files, a merge in every fifty.
  *
- * Must stay true: a seed makes the same bytes in every run. Few files take most changes, some none after the first
+ * Invariants: a seed makes the same bytes in every run. Few files take most changes, some none after the first
  * commit: that is what makes it dear to find the commit that last touched each.
  */
 import { Readable } from 'node:stream';

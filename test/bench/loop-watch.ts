@@ -2,7 +2,7 @@
  * Loaded into a server that is measured (`node --import`): it tells the parent process how long turns of the event loop
  * took.
  *
- * Must stay true: it adds nothing to the server but a short timer, and does not keep the process running.
+ * Invariants: it adds nothing to the server but a short timer, and does not keep the process running.
  */
 import { isMainThread } from 'node:worker_threads';
 import { watchTurns } from './turns.ts';

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: measures this service and git http-backend in alternation, on one machine, in one run.
  *
- * Must stay true: everything runs on the loopback interface and is bounded in time. Whatever happens, the bench ends
+ * Invariants: everything runs on the loopback interface and is bounded in time. Whatever happens, the bench ends
  * every program that it started, by id, and removes its folder.
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Samples the memory of a server's processes while it works.
  *
- * Must stay true: it uses the proportional set size (proc(5), smaps_rollup), so that pages shared by processes count
+ * Invariants: it uses the proportional set size (proc(5), smaps_rollup), so that pages shared by processes count
  * once; the resident size only where smaps cannot be read. PostgreSQL has a sum of its own, since it has a bound of its
  * own.
  */

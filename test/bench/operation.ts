@@ -1,7 +1,7 @@
 /**
  * An operation: the requests that one command of a real client sends, in order, as bytes.
  *
- * Must stay true: every answer is checked, so that no server is fast because it fails.
+ * Invariants: every answer is checked, so that no server is fast because it fails.
  */
 import type { Answer } from './wire.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Measures whole pages of the website: a server on PostgreSQL, over HTTP, asked with the cookie of who is signed in.
  *
- * Must stay true: each repository's page is asked first from a server that has just started with an empty cache on its
+ * Invariants: each repository's page is asked first from a server that has just started with an empty cache on its
  * disk, then again and again. A page that is not answered with 200 ends the bench.
  */
 import { Agent, request } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * Tests of process groups: CPU and memory are counted, and no process is left running.
  *
- * Must stay true: both ways of counting include children of children.
+ * Invariants: both ways of counting include children of children.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

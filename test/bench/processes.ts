@@ -1,7 +1,7 @@
 /**
  * A server's processes as one group: started, counted and ended together.
  *
- * Must stay true: only processes of the group are signalled, each by its id. Where a cgroup can be made (v1 cpuacct or
+ * Invariants: only processes of the group are signalled, each by its id. Where a cgroup can be made (v1 cpuacct or
  * v2), CPU time counts every process that the server ever started. Elsewhere /proc is summed over the tree, which
  * misses children that no parent waited for (fcgiwrap ignores SIGCHLD), and the result says so.
  */

@@ -1,7 +1,7 @@
 /**
  * The repository that every scenario uses: a bundle of a real one, or a generated one of comparable shape.
  *
- * Must stay true: it has only branches and tags, an existing default branch, one pack and packed refs, like a well-kept
+ * Invariants: it has only branches and tags, an existing default branch, one pack and packed refs, like a well-kept
  * server's; and it is the same for every side.
  */
 import path from 'node:path';

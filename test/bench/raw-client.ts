@@ -1,7 +1,7 @@
 /**
  * The requests of git commands, written by hand over one kept connection: for pushes whose packs no git made.
  *
- * Must stay true: an operation is all requests that git sends for the command, and every answer is checked.
+ * Invariants: an operation is all requests that git sends for the command, and every answer is checked.
  */
 import { createConnection } from './connection.ts';
 import { perform } from './load.ts';

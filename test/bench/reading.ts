@@ -1,7 +1,7 @@
 /**
  * Measures what the pages of a long history ask the reading use cases for: the first time, again, and after a push.
  *
- * Must stay true: it runs on the real object database with the real git, over a log and read models in memory, so the
+ * Invariants: it runs on the real object database with the real git, over a log and read models in memory, so the
  * figures hold no database and no HTTP. It runs in folders of its own, which it removes.
  */
 import { execFile } from 'node:child_process';

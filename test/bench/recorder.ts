@@ -2,7 +2,7 @@
  * Records what a real client sends: a proxy on the loopback interface in front of a side, and the recorded requests as
  * bytes to replay.
  *
- * Must stay true: method, path, headers and body are replayed as sent; only Host, the repository's path and the
+ * Invariants: method, path, headers and body are replayed as sent; only Host, the repository's path and the
  * connection's own headers change. A request that was answered 401 is not part of an operation.
  */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';

@@ -2,7 +2,7 @@
  * Measures what a repository of many refs costs, beside one of a single ref on the same server: listings, pushes, and
  * how long both keep everybody else waiting.
  *
- * Must stay true: the refs come by real pushes over HTTP. Each figure of a push is of one that moves one ref.
+ * Invariants: the refs come by real pushes over HTTP. Each figure of a push is of one that moves one ref.
  */
 import os from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * Makes repositories of many refs by pushes over HTTP.
  *
- * Must stay true: the refs come by pushes of `REFS_PER_PUSH`, not in the order of their names.
+ * Invariants: the refs come by pushes of `REFS_PER_PUSH`, not in the order of their names.
  */
 import { rawPack } from '../support/raw-pack.ts';
 import type { Account } from '../support/strata.ts';

@@ -1,7 +1,7 @@
 /**
  * Tests of the bench's output and of its checks of answers.
  *
- * Must stay true: a refused push, a truncated answer or an unknown option never counts as a result.
+ * Invariants: a refused push, a truncated answer or an unknown option never counts as a result.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';

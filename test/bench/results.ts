@@ -1,7 +1,7 @@
 /**
  * The results of the bench as data: the table and `--json` show the same values.
  *
- * Must stay true: names end with their units; a value that was not measured is null, never 0.
+ * Invariants: names end with their units; a value that was not measured is null, never 0.
  */
 
 /** One side in one scenario, over all rounds. */

@@ -2,7 +2,7 @@
  * Measures one scenario with the sides in alternation within one run, so that a slow minute of the machine affects all
  * of them.
  *
- * Must stay true: only one side works at a time; the order reverses each round; ratios are computed for each round.
+ * Invariants: only one side works at a time; the order reverses each round; ratios are computed for each round.
  */
 import { runLoad } from './load.ts';
 import { machineCpuSeconds } from './processes.ts';

@@ -1,7 +1,7 @@
 /**
  * One run: the chosen scenarios, one after the other, on the running sides.
  *
- * Must stay true: a scenario that fails is reported as failed and does not affect the others.
+ * Invariants: a scenario that fails is reported as failed and does not affect the others.
  */
 import { createDurabilityProbe } from './durability.ts';
 import { describeMachine, describeVersions } from './environment.ts';

@@ -2,7 +2,7 @@
  * A server of this project for a bench, in a process of its own on a PostgreSQL of its own, started again as often as
  * the bench wants.
  *
- * Must stay true: a server starts with an empty cache on its disk. Everything is in a folder of its own and on the
+ * Invariants: a server starts with an empty cache on its disk. Everything is in a folder of its own and on the
  * loopback interface; whatever happens, what was started is ended and the folder removed.
  */
 import { once } from 'node:events';

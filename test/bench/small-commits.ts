@@ -1,7 +1,7 @@
 /**
  * A chain of small commits and the pack of each, made without starting git: a hundred thousand of them in a minute.
  *
- * Must stay true: pack i holds what commit i adds to commit i-1, each object whole, with the index that git would write
+ * Invariants: pack i holds what commit i adds to commit i-1, each object whole, with the index that git would write
  * (gitformat-pack(5)). A number makes the same bytes in every run.
  */
 import { createHash } from 'node:crypto';

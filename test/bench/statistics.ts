@@ -1,7 +1,7 @@
 /**
  * Medians and percentiles of measured values.
  *
- * Must stay true: no value is dropped or smoothed; an empty list has no median, so callers never pass one.
+ * Invariants: no value is dropped or smoothed; an empty list has no median, so callers never pass one.
  */
 
 /** Returns the middle value, or the mean of the two middle values. Throws on an empty list. */

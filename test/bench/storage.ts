@@ -2,7 +2,7 @@
  * Measures what the place of the layers costs: small pushes, and clones by a server with an empty cache, with layers on
  * the file system, in a bucket of a real S3 server, and in one that answers 30 ms later. Counts the requests to S3.
  *
- * Must stay true: the sides work in turn, in rounds that reverse the order, and each ratio is of one round. The requests
+ * Invariants: the sides work in turn, in rounds that reverse the order, and each ratio is of one round. The requests
  * are counted between the service and S3. The 30 ms are added to every answer of S3, and to nothing else.
  */
 import { rm } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * Pushes without clients: layers and events as real pushes of small commits leave them, and the compactions that a
  * service makes of them. For repositories of so many pushes that real ones would take hours, and their days months.
  *
- * Must stay true: the service has no server of its own meanwhile, so that the figures are of this process alone. The
+ * Invariants: the service has no server of its own meanwhile, so that the figures are of this process alone. The
  * service's own policies ask for compactions, and its own steps carry them out, when they are due by a clock that moves
  * with the pushes: those of a day come within minutes, and the rest of the day is quiet.
  */

@@ -1,7 +1,7 @@
 /**
  * Renders the result as Markdown tables, so that the output of a run can be put into docs/benchmarks.md unchanged.
  *
- * Must stay true: every line names its side, its clients and its durability; a missed target is marked.
+ * Invariants: every line names its side, its clients and its durability; a missed target is marked.
  */
 import type { BenchResult, ClientResult, MemoryResult, ScenarioResult, SideResult } from './results.ts';
 

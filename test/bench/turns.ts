@@ -1,7 +1,7 @@
 /**
  * Measures for how long one turn of this thread's event loop works.
  *
- * Must stay true: it counts the processor time of the thread and not the wall clock, so that other programs of the
+ * Invariants: it counts the processor time of the thread and not the wall clock, so that other programs of the
  * machine do not count. The garbage collection of the thread counts. It does not keep the process running.
  */
 

@@ -3,7 +3,7 @@
  * healthy receiver gets the delivery of a push while they wait, while all of them fall due at once, and while their
  * attempts hang.
  *
- * Must stay true: everything runs on the loopback interface and in a folder of its own; whatever happens, the bench
+ * Invariants: everything runs on the loopback interface and in a folder of its own; whatever happens, the bench
  * ends what it started and removes its folder. The bench appends the deliveries directly to the log, in the state
  * before their last attempt, as a server would have appended them.
  */

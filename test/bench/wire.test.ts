@@ -1,7 +1,7 @@
 /**
  * Tests of the bench's reader of HTTP answers: a wrong length here would make every figure wrong.
  *
- * Must stay true: the answer is the same however its bytes are split.
+ * Invariants: the answer is the same however its bytes are split.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';

@@ -2,7 +2,7 @@
  * Reads HTTP/1.1 answers from a connection as cheaply as possible, since the generator shares the machine with the
  * servers.
  *
- * Must stay true: one reader reads the answers of one connection in order; bytes beyond an answer are an error, since
+ * Invariants: one reader reads the answers of one connection in order; bytes beyond an answer are an error, since
  * requests are never pipelined (RFC 9112, sections 6 and 7).
  */
 

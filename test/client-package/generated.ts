@@ -2,7 +2,7 @@
  * The files of the repository that are made from the code, for the command line: the OpenAPI document, the types of its
  * client, and docs/cli.md.
  *
- * Must stay true: the same code gives the same bytes, formatted as the project formats its files.
+ * Invariants: the same code gives the same bytes, formatted as the project formats its files.
  */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * docs/cli.md, made from the definitions of the commands.
  *
- * Must stay true: every command, argument and option of the command line is in it.
+ * Invariants: every command, argument and option of the command line is in it.
  */
 import { COMMANDS, GLOBAL_OPTIONS } from '../../apps/cli/definitions/all-commands.ts';
 import type { CommandDefinition, OptionDefinition } from '../../apps/cli/definitions/definition.ts';

@@ -1,7 +1,7 @@
 /**
  * The clients of `npm run clients`: how each is installed, what it does not offer, and what it shows of a refusal.
  *
- * Must stay true: a client that answers `cannot` without a line here has failed, and so has one that does what its line
+ * Invariants: a client that answers `cannot` without a line here has failed, and so has one that does what its line
  * says it cannot, so that a new version shows itself.
  */
 import type { DriverCommand } from './client.ts';

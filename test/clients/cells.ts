@@ -1,7 +1,7 @@
 /**
  * One cell of the table: lets a client do one operation, and judges what came of it.
  *
- * Must stay true: whatever is not as it must be fails the cell, with the reason, and never the run. In CI a client that
+ * Invariants: whatever is not as it must be fails the cell, with the reason, and never the run. In CI a client that
  * CI can install fails by not being there.
  */
 import path from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * Asks a client through its driver: starts the driver, hands it the request, and reads its answer.
  *
- * Must stay true: a driver that does not end is ended, by its process id. What is reported of a client holds no token
+ * Invariants: a driver that does not end is ended, by its process id. What is reported of a client holds no token
  * and no path or port of this run, so that a table can be kept.
  */
 import { spawn } from 'node:child_process';

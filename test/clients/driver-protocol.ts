@@ -3,7 +3,7 @@
  * language of its client: it reads one request as JSON from its standard input, does it with the client, and writes one
  * answer as the last line of its standard output.
  *
- * Must stay true: the token reaches a driver by its standard input only, so no list of processes shows it.
+ * Invariants: the token reaches a driver by its standard input only, so no list of processes shows it.
  */
 import { z } from 'zod';
 

@@ -2,7 +2,7 @@
  * Installs what drives each client: once, beside the tools of other tests (`STRATA_TOOLS_DIR`, else
  * `~/.cache/strata-tools`), in a folder whose name tells the versions and the driver's source.
  *
- * Must stay true: a version is pinned in the folder of its driver, and packages come through the language's own client.
+ * Invariants: a version is pinned in the folder of its driver, and packages come through the language's own client.
  * A folder is taken into use only when it is complete. Nothing is written into the project.
  */
 import { spawn } from 'node:child_process';

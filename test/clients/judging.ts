@@ -1,7 +1,7 @@
 /**
  * Judges with stock git what a client left in its clone and what the server stored.
  *
- * Must stay true: a judgement throws with what is wrong and returns nothing. Refs are compared as a whole, so that one
+ * Invariants: a judgement throws with what is wrong and returns nothing. Refs are compared as a whole, so that one
  * too many is found as well as one too few.
  */
 import { git, tryGit } from '../support/strata.ts';

@@ -2,7 +2,7 @@
  * `npm run clients`: what other people's Git clients do against a real server, and the words that they show when it
  * refuses. `npm run clients -- git jgit` runs those alone. docs/clients.md has a table that it printed.
  *
- * Must stay true: the server is made for the run and removed after it. Each client is in the table, also one that this
+ * Invariants: the server is made for the run and removed after it. Each client is in the table, also one that this
  * machine cannot run. It exits with 0 only if every cell is as it must be, at least one client was run, and in CI every
  * client that CI can install.
  */

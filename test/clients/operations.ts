@@ -1,7 +1,7 @@
 /**
  * What each client does against the server, and how each outcome is judged: the columns of the table.
  *
- * Must stay true: no cell takes a client's word. After a push the server's refs are read with stock git, and their
+ * Invariants: no cell takes a client's word. After a push the server's refs are read with stock git, and their
  * objects fetched; after a clone or a fetch stock git checks the client's objects and refs. A refusal leaves the server
  * as it was, and says what its user needs to know.
  */

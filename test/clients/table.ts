@@ -1,7 +1,7 @@
 /**
  * The table of what each client did, in Markdown, aligned as the formatter wants it.
  *
- * Must stay true: every client has a row, also one that was not run, and every operation a cell in it.
+ * Invariants: every client has a row, also one that was not run, and every operation a cell in it.
  */
 
 export type Cell =

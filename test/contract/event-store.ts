@@ -1,7 +1,7 @@
 /**
  * The contract of core/ports/event-store.ts, run on every adapter.
  *
- * Must stay true: each test uses new streams and starts at the current head, so the suite also runs on a log that
+ * Invariants: each test uses new streams and starts at the current head, so the suite also runs on a log that
  * others write to.
  */
 import { afterAll, beforeAll, describe } from 'vitest';

@@ -1,7 +1,7 @@
 /**
  * The contract of core/ports/layer-store.ts, run on every adapter.
  *
- * Must stay true: every test uses new, random keys and prefixes, so the suite also runs on a store that others use.
+ * Invariants: every test uses new, random keys and prefixes, so the suite also runs on a store that others use.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * Histories for repositories of the demo, written as streams for git fast-import.
  *
- * Must stay true: the same calls give the same ids in every run, so dates, authors and texts are fixed.
+ * Invariants: the same calls give the same ids in every run, so dates, authors and texts are fixed.
  */
 
 export interface Author {

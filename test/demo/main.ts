@@ -1,7 +1,7 @@
 /**
  * `npm run demo`: a server that is full from its first minute, to look at and to take screenshots of.
  *
- * Must stay true: it works in a data directory of its own, never in that of `npm start`, and everything listens on the
+ * Invariants: it works in a data directory of its own, never in that of `npm start`, and everything listens on the
  * loopback interface. A folder that was not filled to its end is not served.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

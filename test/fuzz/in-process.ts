@@ -1,7 +1,7 @@
 /**
  * The parsers of files, fuzzed in this process: the tar of a layer (docs/bucket-layout.md), and an exported log.
  *
- * Must stay true: a parser may refuse a file by its own error only, and reads the same however the bytes are cut.
+ * Invariants: a parser may refuse a file by its own error only, and reads the same however the bytes are cut.
  */
 import { digest } from '../../adapters/node/digest.ts';
 import { fileLines } from '../../adapters/node/file-lines.ts';

@@ -1,7 +1,7 @@
 /**
  * The kinds of inputs, how often each is made, and how each is sent.
  *
- * Must stay true: seed, index and scene decide an input and its sending, so that `--replay` sends the same again.
+ * Invariants: seed, index and scene decide an input and its sending, so that `--replay` sends the same again.
  */
 import { createDice, type Dice } from '../support/seeded.ts';
 import { advertisement, fetchV0, fetchV2, lsRefs, push } from './git-inputs.ts';

@@ -1,7 +1,7 @@
 /**
  * Sends inputs over many connections at once.
  *
- * Must stay true: a connection is used again only after a whole answer to a whole request. All connections are to the
+ * Invariants: a connection is used again only after a whole answer to a whole request. All connections are to the
  * loopback interface, and their number is bounded.
  */
 import { connect, type Socket } from 'node:net';

@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz`: a living server, and requests that nobody would send, by the thousand.
  *
- * Must stay true: the server is made for the run and removed after it, and everything is on the loopback interface. It
+ * Invariants: the server is made for the run and removed after it, and everything is on the loopback interface. It
  * exits with 0 only if inputs were sent and no fault was found.
  */
 import { randomInt } from 'node:crypto';

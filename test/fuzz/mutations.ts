@@ -1,7 +1,7 @@
 /**
  * Changes to bytes and texts that parsers handle badly.
  *
- * Must stay true: the dice decide everything, so that an input can be made again from its seed and index.
+ * Invariants: the dice decide everything, so that an input can be made again from its seed and index.
  */
 import type { Dice } from '../support/seeded.ts';
 

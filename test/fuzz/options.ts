@@ -1,7 +1,7 @@
 /**
  * The command line of `npm run fuzz`.
  *
- * Must stay true: an unknown option or value ends the run with the list of valid ones.
+ * Invariants: an unknown option or value ends the run with the list of valid ones.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,7 +1,7 @@
 /**
  * Packs (gitformat-pack(5)) taken apart, changed and put together again.
  *
- * Must stay true: half of the changed packs have the checksum of what they hold, so that changes get past it.
+ * Invariants: half of the changed packs have the checksum of what they hold, so that changes get past it.
  */
 import { createHash } from 'node:crypto';
 import { deflateSync, inflateSync } from 'node:zlib';

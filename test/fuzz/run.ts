@@ -1,7 +1,7 @@
 /**
  * A fuzz run: sends inputs until its bounds, looks for faults every ten seconds and at the end, and counts.
  *
- * Must stay true: whatever is found is printed with the inputs that may have caused it, in the form that `--replay`
+ * Invariants: whatever is found is printed with the inputs that may have caused it, in the form that `--replay`
  * takes. An input is counted when its sending is over.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 /**
  * What the inputs are made over: accounts with repositories, sessions, forms and ids, and packs that git made.
  *
- * Must stay true: the accounts belong to the fuzz run alone. An account that inputs have closed, emptied or locked out
+ * Invariants: the accounts belong to the fuzz run alone. An account that inputs have closed, emptied or locked out
  * is made ready again or replaced, so that later inputs still get past the first check.
  */
 import { execFileSync } from 'node:child_process';

@@ -2,7 +2,7 @@
  * A server in a process of its own with embedded parts, and what can be read of it from outside: its faults, memory,
  * files and processes.
  *
- * Must stay true: the server is ended by its pid. Its log is read as it comes, and only lines of faults are kept.
+ * Invariants: the server is ended by its pid. Its log is read as it comes, and only lines of faults are kept.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,7 +1,7 @@
 /**
  * `npm run test:mutations [-- WORD...]`: takes each guard out in turn and checks that its test fails.
  *
- * Must stay true: it works in a copy of the tree. A guard whose test still passes, or whose text is no longer in the
+ * Invariants: it works in a copy of the tree. A guard whose test still passes, or whose text is no longer in the
  * code, counts as a failure.
  */
 import { execFileSync, spawn } from 'node:child_process';

@@ -2,7 +2,7 @@
  * Servers killed with SIGKILL between the steps of a push and of a compaction, with layers in the bucket of a user or in
  * a folder: what was acknowledged is whole, on a server that starts again and on every other one.
  *
- * Must stay true: the server has reached the point at which it was to die, or the test fails.
+ * Invariants: the server has reached the point at which it was to die, or the test fails.
  */
 import assert from 'node:assert/strict';
 import { cp, writeFile } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * Servers killed with SIGKILL in the middle of a sweep of the retention, of a pruning and of an erasure: the next start
  * finishes what was begun, and all that verifies finds no fault.
  *
- * Must stay true: the server has reached the point at which it was to die, or the test fails.
+ * Invariants: the server has reached the point at which it was to die, or the test fails.
  */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';

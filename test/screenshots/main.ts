@@ -2,7 +2,7 @@
  * `npm run screenshots`: every page at both widths and in both colour schemes, below .cache/screenshots, to be looked at.
  * With `--docs` it writes the few pictures of docs/screenshots instead.
  *
- * Must stay true: the server, its data and its database are made for the run and removed after it.
+ * Invariants: the server, its data and its database are made for the run and removed after it.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';

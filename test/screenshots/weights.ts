@@ -1,7 +1,7 @@
 /**
  * What every pictured page must hold besides its looks: the strict policy, and its size.
  *
- * Must stay true: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
+ * Invariants: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
  */
 import type { Page } from 'playwright-core';
 import { PAGE_BYTES_MAX } from '../../core/kernel/limits.ts';

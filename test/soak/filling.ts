@@ -3,7 +3,7 @@
  * last byte, rounds of branches that are deleted and purged, wide pushes to twenty webhooks whose receiver fails with long
  * answers, and changes without end.
  *
- * Must stay true: what the server answers is not judged here. What the account may take at most is in `FILLING_FIGURES`: its
+ * Invariants: what the server answers is not judged here. What the account may take at most is in `FILLING_FIGURES`: its
  * plan, and the bounds of docs/operating.md for what no quota of the plan counts.
  */
 import { randomBytes } from 'node:crypto';

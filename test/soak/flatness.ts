@@ -1,7 +1,7 @@
 /**
  * Decides whether a figure of a soak is flat, and shows all figures as a table.
  *
- * Must stay true: nothing here measures or waits. The first third of the samples is warm-up and decides nothing. A figure
+ * Invariants: nothing here measures or waits. The first third of the samples is warm-up and decides nothing. A figure
  * is flat if the mean of the last third is at most the mean of the middle third and its slack; one that has a bound may
  * grow up to it; one that grows by design is shown for each operation, and never judged.
  */

@@ -2,7 +2,7 @@
  * What honest clients do: they push, fetch and clone with the real git, read and write over REST, read the website, log
  * devices in, get webhooks, and delete what they made.
  *
- * Must stay true: each act throws when anything is not as its client expects; nothing is tried again.
+ * Invariants: each act throws when anything is not as its client expects; nothing is tried again.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

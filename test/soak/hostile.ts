@@ -2,7 +2,7 @@
  * What hostile clients do: requests cut at random, slow readers and senders, bad packs, bad tokens, maximal bodies, and
  * floods.
  *
- * Must stay true: each act ends within some seconds, whatever the server does; what the server answers is not judged here.
+ * Invariants: each act ends within some seconds, whatever the server does; what the server answers is not judged here.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

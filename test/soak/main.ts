@@ -2,7 +2,7 @@
  * `npm run soak`: a server on which honest and hostile clients of 51 accounts work for some minutes, and whether what it
  * takes of the machine is flat at the end.
  *
- * Must stay true: everything runs on the loopback interface and is bounded in time. Whatever happens, the soak ends the
+ * Invariants: everything runs on the loopback interface and is bounded in time. Whatever happens, the soak ends the
  * server that it started, by id, and removes its folder. It exits with 1 if the server ended or had an internal error, if
  * an honest client failed, if a figure grows that should be flat, or if anything is left over when all clients have gone.
  */

@@ -1,7 +1,7 @@
 /**
  * The command line of `npm run soak`.
  *
- * Must stay true: an unknown option or value ends the run with the list of valid ones; nothing is guessed.
+ * Invariants: an unknown option or value ends the run with the list of valid ones; nothing is guessed.
  */
 import { parseArgs } from 'node:util';
 

@@ -2,7 +2,7 @@
  * Loaded into the server of a soak before its own code (`node --import`): writes how much of its heap is in use after a
  * collection, which is what a leak adds to, and what it holds beside the heap.
  *
- * Must stay true: only the server's main thread measures. Node passes the option on to the processes and threads that the
+ * Invariants: only the server's main thread measures. Node passes the option on to the processes and threads that the
  * server starts.
  */
 import { renameSync, writeFileSync } from 'node:fs';

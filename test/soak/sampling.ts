@@ -1,7 +1,7 @@
 /**
  * What a server takes of the machine at a moment, by figure: memory, files, processes, disk and the tables of its database.
  *
- * Must stay true: PostgreSQL's own processes are in no figure but those of the database. A table that is not named below
+ * Invariants: PostgreSQL's own processes are in no figure but those of the database. A table that is not named below
  * grows by design: it holds the record, or what is made of it. What caches hold in memory has a figure with their bounds
  * and is in no other: they fill for longer than a soak runs.
  */

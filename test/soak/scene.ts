@@ -1,7 +1,7 @@
 /**
  * The accounts of a soak, and the choices of its clients.
  *
- * Must stay true: a person does one thing at a time, so an honest client is never in its own way. Every person has an
+ * Invariants: a person does one thing at a time, so an honest client is never in its own way. Every person has an
  * address of their own.
  */
 import { mkdir } from 'node:fs/promises';

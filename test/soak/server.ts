@@ -1,7 +1,7 @@
 /**
  * The server of a soak: a process of its own on embedded parts, which prunes and sweeps as soon as it may.
  *
- * Must stay true: it is ended by its pid; nothing but its faults and the end of its log is kept in memory.
+ * Invariants: it is ended by its pid; nothing but its faults and the end of its log is kept in memory.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

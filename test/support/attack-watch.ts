@@ -1,7 +1,7 @@
 /**
  * Watches a server under attack from outside: what another account feels, and what the server takes of the machine.
  *
- * Must stay true: the watch costs little beside the attack: at most some requests every 100 ms, one clone a second.
+ * Invariants: the watch costs little beside the attack: at most some requests every 100 ms, one clone a second.
  */
 import { statSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';

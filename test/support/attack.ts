@@ -2,7 +2,7 @@
  * A server under attack: one account attacks it, or a stranger, while another account works; at the end the figures
  * are noted beside their targets, and the bounds are asserted.
  *
- * Must stay true: the server survives in the same process and reports no internal error; all of its processes together
+ * Invariants: the server survives in the same process and reports no internal error; all of its processes together
  * stay below 1 GiB; the other account is always answered. Times are printed and never asserted.
  */
 import assert from 'node:assert/strict';

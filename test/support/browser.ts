@@ -1,7 +1,7 @@
 /**
  * A real Chromium without a window, for tests of the website.
  *
- * Must stay true: a page that logs an error, throws, breaks the content security policy, loads something from another
+ * Invariants: a page that logs an error, throws, breaks the content security policy, loads something from another
  * origin or misses one of its own files fails its test, even if nothing on the page shows it.
  */
 import assert from 'node:assert/strict';

@@ -1,7 +1,7 @@
 /**
  * Certificates that a test makes when it runs: an authority, and certificates that it signs.
  *
- * Must stay true: every key lives in memory and is gone after the test; nothing outside of the process trusts these
+ * Invariants: every key lives in memory and is gone after the test; nothing outside of the process trusts these
  * certificates.
  */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';

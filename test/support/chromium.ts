@@ -1,7 +1,7 @@
 /**
  * Finds the Chromium that drives the tests of the website.
  *
- * Must stay true: a test downloads nothing; without a browser the suites that need one are skipped with that reason.
+ * Invariants: a test downloads nothing; without a browser the suites that need one are skipped with that reason.
  */
 import { accessSync, constants } from 'node:fs';
 import path from 'node:path';

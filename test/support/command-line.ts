@@ -1,7 +1,7 @@
 /**
  * The command line as a person runs it, in a home of its own: bundled or installed, on the oldest Node that it supports.
  *
- * Must stay true: no run reads the configuration of the person who runs the tests, theirs or git's.
+ * Invariants: no run reads the configuration of the person who runs the tests, theirs or git's.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

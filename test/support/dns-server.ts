@@ -1,7 +1,7 @@
 /**
  * A small name server on the loopback interface, whose answers a test may change between two queries.
  *
- * Must stay true: it answers A and AAAA queries over UDP with a time to live of zero. For an alias it answers as a
+ * Invariants: it answers A and AAAA queries over UDP with a time to live of zero. For an alias it answers as a
  * resolver does: the CNAME record and the addresses of the target. It records every query.
  */
 import { createSocket } from 'node:dgram';

@@ -1,7 +1,7 @@
 /**
  * Figures that a test measured.
  *
- * Must stay true: the reporter lists them at the end of the run, also of a test that passed; vitest hides what such a
+ * Invariants: the reporter lists them at the end of the run, also of a test that passed; vitest hides what such a
  * test logs.
  */
 declare module 'vitest' {

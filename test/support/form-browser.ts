@@ -2,7 +2,7 @@
  * A browser without scripts and without a window: keeps cookies, reads pages and sends their forms as a browser does.
  * Its requests go over a socket (site-browser.ts, person.ts) or are injected (website.ts).
  *
- * Must stay true: a path is sent as it is, without normalisation, so that tests can attack with it.
+ * Invariants: a path is sent as it is, without normalisation, so that tests can attack with it.
  */
 
 /** What carries the requests of a browser to the website. */

@@ -1,7 +1,7 @@
 /**
  * Wraps ports so that a test can hold back single calls: the n-th call from now on waits until the test releases it.
  *
- * Must stay true: a call that is not held behaves exactly as the port's own. A held call either does its work first and
+ * Invariants: a call that is not held behaves exactly as the port's own. A held call either does its work first and
  * returns the result on release, or does no work and fails on release.
  */
 import { EventStoreError } from '../../core/ports/event-store.ts';

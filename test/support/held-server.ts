@@ -1,7 +1,7 @@
 /**
  * The whole HTTP interface in this process, over ports and git processes that a test can hold back one by one.
  *
- * Must stay true: the Git and REST handlers are joined as in the product. The object database is the real one, limited
+ * Invariants: the Git and REST handlers are joined as in the product. The object database is the real one, limited
  * to one git process at a time, so that the next request hangs when a process slot was not released.
  */
 import type { JsonObject } from '../../core/kernel/json.ts';

@@ -2,7 +2,7 @@
  * An issuer of identity tokens on loopback, over TLS: its configuration, its keys, and tokens that it signs. A test may
  * make it misbehave.
  *
- * Must stay true: its keys live in memory and are gone with the process.
+ * Invariants: its keys live in memory and are gone with the process.
  */
 import { createServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';

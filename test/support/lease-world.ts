@@ -3,7 +3,7 @@
  * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases are
  * the real ones; the database and the network are simulated.
  *
- * Must stay true: a seed always gives the same run. After each event all promises have run before the next one.
+ * Invariants: a seed always gives the same run. After each event all promises have run before the next one.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LogPosition } from '../../core/kernel/envelope.ts';

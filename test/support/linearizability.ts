@@ -3,7 +3,7 @@
  * taking effect between its call and its answer (Herlihy and Wing). The search is Wing and Gong's with Lowe's
  * memoization: each pair of a set of completed operations and a value is tried only once.
  *
- * Must stay true: an operation whose outcome is unknown may have taken effect at any time after its call, or never.
+ * Invariants: an operation whose outcome is unknown may have taken effect at any time after its call, or never.
  */
 
 /** `null` means that the register holds nothing. */

@@ -1,7 +1,7 @@
 /**
  * Loaded into a server before its own code (`node --import`): writes how late the timers of its event loop are.
  *
- * Must stay true: only the server's main thread measures. Node passes the option on to the processes and threads that
+ * Invariants: only the server's main thread measures. Node passes the option on to the processes and threads that
  * the server starts.
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';

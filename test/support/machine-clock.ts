@@ -2,7 +2,7 @@
  * Loaded into a program before its own modules (`node --import`): the clock of its machine, as it sees it, is 40 days ahead
  * if `TEST_CLOCK_AHEAD` is set; each SIGUSR2 sets it ahead, or right again.
  *
- * Must stay true: only this process sees the clock move, as it sees a step of the real one: timers keep their pace.
+ * Invariants: only this process sees the clock move, as it sees a step of the real one: timers keep their pace.
  */
 const AHEAD_MS = 40 * 24 * 60 * 60_000;
 

@@ -1,7 +1,7 @@
 /**
  * Control groups of memory as a test sees them, without the code under test: version 1, at its usual place.
  *
- * Must stay true: a test that needs a real group is skipped with the reason where none can be made.
+ * Invariants: a test that needs a real group is skipped with the reason where none can be made.
  */
 import { mkdtempSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

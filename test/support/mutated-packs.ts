@@ -2,7 +2,7 @@
  * Small packs for a repository with one commit, each with nothing or something wrong in it: in the pack, in its deltas,
  * or in the commits and trees that it brings.
  *
- * Must stay true: a seed always gives the same pack. Ids are recomputed after each change, so that what is wrong is found
+ * Invariants: a seed always gives the same pack. Ids are recomputed after each change, so that what is wrong is found
  * only by who looks at it.
  */
 import { deflateSync } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
  * The suites that need something this machine may not have: what each needs, and how to run it.
  *
- * Must stay true: a suite that is left out is reported as skipped, with its name and reason.
+ * Invariants: a suite that is left out is reported as skipped, with its name and reason.
  */
 import { spawnSync } from 'node:child_process';
 import { findChromium } from './chromium.ts';

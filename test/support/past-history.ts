@@ -2,7 +2,7 @@
  * A history of one repository, pushed by the real git over HTTP, and a mirror that the real git keeps beside it. Every
  * state is noted: what `git ls-remote` prints of the mirror, and the times for which it holds.
  *
- * Must stay true: the moments come from a test clock, so no two events have the same time, and months pass in seconds.
+ * Invariants: the moments come from a test clock, so no two events have the same time, and months pass in seconds.
  */
 import path from 'node:path';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';

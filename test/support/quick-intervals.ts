@@ -2,7 +2,7 @@
  * Loaded into a server before its own modules (`node --import`): what it does every ten minutes or more rarely, such as its
  * sweeps, it does twice a second, and the first time as soon; every `QUICK_INTERVALS_MS` where that is set.
  *
- * Must stay true: what it does more often keeps its interval.
+ * Invariants: what it does more often keeps its interval.
  */
 const RARE_MS = 10 * 60_000;
 const QUICK_MS = Number(process.env['QUICK_INTERVALS_MS'] ?? 500);

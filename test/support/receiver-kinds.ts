@@ -2,7 +2,7 @@
  * Every kind of receiver that webhooks meet, and the expected result of an attempt at each (docs/workflows.md, Webhook
  * deliveries): 2xx is a success, everything else is retried.
  *
- * Must stay true: each receiver behaves the same at every connection and listens only on the loopback interface.
+ * Invariants: each receiver behaves the same at every connection and listens only on the loopback interface.
  */
 import { gzipSync } from 'node:zlib';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Uses a branch as a register of one value: compare-and-set by a forced push, reads over Git and over REST.
  *
- * Must stay true: an operation without an answer has an unknown outcome, unless it was never sent; it never counts as
+ * Invariants: an operation without an answer has an unknown outcome, unless it was never sent; it never counts as
  * one that did not happen.
  */
 import assert from 'node:assert/strict';

@@ -2,7 +2,7 @@
  * A plain HTTP proxy before several servers, like the load balancer of a service: it sends each request to the next
  * server in rotation, and skips servers that refuse connections.
  *
- * Must stay true: the proxy never resends a request of which a byte may have reached a server; when that server dies,
+ * Invariants: the proxy never resends a request of which a byte may have reached a server; when that server dies,
  * the client's connection breaks. The proxy does not interpret the requests.
  */
 import { once } from 'node:events';

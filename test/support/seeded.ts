@@ -1,7 +1,7 @@
 /**
  * Deterministic randomness: a seed decides every choice, and which of several waiting tasks runs next.
  *
- * Must stay true: the same seed gives the same choices in the same order, as long as tasks wait only for turns of this
+ * Invariants: the same seed gives the same choices in the same order, as long as tasks wait only for turns of this
  * scheduler.
  */
 

@@ -1,7 +1,7 @@
 /**
  * The arguments that start the server under test.
  *
- * Must stay true: Node gets the options that `apps/launcher/launch.mjs` gives it, so that memory is measured as users
+ * Invariants: Node gets the options that `apps/launcher/launch.mjs` gives it, so that memory is measured as users
  * have it; without them V8 sizes its young generation by the machine's memory.
  */
 import path from 'node:path';

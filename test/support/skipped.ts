@@ -1,7 +1,7 @@
 /**
  * Records why a test or suite is skipped: vitest's own `skip` takes no reason.
  *
- * Must stay true: every skip has a reason; the reporter lists it at the end of the run.
+ * Invariants: every skip has a reason; the reporter lists it at the end of the run.
  */
 declare module 'vitest' {
   interface TaskMeta {

@@ -1,7 +1,7 @@
 /**
  * A file system of a few megabytes, for tests of a full disk.
  *
- * Must stay true: it is mounted only where the process may mount (as root on Linux); elsewhere the caller skips its
+ * Invariants: it is mounted only where the process may mount (as root on Linux); elsewhere the caller skips its
  * test with the reason.
  */
 import { execFileSync } from 'node:child_process';

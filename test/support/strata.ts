@@ -1,7 +1,7 @@
 /**
  * A whole Strata server in a process of its own, started as a user starts it, for scenarios with real clients.
  *
- * Must stay true: every server listens on the loopback interface, uses a data directory of its own unless a test passes
+ * Invariants: every server listens on the loopback interface, uses a data directory of its own unless a test passes
  * one, and is ended by its pid.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * Finds the programs that tests run against, which `.ci/temporal-tools.sh` and `.ci/s3-tools.sh` install.
  *
- * Must stay true: a test downloads nothing; a test that finds no program is skipped with that reason.
+ * Invariants: a test downloads nothing; a test that finds no program is skipped with that reason.
  */
 import { accessSync, constants, statSync } from 'node:fs';
 import { homedir } from 'node:os';

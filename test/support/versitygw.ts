@@ -1,7 +1,7 @@
 /**
  * A real S3 server on a folder of its own: versitygw, which `.ci/s3-tools.sh` installs.
  *
- * Must stay true: it listens on the loopback interface only and is ended by its pid; the folder holds every object that
+ * Invariants: it listens on the loopback interface only and is ended by its pid; the folder holds every object that
  * it acknowledged, however it ends.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

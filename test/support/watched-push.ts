@@ -1,7 +1,7 @@
 /**
  * A server for tests of refused pushes, which checks that such a push leaves nothing behind.
  *
- * Must stay true: `traces` alone defines what "nothing" covers, for every test.
+ * Invariants: `traces` alone defines what "nothing" covers, for every test.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -2,7 +2,7 @@
  * How vitest runs the tests: each file in a process of its own, with Node's own loader, so that a test loads a module
  * as the product does.
  *
- * Must stay true: vitest's files that outlive a run are below .cache/, which git ignores.
+ * Invariants: vitest's files that outlive a run are below .cache/, which git ignores.
  */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@
  * Runs each test file in a process that leads a process group of its own. Vitest's own pool cannot end a test that
  * never yields, since it checks the time limit in the same process, and it leaves running what a test started.
  *
- * Must stay true: whatever a file does, its process ends, and with it everything that it started in its group; the run
+ * Invariants: whatever a file does, its process ends, and with it everything that it started in its group; the run
  * names what it had to end. A file whose process does not exit on its own, or exits with an error, has failed.
  */
 import { type ChildProcess, fork } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * Starts what all test files of a run share: a PostgreSQL server, and a data directory with a prepared cluster.
  *
- * Must stay true: nothing is started unless a test file imports a module that uses it; a part that the caller's
+ * Invariants: nothing is started unless a test file imports a module that uses it; a part that the caller's
  * environment names is used instead of a new one.
  */
 import { relative } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * The program of one test file's process: it runs vitest's own worker and then lets the process exit.
  *
- * Must stay true: after its last test the process exits on its own when the tests left nothing open; an error thrown
+ * Invariants: after its last test the process exits on its own when the tests left nothing open; an error thrown
  * after that ends it with an exit code that the pool reports.
  */
 import { init, runBaseTests, setupEnvironment } from 'vitest/worker';

@@ -2,7 +2,7 @@
  * Device login as a workflow: records that a granted session expired, and closes sessions that have ended. A session
  * that nobody decided has no events, and ends as a row (device-request).
  *
- * Must stay true: no answer to a user depends on it. Polls and grants read the log and compare the session's own times,
+ * Invariants: no answer to a user depends on it. Polls and grants read the log and compare the session's own times,
  * so an engine that is down delays these events and nothing else.
  */
 import { deviceSessionEventKinds } from '../../core/device-session/events.ts';

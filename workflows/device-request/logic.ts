@@ -2,7 +2,7 @@
  * The request of a device login as a workflow: it forgets what the device said when the login has ended, and an hour
  * later the login itself.
  *
- * Must stay true: no answer to a user depends on it. Polls and decisions compare the request's own times, so an engine
+ * Invariants: no answer to a user depends on it. Polls and decisions compare the request's own times, so an engine
  * that is down only keeps rows for longer.
  */
 import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';

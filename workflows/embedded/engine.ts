@@ -1,7 +1,7 @@
 /**
  * The embedded engine: carries out the steps of workflows inside the server, when the timers of the read model are due.
  *
- * Must stay true: it keeps nothing in memory that matters. What is waited for is in the events. Running steps and
+ * Invariants: it keeps nothing in memory that matters. What is waited for is in the events. Running steps and
  * pauses after failures are in memory only; they are lost with the process, and the next leader finds the due timers
  * again. While nothing is due and no event arrives, it queries no timer of a stream: it sets one alarm for each
  * workflow's next due time. Rows are looked at as often as their workflow says.

@@ -1,7 +1,7 @@
 /**
  * Wakes one waiter; several signals before it waits again count as one.
  *
- * Must stay true: a signal between the call of `next` and the await of its promise is not lost.
+ * Invariants: a signal between the call of `next` and the await of its promise is not lost.
  */
 export class WakeSignal {
   #resolve: () => void = () => undefined;

@@ -1,7 +1,7 @@
 /**
  * The part of a compaction's step that drops what no ref reaches.
  *
- * Must stay true: after a drop that failed the repository is tried again after hours, whatever the engine starts.
+ * Invariants: after a drop that failed the repository is tried again after hours, whatever the engine starts.
  */
 import { plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
 import { DROPPING_RETRY_MS, DROPPING_WAIT_MS } from '../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * The compaction of a repository's layers as a workflow: each row is one repository that has many.
  *
- * Must stay true: no answer to a user depends on it. An engine that is down costs reads time, and loses nothing.
+ * Invariants: no answer to a user depends on it. An engine that is down costs reads time, and loses nothing.
  */
 import type { CompactionStep } from '../../core/ports/layer-compactions.ts';
 import type { RowWorkflow, WaitingRows } from '../../core/ports/workflows.ts';

@@ -1,7 +1,7 @@
 /**
  * The writing of manifests as a workflow: each row is one repository that changed.
  *
- * Must stay true: no answer to a user depends on it. While an engine or a store is down, manifests are behind the log,
+ * Invariants: no answer to a user depends on it. While an engine or a store is down, manifests are behind the log,
  * and nothing else is.
  */
 import type { ManifestStep } from '../../core/ports/manifest-writes.ts';

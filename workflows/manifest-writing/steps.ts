@@ -1,7 +1,7 @@
 /**
  * The step that writes a manifest.
  *
- * Must stay true: a store that fails is tried rarely, and its repositories hold no step that others wait for: after a
+ * Invariants: a store that fails is tried rarely, and its repositories hold no step that others wait for: after a
  * failure, they are all put off without a call.
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';

@@ -1,7 +1,7 @@
 /**
  * The activities of the runs in Temporal: reading the state of a run, and carrying out its due step.
  *
- * Must stay true: Temporal learns of a failure only as a stable code, because its histories are kept for long and must
+ * Invariants: Temporal learns of a failure only as a stable code, because its histories are kept for long and must
  * hold no secret; the cause goes to `onFault`. A step is carried out only after its stream was read again, at its time
  * or later.
  */

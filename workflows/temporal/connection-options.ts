@@ -1,7 +1,7 @@
 /**
  * How to connect to Temporal: its address, and the credentials of both sides.
  *
- * Must stay true: the client and the workers connect in the same way; without TLS no key is sent.
+ * Invariants: the client and the workers connect in the same way; without TLS no key is sent.
  */
 
 export interface TemporalConnection {

@@ -2,7 +2,7 @@
  * The engine on Temporal: for every run of a workflow that waits, Temporal runs one small workflow. That workflow keeps
  * the time and lets any process of the service carry out the steps.
  *
- * Must stay true: the events and the rows are the truth. Temporal keeps only ids, names of steps, times and revisions;
+ * Invariants: the events and the rows are the truth. Temporal keeps only ids, names of steps, times and revisions;
  * whatever it lost, the feed sends again from the log and the tables. Temporal may be unreachable for any length of time: nothing here fails
  * because of that.
  */

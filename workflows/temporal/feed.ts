@@ -2,7 +2,7 @@
  * Notifies Temporal of events: signals each run whose stream moved, and starts the run if its stream waits for
  * something. Sweeps the tables of workflows on rows, and starts the runs of rows that this server was not told of.
  *
- * Must stay true: the saved mark is before the oldest event that Temporal was not notified of, so no event is lost if a
+ * Invariants: the saved mark is before the oldest event that Temporal was not notified of, so no event is lost if a
  * process dies; a repeated notice changes nothing. An unreachable Temporal delays only this feed, for as long as it
  * lasts.
  */

@@ -1,7 +1,7 @@
 /**
  * What Temporal's runs and this program send to each other, under names that histories keep for years.
  *
- * Must stay true: only ids, names of steps, revisions and times. Names and shapes never change; they may only gain
+ * Invariants: only ids, names of steps, revisions and times. Names and shapes never change; they may only gain
  * members.
  */
 

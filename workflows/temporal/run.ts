@@ -2,7 +2,7 @@
  * The one workflow that Temporal runs. It carries a run of any of this program's workflows: reads the stream's state,
  * waits, and has the due step carried out.
  *
- * Must stay true: it is deterministic, because Temporal replays it for as long as runs last. A change of the commands
+ * Invariants: it is deterministic, because Temporal replays it for as long as runs last. A change of the commands
  * it sends to Temporal breaks the histories in test/golden/temporal, unless the change is behind `patched`. It
  * remembers nothing that reading the stream again would not return.
  */

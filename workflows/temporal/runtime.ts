@@ -1,7 +1,7 @@
 /**
  * The part of the SDK that a process has only once: its threads, and its log output.
  *
- * Must stay true: it writes to this program's log only, warnings and errors, in chosen fields. It handles no process
+ * Invariants: it writes to this program's log only, warnings and errors, in chosen fields. It handles no process
  * signals and sends no telemetry.
  */
 import type { Logger, LogLevel, LogMetadata } from '@temporalio/common';

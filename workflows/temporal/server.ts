@@ -1,7 +1,7 @@
 /**
  * The connection to Temporal's server, and what is known of the server: whether it answers, and since when.
  *
- * Must stay true: no call waits longer than its bound, and none is repeated here: the caller decides. A server that
+ * Invariants: no call waits longer than its bound, and none is repeated here: the caller decides. A server that
  * answers again is reached within seconds.
  */
 import { Client, Connection } from '@temporalio/client';

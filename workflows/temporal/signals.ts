@@ -1,7 +1,7 @@
 /**
  * Signals to the runs in Temporal that their streams moved.
  *
- * Must stay true: a repeated signal changes nothing; of two runs with one id, at most one is open.
+ * Invariants: a repeated signal changes nothing; of two runs with one id, at most one is open.
  */
 import { WorkflowIdReusePolicy, WorkflowNotFoundError } from '@temporalio/common';
 import { MOVED_SIGNAL, type Moved, RUN_TYPE, type RunName, runIdOf } from './protocol.ts';

@@ -2,7 +2,7 @@
  * This process's workers: one for the runs, and one for the steps of each workflow, so that slow steps of one workflow
  * delay no other workflow.
  *
- * Must stay true: until they are closed, they are created again whenever they end on their own or the server was
+ * Invariants: until they are closed, they are created again whenever they end on their own or the server was
  * unreachable. Closing ends within `CLOSE_MS_MAX`, whether the server answers or not.
  */
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';

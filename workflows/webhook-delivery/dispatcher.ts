@@ -1,7 +1,7 @@
 /**
  * Makes the attempts of all due deliveries: decides which is next, and how many run at once.
  *
- * Must stay true:
+ * Invariants:
  * - The delivery's own stream decides whether an attempt is due and which process makes it (attempt-delivery.ts). The
  *   state here only says which streams to read, so all of it may be lost and read again.
  * - The dispatcher waits for no delivery's time: the workflow does (logic.ts), and the log says when the time has come.

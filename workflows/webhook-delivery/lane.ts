@@ -1,7 +1,7 @@
 /**
  * The dispatcher's state of one webhook with due deliveries: a window of them, and the choice of the next.
  *
- * Must stay true: of first attempts, and of all others, a window leaves out only the last ones. So every delivery in it
+ * Invariants: of first attempts, and of all others, a window leaves out only the last ones. So every delivery in it
  * goes before those of its kind that are left out. First attempts of one repository are in their order.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';

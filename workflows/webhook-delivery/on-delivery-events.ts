@@ -1,7 +1,7 @@
 /**
  * Notifies the dispatcher of deliveries' events.
  *
- * Must stay true: it reports every event that makes an attempt due, whichever process appended it.
+ * Invariants: it reports every event that makes an attempt due, whichever process appended it.
  */
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Sends webhooks, in the one process that leads: requests deliveries for the log's pushes, and makes the due attempts.
  *
- * Must stay true: both parts run together and end together, so that the next leader does both. When they end, running
+ * Invariants: both parts run together and end together, so that the next leader does both. When they end, running
  * attempts have a grace period to finish; those that do not are made again.
  */
 import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';

@@ -1,7 +1,7 @@
 /**
  * The files of answers on this node's disk.
  *
- * Must stay true: a full disk is no failure; the kept answers go first, and then the caller hears that there is no room.
+ * Invariants: a full disk is no failure; the kept answers go first, and then the caller hears that there is no room.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * Small answers in this process's memory, beside their files: most clones repeat one that was just made, and then the
  * file costs more than the answer.
  *
- * Must stay true: bytes count from before they are allocated until nobody reads them any more, also after the answer
+ * Invariants: bytes count from before they are allocated until nobody reads them any more, also after the answer
  * left, and what counts is never more than the bound, nor that of one account more than half of it. What somebody reads
  * makes no room. All readers share one buffer, which nobody changes once it is filled.
  */

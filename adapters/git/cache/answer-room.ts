@@ -1,7 +1,7 @@
 /**
  * The disk that answers of git may take on this node: whoever writes one reserves its bytes first.
  *
- * Must stay true: what is reserved is never more than the bound, and is given back only when the bytes are off the disk;
+ * Invariants: what is reserved is never more than the bound, and is given back only when the bytes are off the disk;
  * an account reserves at most half of it for answers that are being made. Kept answers make room, the least lately used
  * first.
  */

@@ -2,7 +2,7 @@
  * Reachability bitmaps for a repository's tips, written in the background: with one, a whole clone takes a quarter of
  * the time.
  *
- * Must stay true: bitmaps only make answers faster. A bitmap of old tips is as correct as one of new tips, and a folder
+ * Invariants: bitmaps only make answers faster. A bitmap of old tips is as correct as one of new tips, and a folder
  * without one works.
  */
 import { writeFile } from 'node:fs/promises';

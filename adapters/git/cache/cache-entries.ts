@@ -1,7 +1,7 @@
 /**
  * The repositories on this node's disk: counts the leases on each, and evicts some when they take too much space.
  *
- * Must stay true: a folder with a lease on it stays whole; a retired folder is never handed out again, and is removed
+ * Invariants: a folder with a lease on it stays whole; a retired folder is never handed out again, and is removed
  * from the disk when its last lease is released.
  */
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * One repository's objects at one shrink epoch, as a bare repository on this node's disk.
  *
- * Must stay true: the folder's own manifest lists which layers are in it; file names decide nothing. Packs are only
+ * Invariants: the folder's own manifest lists which layers are in it; file names decide nothing. Packs are only
  * added until the whole folder is removed, so a process that runs in it never loses one. git starts in it through
  * `viewOf`, or after `writeHeld`: some packs are in memory only.
  */

@@ -2,7 +2,7 @@
  * Commit-graphs (gitformat-commit-graph(5)) of cached repositories, written in the background: with one, walks over a
  * long history take a tenth of the time.
  *
- * Must stay true: a graph only makes walks faster. It names commits of its own folder, which loses no object, so one of
+ * Invariants: a graph only makes walks faster. It names commits of its own folder, which loses no object, so one of
  * old tips is as right as one of new tips; a folder without one works.
  */
 import { link, mkdir } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Makes room on the cache's disk for what is needed now.
  *
- * Must stay true: what is given up can be made or fetched again, the cheapest first.
+ * Invariants: what is given up can be made or fetched again, the cheapest first.
  */
 /** Does work that writes so many bytes; again, up to twice, when the disk was full and there is room now. */
 export type WithRoom = <Result>(bytes: number, work: () => Promise<Result>) => Promise<Result>;

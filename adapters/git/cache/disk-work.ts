@@ -1,7 +1,7 @@
 /**
  * Background work on the cache's disk. Only a fetch that finds the disk full waits for it.
  *
- * Must stay true: pieces of work run one after another, in the order in which they were added; one that fails stops no
+ * Invariants: pieces of work run one after another, in the order in which they were added; one that fails stops no
  * later one. A folder is removed by first renaming it away whole, so that nobody finds part of it at its path.
  */
 import { randomUUID } from 'node:crypto';

@@ -2,7 +2,7 @@
  * The bytes of a file in packets of a side band of 64 KiB: each is read to where it is sent from, behind the header of its
  * packet, so nothing copies it.
  *
- * Must stay true: every reader has a buffer of its own, which is written over only after that reader asked for what is
+ * Invariants: every reader has a buffer of its own, which is written over only after that reader asked for what is
  * next, and only if it said that it is done with the last bytes by then.
  */
 import type { FileHandle } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Replaces cached repositories of many packs with ones of few packs, while clients read them and push to them.
  *
- * Must stay true: one merge runs at a time, and no request waits for it; the new folder replaces the old one only when
+ * Invariants: one merge runs at a time, and no request waits for it; the new folder replaces the old one only when
  * it holds every layer that the old one does. A merge that failed leaves nothing behind and is tried again later.
  */
 import type { BackgroundWork } from '../process/background-work.ts';

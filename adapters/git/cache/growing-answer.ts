@@ -1,7 +1,7 @@
 /**
  * An answer of git in a file that grows, with those who follow it.
  *
- * Must stay true: no byte is written before it is reserved, and the reservation ends when the last file that holds the
+ * Invariants: no byte is written before it is reserved, and the reservation ends when the last file that holds the
  * bytes is closed. Every follower gets the same bytes. What finds no room goes from git to those who follow now, at the
  * pace of the slowest; the file then leaves as soon as they have read it.
  */

@@ -2,7 +2,7 @@
  * The packs of small pushes that a cached repository has in memory only. Mostly a compaction joins them before git needs
  * their files, so these are never written.
  *
- * Must stay true: a pack is in memory until its files are whole, and git starts in the folder only after `write`, so it
+ * Invariants: a pack is in memory until its files are whole, and git starts in the folder only after `write`, so it
  * finds every pack. What all repositories hold together is bounded. Nothing is lost with the process: the layer store has
  * every layer.
  */

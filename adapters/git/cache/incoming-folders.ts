@@ -1,7 +1,7 @@
 /**
  * Folders for incoming files, on the cache's file system: quarantines, and layers that are being fetched.
  *
- * Must stay true: a folder that is handed out is empty; one that may still hold a file is removed, not reused.
+ * Invariants: a folder that is handed out is empty; one that may still hold a file is removed, not reused.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';

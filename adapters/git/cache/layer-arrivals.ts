@@ -1,7 +1,7 @@
 /**
  * Brings layers onto this node's disk: from the layer store, or from a push that this node received.
  *
- * Must stay true: a layer is never brought twice at the same time, however many requests wait for it; after it arrived,
+ * Invariants: a layer is never brought twice at the same time, however many requests wait for it; after it arrived,
  * it counts towards the cache's size and is added to its folder's manifest. Layers of one bucket of a user do not wait
  * for those of another, nor for the platform's.
  */

@@ -1,7 +1,7 @@
 /**
  * The layers on this node: fetched and checked when a repository is opened, then kept for the next time.
  *
- * Must stay true: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
+ * Invariants: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
  * or dropped meanwhile; every folder can be made again from the layer store.
  */
 import { join } from 'node:path';

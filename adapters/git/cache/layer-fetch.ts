@@ -1,7 +1,7 @@
 /**
  * Fetches one layer's pack from the layer store onto this node.
  *
- * Must stay true: the bytes are hashed as they arrive, and none of them is used before the whole layer has the SHA-256
+ * Invariants: the bytes are hashed as they arrive, and none of them is used before the whole layer has the SHA-256
  * that its event names; when the fetch fails, the caller removes the folder.
  */
 import { createHash } from 'node:crypto';

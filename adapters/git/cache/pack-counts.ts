@@ -1,7 +1,7 @@
 /**
  * Finds the packs that hold exactly what some tips reach: their push found that out, or git counts what the tips reach.
  *
- * Must stay true: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
+ * Invariants: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
  * lies in it, and equal counts mean equal objects, each there once.
  */
 import { LRUCache } from 'lru-cache';

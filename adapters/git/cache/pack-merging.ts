@@ -1,7 +1,7 @@
 /**
  * Merges a folder's many small packs into few, in a new folder and off the request path.
  *
- * Must stay true: every object of every layer stays, whether a ref reaches it or not, since later pushes are checked
+ * Invariants: every object of every layer stays, whether a ref reaches it or not, since later pushes are checked
  * against all of them; nothing in the old folder is changed, so processes that run in it go on.
  */
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';

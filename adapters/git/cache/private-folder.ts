@@ -1,7 +1,7 @@
 /**
  * The folder of everything that this node keeps of repositories.
  *
- * Must stay true: other users of the machine cannot enter it, whatever the modes of the files below it.
+ * Invariants: other users of the machine cannot enter it, whatever the modes of the files below it.
  */
 import { chmod, mkdir, stat } from 'node:fs/promises';
 

@@ -1,7 +1,7 @@
 /**
  * Work that several requests wait for together.
  *
- * Must stay true: work of a key runs once at a time; it is stopped when the last request that waits for it leaves.
+ * Invariants: work of a key runs once at a time; it is stopped when the last request that waits for it leaves.
  */
 import { unlessAborted } from '../process/unless-aborted.ts';
 

@@ -1,7 +1,7 @@
 /**
  * What git makes for one reader: it waits in memory, then on disk, so that git ends although its reader is slow.
  *
- * Must stay true: the reader gets the bytes in order; git waits for it only where there is no room, after it took one of
+ * Invariants: the reader gets the bytes in order; git waits for it only where there is no room, after it took one of
  * the slots that are kept for slow readers; the file and its reservation end with the reading.
  */
 import { type FileHandle, rm } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * Views: folders in which git sees a repository with one set of refs. A view has its own HEAD and packed-refs, and the
  * objects of the cache folder.
  *
- * Must stay true: a view never changes after it was handed out, and stays while a process runs in it.
+ * Invariants: a view never changes after it was handed out, and stays while a process runs in it.
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * The answer of upload-pack that is one stored pack, and newer objects behind it, in one stream (gitformat-pack(5)).
  *
- * Must stay true: the objects stand in the order of their files, so offsets from one to another hold; the checksum at the
+ * Invariants: the objects stand in the order of their files, so offsets from one to another hold; the checksum at the
  * end is that of the bytes that were sent. What the file lacks breaks the answer.
  */
 import { createHash } from 'node:crypto';

@@ -2,7 +2,7 @@
  * Answers a plain clone with a stored pack as it lies, followed by what is newer: git then counts nothing of what the
  * pack holds, and copies nothing of it (docs/git-path.md, A stored pack as it lies).
  *
- * Must stay true: a pack is sent whole only after git counted that its tips reach as many objects as it has and they
+ * Invariants: a pack is sent whole only after git counted that its tips reach as many objects as it has and they
  * all lie in it, and only to a client whose wants reach all these tips. So an answer holds exactly what its wants reach,
  * each object once.
  */

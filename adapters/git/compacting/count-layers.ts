@@ -1,7 +1,7 @@
 /**
  * Finds whether a repository's layers hold more than its tips reach (core/ports/layer-drops.ts): git counts both.
  *
- * Must stay true: it says no only if the counts are equal, of the layers that it was asked about. These hold all that the
+ * Invariants: it says no only if the counts are equal, of the layers that it was asked about. These hold all that the
  * tips reach, so equal counts mean equal objects.
  */
 import { LRUCache } from 'lru-cache';

@@ -2,7 +2,7 @@
  * Finds whether packs that came during a drop hold an object that the drop removes with the packs that it replaces: a
  * base that git appended to a thin pack, or an object that a client sent again.
  *
- * Must stay true: it says no only if it looked for every object of the later packs in every replaced pack. Its memory
+ * Invariants: it says no only if it looked for every object of the later packs in every replaced pack. Its memory
  * does not grow with the number of replaced packs.
  */
 import { createTurns } from '../packs/event-loop-turns.ts';

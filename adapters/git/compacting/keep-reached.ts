@@ -1,7 +1,7 @@
 /**
  * Writes packs of what tips reach in a repository's layers (core/ports/layer-drops.ts).
  *
- * Must stay true: git sees exactly the packs of the committed layers and the packs written here, whatever this node's
+ * Invariants: git sees exactly the packs of the committed layers and the packs written here, whatever this node's
  * cache holds; the first packs are handed out only after git walked all tips in a folder with nothing else in it; no
  * rule of fsck stops it, since old histories break many; nothing stays behind after an end.
  */

@@ -1,7 +1,7 @@
 /**
  * Merges the packs of some layers into one, in a folder of its own (core/ports/layer-merges.ts).
  *
- * Must stay true: exactly the packs of these layers are merged, whatever else this node's cache holds; the merged pack is
+ * Invariants: exactly the packs of these layers are merged, whatever else this node's cache holds; the merged pack is
  * handed out only after its index was compared with those of all its parts; nothing stays behind after an end.
  */
 import { stat } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Whether one commit is an ancestor of another: in process where they are near each other, else by git.
  *
- * Must stay true: an answer is exact, since it is recorded whether a push forced a ref. What the moves of one push cost
+ * Invariants: an answer is exact, since it is recorded whether a push forced a ref. What the moves of one push cost
  * is bounded, whatever ids its commands name; git dies with the request.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';

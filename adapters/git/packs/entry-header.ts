@@ -2,7 +2,7 @@
  * The start of an entry of a pack: its type, its size, and of a delta which object it is made from (gitformat-pack(5)).
  * It is read here and written.
  *
- * Must stay true: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
+ * Invariants: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
  */
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Long work of one request in turns of the event loop, between which other requests have it.
  *
- * Must stay true: after `next` everything that waited for the event loop has had its turn.
+ * Invariants: after `next` everything that waited for the event loop has had its turn.
  */
 import { setImmediate } from 'node:timers/promises';
 

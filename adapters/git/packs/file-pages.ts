@@ -1,7 +1,7 @@
 /**
  * Keeps pages of files that never change in bounded memory. Packs and large indexes are read through it.
  *
- * Must stay true: a page holds the bytes at its place in its file; nobody writes into a buffer that was read.
+ * Invariants: a page holds the bytes at its place in its file; nobody writes into a buffer that was read.
  */
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';

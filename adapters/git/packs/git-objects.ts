@@ -1,7 +1,7 @@
 /**
  * Reads objects by git itself: large blobs as streams, and objects beyond the bounds of reading in process.
  *
- * Must stay true: git gets only full ids that an index holds, since each miss makes it search every pack again.
+ * Invariants: git gets only full ids that an index holds, since each miss makes it search every pack again.
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';

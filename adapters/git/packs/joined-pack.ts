@@ -1,7 +1,7 @@
 /**
  * Joins small packs into one by copying their entries as they are stored: nothing is inflated, and no process started.
  *
- * Must stay true: the joined pack holds every object of its parts once. A delta stands behind its base, which is in the
+ * Invariants: the joined pack holds every object of its parts once. A delta stands behind its base, which is in the
  * pack too, so no delta needs itself. Whoever keeps the pack has git index it first, which computes each id anew.
  */
 import { createHash } from 'node:crypto';

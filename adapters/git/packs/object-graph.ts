@@ -1,7 +1,7 @@
 /**
  * Reads many objects one after the other: what tips are, what tags lead to, the dates of commits.
  *
- * Must stay true: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
+ * Invariants: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';

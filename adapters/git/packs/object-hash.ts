@@ -1,7 +1,7 @@
 /**
  * Names objects in process: SHA-1 with detection of collision attacks, as git itself computes it (git-hash-object(1)).
  *
- * Must stay true: an object that shows a collision attack has no name here. Node's own SHA-1 detects none, so ids of
+ * Invariants: an object that shows a collision attack has no name here. Node's own SHA-1 detects none, so ids of
  * what strangers send come from nowhere else.
  *
  * The library is libgit2, in the builds that es-git makes of it for Node. Those for Linux on x64 are dependencies; on

@@ -1,7 +1,7 @@
 /**
  * Parses commits and tags the way git does (commit.c, ident.c). Of trees see tree-entries.ts.
  *
- * Must stay true: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
+ * Invariants: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
  * of a push accept old histories that break some rules.
  */
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Looks up and reads the objects of some packs in process.
  *
- * Must stay true: an object exists if one of these packs has it; no other pack of the folder counts.
+ * Invariants: an object exists if one of these packs has it; no other pack of the folder counts.
  */
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';

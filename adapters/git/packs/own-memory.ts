@@ -1,7 +1,7 @@
 /**
  * Copies bytes that are to be kept: Node cuts small buffers from a slab of 64 KiB, and keeping one keeps all of it.
  *
- * Must stay true: the returned buffer keeps only its own bytes in memory.
+ * Invariants: the returned buffer keeps only its own bytes in memory.
  */
 export function inOwnMemory(bytes: Buffer): Buffer {
   return bytes.buffer.byteLength === bytes.length ? bytes : copied(bytes);

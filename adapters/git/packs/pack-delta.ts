@@ -1,7 +1,7 @@
 /**
  * Resolves deltas: objects stored as the difference to another one (gitformat-pack(5), "Deltified representation").
  *
- * Must stay true: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
+ * Invariants: whatever a delta contains, nothing is read outside its base and nothing written outside its result.
  * What git cannot read is an error here too.
  */
 

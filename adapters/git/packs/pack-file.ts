@@ -2,7 +2,7 @@
  * Reads objects out of a pack in process (gitformat-pack(5)), so that a tip's type or a commit's parents need no git
  * process.
  *
- * Must stay true: memory, depth and work are bounded whatever the pack contains; an object beyond the bounds is null, and
+ * Invariants: memory, depth and work are bounded whatever the pack contains; an object beyond the bounds is null, and
  * the caller reads it by git. The event loop has turns within a chain of deltas as between reads (read-turns.ts).
  */
 import { LRUCache } from 'lru-cache';

@@ -1,7 +1,7 @@
 /**
  * Finds objects in a pack by its .idx file, version 2 (gitformat-pack(5)).
  *
- * Must stay true: looking an id up starts no process and inflates nothing; an incomplete index is refused when it is
+ * Invariants: looking an id up starts no process and inflates nothing; an incomplete index is refused when it is
  * opened.
  */
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Looks for the objects of one pack in others, by their indexes.
  *
- * Must stay true: a long search takes turns of the event loop.
+ * Invariants: a long search takes turns of the event loop.
  */
 import type { Turns } from './event-loop-turns.ts';
 import type { PackIndex } from './pack-index.ts';

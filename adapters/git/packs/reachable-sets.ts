@@ -1,7 +1,7 @@
 /**
  * The sets of all objects that some tips reach, as sorted ids. They authorise a want that is not a tip.
  *
- * Must stay true: a set is exact for its key; memory is bounded, and a set too large to keep still serves its request.
+ * Invariants: a set is exact for its key; memory is bounded, and a set too large to keep still serves its request.
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';

@@ -2,7 +2,7 @@
  * Lets others have the event loop while objects are read in process, however small each piece of that work is: a chain
  * of medium deltas, or many reads in a row, block it as one large delta would.
  *
- * Must stay true: all reads together do at most `TURN_WORK`, and the piece that goes beyond it, between two turns of
+ * Invariants: all reads together do at most `TURN_WORK`, and the piece that goes beyond it, between two turns of
  * the event loop. Who waits goes on in the order of asking, one a turn.
  */
 import type { NextTurn } from '../../../core/kernel/turns.ts';

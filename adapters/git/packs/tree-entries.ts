@@ -2,7 +2,7 @@
  * Finds entries in the bytes of a tree (tree-walk.c in git) without making objects of all the others: a tree of 16 MiB
  * has half a million.
  *
- * Must stay true: no bytes make a search throw, and the entries end before the first broken one. A search through a
+ * Invariants: no bytes make a search throw, and the entries end before the first broken one. A search through a
  * large tree lets others have the event loop every few milliseconds.
  */
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';

@@ -2,7 +2,7 @@
  * Work that no request waits for, such as merging packs: one piece at a time, begun after a quiet moment. While git works
  * for a request, the processes of such work are stopped (SIGSTOP), so that the request has the processors.
  *
- * Must stay true: each process, and the beginning of each piece, is held back for a bounded time in all, so that the work
+ * Invariants: each process, and the beginning of each piece, is held back for a bounded time in all, so that the work
  * also ends on a node that is never quiet. Pieces run in the order in which they were added; one that fails stops no later
  * one.
  */

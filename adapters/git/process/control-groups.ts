@@ -1,7 +1,7 @@
 /**
  * Where this process stands in the control groups of Linux: cgroups(7).
  *
- * Must stay true: nothing here writes. A group is named by a folder that exists below the place where its hierarchy is
+ * Invariants: nothing here writes. A group is named by a folder that exists below the place where its hierarchy is
  * mounted; in a container that shows a part of the tree, that is the part's top if the group's own path is hidden.
  */
 import { existsSync, readFileSync } from 'node:fs';

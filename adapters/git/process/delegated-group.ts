@@ -1,7 +1,7 @@
 /**
  * Makes room for groups below this server's own control group of version 2: cgroups(7), "no internal processes".
  *
- * Must stay true: a process of somebody else is never moved. A group may have either processes or groups with
+ * Invariants: a process of somebody else is never moved. A group may have either processes or groups with
  * controllers of their own, so the server's processes go to a leaf; this happens only in a group that the server may
  * write and has alone, as systemd's Delegate= gives it.
  */

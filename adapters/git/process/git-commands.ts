@@ -1,7 +1,7 @@
 /**
  * Runs git on a repository's objects: each command in the environment of git-environment.ts, through the helper.
  *
- * Must stay true: a command's input and output are streamed with backpressure; a caller that stops reading ends it.
+ * Invariants: a command's input and output are streamed with backpressure; a caller that stops reading ends it.
  */
 import type { Socket } from 'node:net';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';

@@ -1,7 +1,7 @@
 /**
  * The environment of every git process, and which git is used.
  *
- * Must stay true: no configuration of the machine or of a user reaches git; no process asks for a password, runs a hook
+ * Invariants: no configuration of the machine or of a user reaches git; no process asks for a password, runs a hook
  * or opens a connection; replace objects are ignored.
  */
 import { access, constants } from 'node:fs/promises';

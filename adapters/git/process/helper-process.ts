@@ -1,7 +1,7 @@
 /**
  * One process helper as the server sees it: its connections, and the processes it runs.
  *
- * Must stay true: when the helper dies, the server kills every process it ran, and nothing waits for it any longer.
+ * Invariants: when the helper dies, the server kills every process it ran, and nothing waits for it any longer.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';

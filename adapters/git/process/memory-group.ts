@@ -2,7 +2,7 @@
  * A control group that bounds the memory of all git processes together, where the system lets this server make one:
  * each process has limits of its own, but many that are far below them can still take all that the machine has.
  *
- * Must stay true: the process helper joins before it runs, and what it starts is born in the group, so that no start
+ * Invariants: the process helper joins before it runs, and what it starts is born in the group, so that no start
  * costs more. A group that cannot be made changes nothing but a line of the log. Only groups of this server and of dead
  * ones are removed, and only empty ones can be. Beyond the bound the kernel ends the largest process of the group, and
  * none outside of it.

@@ -2,7 +2,7 @@
  * Ends processes that take more memory than they were admitted with. A limit of the system (setrlimit(2)) would cost
  * each process another exec(2), half a millisecond of a small push.
  *
- * Must stay true: a process is looked at soon after its start and then every few milliseconds, so that it is beyond its
+ * Invariants: a process is looked at soon after its start and then every few milliseconds, so that it is beyond its
  * bound for that long at most. Where the system does not show its memory, its hard limit alone holds.
  */
 import { readFileSync } from 'node:fs';

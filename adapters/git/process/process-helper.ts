@@ -2,7 +2,7 @@
  * A small process that starts git for the server: a fork blocks its caller in proportion to the caller's memory
  * (57 ms at 2 GB), so the server itself never forks. Started by helper-process.ts, under limits that git inherits.
  *
- * Must stay true: each process leads a process group of its own; when the control connection ends, however the server
+ * Invariants: each process leads a process group of its own; when the control connection ends, however the server
  * ended, the helper kills every group and exits.
  */
 import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';

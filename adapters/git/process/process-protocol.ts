@@ -1,7 +1,7 @@
 /**
  * The messages between the server and its process helper: one JSON object a line, on the control connection.
  *
- * Must stay true: the bytes of packs never travel on it. They use data connections, which the helper opens ahead of
+ * Invariants: the bytes of packs never travel on it. They use data connections, which the helper opens ahead of
  * need, announces by number, and hands to git as standard input or output.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Runs processes through the helper, a bounded number at once, each in a process group of its own.
  *
- * Must stay true: cancelling a process, its timeout and the death of its helper kill its whole group; a helper that
+ * Invariants: cancelling a process, its timeout and the death of its helper kill its whole group; a helper that
  * dies is replaced, and its death fails only the processes it ran.
  */
 import type { Socket } from 'node:net';

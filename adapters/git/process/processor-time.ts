@@ -2,7 +2,7 @@
  * Ends processes that take more processor time than they may. The system's own limit (setrlimit(2)) is fixed when a
  * process starts, and what a pack is worth is known only as it arrives.
  *
- * Must stay true: a process is beyond its bound for no longer than `LOOK_INTERVAL_MS` a processor. Where the system does
+ * Invariants: a process is beyond its bound for no longer than `LOOK_INTERVAL_MS` a processor. Where the system does
  * not show its time, its hard limit alone holds.
  */
 import { readFileSync } from 'node:fs';

@@ -2,7 +2,7 @@
  * Where the helper's socket is: below the runner's own directory, or among the system's temporary files if that path is
  * too long for a socket.
  *
- * Must stay true: a folder is removed by its owner, or as stale when the process in its name is dead; a folder whose
+ * Invariants: a folder is removed by its owner, or as stale when the process in its name is dead; a folder whose
  * owner is alive, or that another user made, stays.
  */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';

@@ -2,7 +2,7 @@
  * Waits for work on behalf of a client that may leave: a source that hangs must not keep a push going after its client
  * left.
  *
- * Must stay true: work starts only here, and its promise has a handler before anything else can throw. Node ends the
+ * Invariants: work starts only here, and its promise has a handler before anything else can throw. Node ends the
  * process for a rejection without a handler, and a client can break its request's body at any time.
  */
 

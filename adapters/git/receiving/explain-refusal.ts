@@ -2,7 +2,7 @@
  * Says of an object that git refused or misses what it is, and which commit and path of the pack lead to it, so that its
  * owner finds it. git index-pack names no more than its id, and of a tag not even that.
  *
- * Must stay true: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
+ * Invariants: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
  * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
  */
 import { readdir } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Finds among a pack's objects one that refers to an object that is missing.
  *
- * Must stay true: the reads are bounded by bytes and by the signal, and the event loop gets its turns.
+ * Invariants: the reads are bounded by bytes and by the signal, and the event loop gets its turns.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectId } from '../../../core/kernel/ids.ts';

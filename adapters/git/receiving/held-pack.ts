@@ -2,7 +2,7 @@
  * Holds a pack in a file while its client sends it, so that no process waits for a client. A client that proves fast is
  * waited for no longer: git then reads what is held, and the rest as it arrives.
  *
- * Must stay true: what is held is what was sent, in order; memory is bounded, whatever the size of the pack.
+ * Invariants: what is held is what was sent, in order; memory is bounded, whatever the size of the pack.
  */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';

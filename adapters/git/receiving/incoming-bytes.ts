@@ -2,7 +2,7 @@
  * Bounds the bytes of packs that are arriving at a node, or wait there to be checked: they lie on its disk, whatever
  * becomes of them.
  *
- * Must stay true: no account takes the room of all, and no few accounts do: the last of it is kept for those that have
+ * Invariants: no account takes the room of all, and no few accounts do: the last of it is kept for those that have
  * few. What a push took is given back once, when its pack is refused, or checked, which is when quotas count it.
  */
 import type { PackRefusal } from '../../../core/ports/object-database.ts';

@@ -1,7 +1,7 @@
 /**
  * Checks a pack while or after it arrives: when git is started, with which memory, and again with more.
  *
- * Must stay true: no process and no share of memory waits for a client that sends slowly; a pack is refused for its
+ * Invariants: no process and no share of memory waits for a client that sends slowly; a pack is refused for its
  * memory only after it had all that one pack may have; what was taken is given back on every end.
  */
 import { mkdir, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Runs git index-pack for a push: it checks every object, and refuses one that refers to a missing object.
  *
- * Must stay true: success is exit status 0 and nothing but the one line with the pack's checksum on standard
+ * Invariants: success is exit status 0 and nothing but the one line with the pack's checksum on standard
  * output. git finds a bad .gitmodules only after it wrote that line, and echoes bytes that follow the pack behind it.
  */
 import { mkdir, rm } from 'node:fs/promises';

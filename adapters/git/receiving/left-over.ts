@@ -2,7 +2,7 @@
  * Finds whether a pack in quarantine holds more than its push leads to: objects that the committed layers do not hold
  * and that no accepted tip reaches. Nobody may be served them (docs/git-path.md, Push).
  *
- * Must stay true: it says no only if every object of the pack is committed or reached. What the tips reach and no
+ * Invariants: it says no only if every object of the pack is committed or reached. What the tips reach and no
  * committed layer holds lies in the pack, since the pack is connected and the layers are closed under reachability. So
  * it is enough to compare counts. Objects that a client sent again, and bases that git appended, are committed.
  */

@@ -1,7 +1,7 @@
 /**
  * Reads committed objects for a check in process, as long as that takes less than starting git.
  *
- * Must stay true: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
+ * Invariants: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
  * committed before; beyond the bounds it throws, and starts no git.
  */
 import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';

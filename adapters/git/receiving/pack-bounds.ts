@@ -2,7 +2,7 @@
  * Checks the inflated sizes of the objects of a pack in quarantine (core/git/object-bounds.ts), and that git can read them:
  * git index-pack takes entries that every other command of git calls corrupt, and no clone would end well.
  *
- * Must stay true: only headers are inflated here: an entry's own, and for a delta the size of its result. So the cost
+ * Invariants: only headers are inflated here: an entry's own, and for a delta the size of its result. So the cost
  * does not depend on the inflated sizes, and of a large pack only the pages that hold headers are read.
  */
 import { MANY_PARENTS_BYTES_MIN, parentsFault, sizeFault } from '../../../core/git/object-bounds.ts';

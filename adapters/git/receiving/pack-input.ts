@@ -1,7 +1,7 @@
 /**
  * A pack as it arrives: its header is checked before git is started, and its size while it streams.
  *
- * Must stay true: the body of a refused push is read to its end or to the size limit, so that the client reads the
+ * Invariants: the body of a refused push is read to its end or to the size limit, so that the client reads the
  * answer. A wait for the client that was given up loses nothing: what arrives later is read next.
  */
 import type { PackRefusal, ReceivePackOptions } from '../../../core/ports/object-database.ts';

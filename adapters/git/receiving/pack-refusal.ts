@@ -1,7 +1,7 @@
 /**
  * Translates git's messages about a bad pack for the pusher (builtin/index-pack.c and fsck.c of git 2.39 to 2.5x).
  *
- * Must stay true: the detail is one line of printable characters and shows no path of this machine; a failure of this
+ * Invariants: the detail is one line of printable characters and shows no path of this machine; a failure of this
  * machine is never reported as the pusher's.
  */
 import type { PackRefusal, PackRefusalCode } from '../../../core/ports/object-database.ts';

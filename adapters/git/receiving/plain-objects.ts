@@ -1,7 +1,7 @@
 /**
  * Recognizes commits and trees that are as plain as nearly all are, so that git need not check them (fsck.c in git).
  *
- * Must stay true: what is plain has nothing that git-fsck(1) reports, not even as information. Whatever is unusual,
+ * Invariants: what is plain has nothing that git-fsck(1) reports, not even as information. Whatever is unusual,
  * though git may take it, is not plain.
  */
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';

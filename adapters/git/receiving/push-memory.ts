@@ -2,7 +2,7 @@
  * Admits the processes that check packs by the memory that they may take, all together on a node, and bounds the
  * processor time of each.
  *
- * Must stay true: what runs may take no more than the budget, but for packs whose objects alone take more, of which one
+ * Invariants: what runs may take no more than the budget, but for packs whose objects alone take more, of which one
  * runs at a time; no account has all of it, and no pack keeps ordinary ones of others waiting. A process that takes more
  * memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a pack
  * inflates to cannot be known before.

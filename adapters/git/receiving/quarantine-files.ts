@@ -1,7 +1,7 @@
 /**
  * Where the pack of a quarantine is: in a folder of its own, or in memory until git needs its files.
  *
- * Must stay true: no file is left behind after `end`, which waits for what is being written.
+ * Invariants: no file is left behind after `end`, which waits for what is being written.
  */
 import { join } from 'node:path';
 import { writePackFiles } from '../cache/held-packs.ts';

@@ -1,7 +1,7 @@
 /**
  * A received pack in files of its own: checked, and invisible to every reader until it is installed.
  *
- * Must stay true: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
+ * Invariants: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
  * the layers it was checked against.
  */
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * Receives a push's pack into quarantine: checks its header, then its objects against the committed layers.
  *
- * Must stay true: when it does not succeed, it leaves no file, process or lease behind.
+ * Invariants: when it does not succeed, it leaves no file, process or lease behind.
  */
 import { createHash } from 'node:crypto';
 import {

@@ -2,7 +2,7 @@
  * The bytes of a push's pack for git, which may be asked for again: where git stops reading in the middle, the pack is
  * what git wrote, then what was on its way to git, then what the client still sends.
  *
- * Must stay true: memory is bounded, whatever the size of the pack.
+ * Invariants: memory is bounded, whatever the size of the pack.
  */
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';

@@ -2,7 +2,7 @@
  * Checks and indexes a small pack in process, as git index-pack would, when everything in it is plain (plain-objects.ts):
  * most pushes are such, and starting git takes longer than all the rest of them.
  *
- * Must stay true: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
+ * Invariants: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
  * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
  * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */

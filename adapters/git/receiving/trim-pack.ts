@@ -1,7 +1,7 @@
 /**
  * Writes the part of a received pack that some tips reach, for a push whose pack holds more.
  *
- * Must stay true: the new pack and the committed layers together hold all that the tips reach. git takes no object from
+ * Invariants: the new pack and the committed layers together hold all that the tips reach. git takes no object from
  * the committed layers (git-pack-objects(1), --local), so that a push stores nothing twice.
  */
 import { join } from 'node:path';

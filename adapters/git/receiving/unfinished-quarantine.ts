@@ -1,7 +1,7 @@
 /**
  * A quarantine whose pack is still being checked (pack-bounds.ts), while the push goes on.
  *
- * Must stay true: until the pack has passed, nothing but its tips is read, what they reach is counted within the bounds of
+ * Invariants: until the pack has passed, nothing but its tips is read, what they reach is counted within the bounds of
  * a push, nothing else is made of it, and nobody gets the end of its layer; so no store takes a layer of a pack that fails.
  */
 import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';

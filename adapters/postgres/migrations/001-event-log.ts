@@ -1,7 +1,7 @@
 /**
  * The event log's table and append_events, the only function that writes it.
  *
- * Must stay true (docs/event-log.md):
+ * Invariants (docs/event-log.md):
  * - append_events assigns positions under a lock, which PostgreSQL releases only after the commit is visible. So
  *   position order is commit order, without gaps, and a reader that saw n has seen everything up to n;
  * - no row is ever updated: the head and the revisions are read from indexes, so a long snapshot costs appends nothing;

@@ -1,7 +1,7 @@
 /**
  * The vault's tables: sealed records, and the wrapped data key of each account.
  *
- * Must stay true: an erased account keeps its row, without a key, so that nothing is written for it again. These
+ * Invariants: an erased account keeps its row, without a key, so that nothing is written for it again. These
  * tables are the only copy of their data: a rebuild of projections neither drops nor compares them.
  */
 import { type Kysely, sql } from 'kysely';

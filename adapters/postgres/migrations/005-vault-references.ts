@@ -1,7 +1,7 @@
 /**
  * Which vault records are named by an event, and up to which event the log was read to find that out.
  *
- * Must stay true: `named` is never set back to false, and the statement that sets it also moves `vault_read_mark`.
+ * Invariants: `named` is never set back to false, and the statement that sets it also moves `vault_read_mark`.
  */
 import { type Kysely, sql } from 'kysely';
 

@@ -2,7 +2,7 @@
  * The bodies that deliveries sent and those that receivers answered, kept for the retention time, and how far each
  * policy has read the log.
  *
- * Must stay true: bodies are stored as bytes, since an answer may hold bytes that PostgreSQL's text cannot.
+ * Invariants: bodies are stored as bytes, since an answer may hold bytes that PostgreSQL's text cannot.
  */
 import { type Kysely, sql } from 'kysely';
 

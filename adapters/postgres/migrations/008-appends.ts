@@ -2,7 +2,7 @@
  * Adds whether an event is record, and its place in its append; and to the read marks, the position of their record
  * event.
  *
- * Must stay true: no stored row is rewritten, however large the log is, since the columns have constant defaults. A row
+ * Invariants: no stored row is rewritten, however large the log is, since the columns have constant defaults. A row
  * that was stored before counts as an append of one event; its category decides whether it is record
  * (core/kernel/envelope.ts).
  */

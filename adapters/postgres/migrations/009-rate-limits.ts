@@ -1,7 +1,7 @@
 /**
  * Counts of rate limits (core/ports/rate-limits.ts). Emptying the table lets everybody begin anew.
  *
- * Must stay true: rate-limiter-flexible writes rows by the order of these columns; `expire` is in milliseconds since
+ * Invariants: rate-limiter-flexible writes rows by the order of these columns; `expire` is in milliseconds since
  * 1970.
  */
 import { type Kysely, sql } from 'kysely';

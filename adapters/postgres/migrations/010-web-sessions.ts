@@ -1,7 +1,7 @@
 /**
  * The sessions of browsers (core/ports/session-store.ts). Nothing in the log depends on them.
  *
- * Must stay true: the table holds a digest of each session's id, never the id. Addresses and browsers are vault
+ * Invariants: the table holds a digest of each session's id, never the id. Addresses and browsers are vault
  * references, so the erasure of an account makes them unreadable.
  */
 import { type Kysely, sql } from 'kysely';

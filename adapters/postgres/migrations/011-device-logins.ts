@@ -1,7 +1,7 @@
 /**
  * The requests of device logins (core/ports/device-login-requests.ts). They replace a read model, which is dropped.
  *
- * Must stay true: host names are stored as bytes, since they may hold characters that PostgreSQL's text cannot. At most
+ * Invariants: host names are stored as bytes, since they may hold characters that PostgreSQL's text cannot. At most
  * `pending_max` rows are pending: each addition counts under a lock that all additions take, in statements that begin
  * after it was taken.
  */

@@ -1,7 +1,7 @@
 /**
  * The challenges that browsers were given for passkeys and have not answered yet.
  *
- * Must stay true: the primary key bounds the rows of an account by the number of slots.
+ * Invariants: the primary key bounds the rows of an account by the number of slots.
  */
 import { type Kysely, sql } from 'kysely';
 

@@ -1,7 +1,7 @@
 /**
  * Why identity tokens were refused, for the owners of trust rules.
  *
- * Must stay true: equal refusals of a rule are one row. `claim` and `found` are empty where there is none.
+ * Invariants: equal refusals of a rule are one row. `claim` and `found` are empty where there is none.
  */
 import { type Kysely, sql } from 'kysely';
 

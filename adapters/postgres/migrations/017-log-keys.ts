@@ -1,7 +1,7 @@
 /**
  * The keys that sign checkpoints of accounts' logs.
  *
- * Must stay true: the primary key lets one node win that adds a generation. The content is sealed as a whole, so that
+ * Invariants: the primary key lets one node win that adds a generation. The content is sealed as a whole, so that
  * only who holds the master key can add or change a key. Rows are never removed.
  */
 import { type Kysely, sql } from 'kysely';

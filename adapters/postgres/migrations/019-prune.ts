@@ -1,7 +1,7 @@
 /**
  * prune_stream, the only function that removes events from the log.
  *
- * Must stay true (docs/event-log.md, Pruning): it removes whole streams of the operational categories, which have no
+ * Invariants (docs/event-log.md, Pruning): it removes whole streams of the operational categories, which have no
  * record event, whose last event is older than asked for, and that lie before the log's last record event. So the head
  * never falls, no position is used twice, and a reader that recognises its log by record events still does. It takes
  * the lock of append_events: no event is added to a stream while it is removed.

@@ -5,7 +5,7 @@
  * prune_stream as in 019-prune.ts, whose invariants hold here too. It also refuses a transaction whose snapshot is older
  * than its lock: the caller could make it leave events of the stream that were appended meanwhile.
  *
- * Must stay true: such a function has a fixed search path with `pg_temp` last, so that no table or function of its
+ * Invariants: such a function has a fixed search path with `pg_temp` last, so that no table or function of its
  * caller takes the place of one that it names. Only those who were granted it may call it.
  */
 import { type Kysely, sql } from 'kysely';

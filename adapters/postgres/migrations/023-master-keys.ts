@@ -1,7 +1,7 @@
 /**
  * Which master key sealed what, so that it can be replaced while servers run (rotate-master-key.ts).
  *
- * Must stay true: `master_keys` is empty until the first rotation, and its last row names the key that new rows are sealed
+ * Invariants: `master_keys` is empty until the first rotation, and its last row names the key that new rows are sealed
  * under. A row without a name was sealed under the key of before the first rotation. The key of fingerprints outlives
  * every master key, since streams are named by it.
  */

@@ -3,7 +3,7 @@
  * there is room for theirs (core/ports/waiting-pushes.ts), and counts of pending device logins, so that an addition at
  * the bound need not look through all of them.
  *
- * Must stay true: who takes a budget holds the account's lock. The counts of device logins change under the lock that all
+ * Invariants: who takes a budget holds the account's lock. The counts of device logins change under the lock that all
  * additions take; everybody else only adds a row to device_login_changes, so that no two transactions wait for each
  * other's counts. Instants have the one form whose text sorts as they do.
  */

@@ -1,7 +1,7 @@
 /**
  * Read leases: who may answer from memory without asking the log (docs/read-leases.md).
  *
- * Must stay true: an append sees every lease that was inserted before it committed, since both take the lock of the
+ * Invariants: an append sees every lease that was inserted before it committed, since both take the lock of the
  * appends. A server of an older version knows no leases and calls append_events: that call removes them all, and commits
  * after each of them has ended.
  */

@@ -2,7 +2,7 @@
  * Of the answers to a delivery only the last one is kept, and each account's payloads and answers are counted in bytes,
  * so that the oldest give way when an account has too many (core/ports/delivery-store.ts).
  *
- * Must stay true: the triggers see every change of the two tables, whichever statement makes it. They change the counts
+ * Invariants: the triggers see every change of the two tables, whichever statement makes it. They change the counts
  * of several accounts in the order of their ids, so that no two statements wait for each other.
  */
 import { type Kysely, sql } from 'kysely';

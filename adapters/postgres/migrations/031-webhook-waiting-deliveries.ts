@@ -1,7 +1,7 @@
 /**
  * Webhook deliveries that are still to be made, one row for a push and a webhook (core/ports/waiting-deliveries.ts).
  *
- * Must stay true: `keys` holds the first 32 bits of the id of each delivery of the row, those that were made included,
+ * Invariants: `keys` holds the first 32 bits of the id of each delivery of the row, those that were made included,
  * so that a delivery is found by its id without reading the pushes of all rows. Instants have the one form whose text
  * sorts as they do.
  */

@@ -1,7 +1,7 @@
 /**
  * Archives of a commit's files.
  *
- * Must stay true: every byte sent counts against the account's transfer quota; git does not wait for a client that reads
+ * Invariants: every byte sent counts against the account's transfer quota; git does not wait for a client that reads
  * too slowly.
  */
 import type { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * Checkpoints of the account's log, and proofs that an entry or an older tree is part of it (docs/audit.md).
  *
- * Must stay true: a checkpoint is of the log as it was when the request arrived, or newer.
+ * Invariants: a checkpoint is of the log as it was when the request arrived, or newer.
  */
 import type { z } from 'zod';
 import { LOG_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Branches. Clients poll the listing most, so its bytes are made once for each revision of a repository.
  *
- * Must stay true: a listing is made in turns of the event loop, since a repository may have hundreds of thousands of
+ * Invariants: a listing is made in turns of the event loop, since a repository may have hundreds of thousands of
  * branches; and few large ones are made at the same time, since each takes a kilobyte of memory for each branch.
  */
 import type { z } from 'zod';

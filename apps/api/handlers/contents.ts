@@ -1,7 +1,7 @@
 /**
  * Contents of a repository: the file, folder, link or submodule at a path of a commit, as JSON or as raw bytes.
  *
- * Must stay true: every byte sent counts against the account's transfer quota. A large file is sent in constant memory.
+ * Invariants: every byte sent counts against the account's transfer quota. A large file is sent in constant memory.
  * No browser runs content of a repository.
  */
 import type { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * The service as issuer of identity tokens: what a cloud reads before it trusts them.
  *
- * Must stay true: both documents are public and small, and may be kept for `PUBLIC_KEYS_CACHE_SECONDS`, which the
+ * Invariants: both documents are public and small, and may be kept for `PUBLIC_KEYS_CACHE_SECONDS`, which the
  * rotation of the keys waits for.
  */
 import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * A handler's answer as data, which apps/api/app.ts writes to the wire.
  *
- * Must stay true: an error's body has one of the two shapes of docs/interface.md, `{"detail": text}` or
+ * Invariants: an error's body has one of the two shapes of docs/interface.md, `{"detail": text}` or
  * `{"detail": [{loc, msg, type}]}`, and repeats no part of the request that could be a secret.
  */
 import type { Readable } from 'node:stream';

@@ -1,7 +1,7 @@
 /**
  * Parses the path of a contents request into bytes, from the target as the client sent it.
  *
- * Must stay true: escapes are decoded exactly once, to bytes, since file names need not be UTF-8. `%2F` separates
+ * Invariants: escapes are decoded exactly once, to bytes, since file names need not be UTF-8. `%2F` separates
  * names as `/` does, which is safe since no name in a tree holds a slash.
  */
 import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';

@@ -1,7 +1,7 @@
 /**
  * Lets scripts of every site read the API with a token that they hold (Fetch Standard, CORS protocol).
  *
- * Must stay true: only reading is allowed, and without credentials: a browser sends no cookie along, so a script of
+ * Invariants: only reading is allowed, and without credentials: a browser sends no cookie along, so a script of
  * another site reads nothing that its own token could not read.
  */
 import type { Answer, Headers } from './answer.ts';

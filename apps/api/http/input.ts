@@ -1,7 +1,7 @@
 /**
  * Checks a request's input against its route's schemas, and reports faults in the form of docs/interface.md.
  *
- * Must stay true: a fault's message describes the schema and never repeats the value that was sent. The cost grows no
+ * Invariants: a fault's message describes the schema and never repeats the value that was sent. The cost grows no
  * faster than the input, however much of it is wrong.
  */
 import type { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * Parses request bodies, which are JSON in UTF-8.
  *
- * Must stay true: no returned string holds NUL, which PostgreSQL cannot store, or a lone surrogate, which the canonical
+ * Invariants: no returned string holds NUL, which PostgreSQL cannot store, or a lone surrogate, which the canonical
  * JSON of events cannot hold. An error repeats no part of the body, which may hold secrets.
  */
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * Answers with JSON that is made as text, in parts.
  *
- * Must stay true: what the text is made of is let go as soon as the text is whole, however slowly the client reads. Only
+ * Invariants: what the text is made of is let go as soon as the text is whole, however slowly the client reads. Only
  * a text too long to be held is sent while it is made, and then for a bounded time. `close` is called once, whatever
  * happens.
  */

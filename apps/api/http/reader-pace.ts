@@ -1,7 +1,7 @@
 /**
  * Watches how fast a client reads an answer that holds something dear while it is read.
  *
- * Must stay true: only the time that the chunks wait for their reader counts, not the time to make them, and none after
+ * Invariants: only the time that the chunks wait for their reader counts, not the time to make them, and none after
  * nothing dear is held any more.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Request targets: the form that the router takes, and the answer to a target that matches no route.
  *
- * Must stay true: a target is routed as the client sent it; nothing here maps two targets to one.
+ * Invariants: a target is routed as the client sent it; nothing here maps two targets to one.
  */
 import { type Answer, problem } from './answer.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Bundles a module of the command line into one file.
  *
- * Must stay true: the file runs on Node 20 without any package beside it, and names every package that is in it with its
+ * Invariants: the file runs on Node 20 without any package beside it, and names every package that is in it with its
  * licence.
  */
 import { readdirSync, readFileSync } from 'node:fs';

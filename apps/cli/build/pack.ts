@@ -1,7 +1,7 @@
 /**
  * `npm run client:pack [FOLDER]`: packs the command line and its client into one tarball for `npm install -g`.
  *
- * Must stay true: the package needs no other package and no build where it is installed, and runs on Node 20.
+ * Invariants: the package needs no other package and no build where it is installed, and runs on Node 20.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -2,7 +2,7 @@
  * A client of the service's API, for programs and for the command line. Its types come from the OpenAPI document, so
  * that a call which the service does not know does not compile.
  *
- * Must stay true: the token goes to `baseUrl` and nowhere else. A request that changes something is sent again only
+ * Invariants: the token goes to `baseUrl` and nowhere else. A request that changes something is sent again only
  * when the answer says that nothing was done (429).
  */
 import { OPERATIONS, type AccessToken, type ErrorBody, type Operations } from './operations.ts';

@@ -2,7 +2,7 @@
  * Requests over HTTP for the client, by Node's own modules: fetch needs ten times as long to load, and on Node 20 knows
  * no proxy.
  *
- * Must stay true: a redirect is never followed, so that a token reaches no host but the one it was given for; through a
+ * Invariants: a redirect is never followed, so that a token reaches no host but the one it was given for; through a
  * proxy it travels inside TLS where the service has TLS. A body that is read into memory has a largest size.
  */
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';

@@ -1,7 +1,7 @@
 /**
  * `strata api`: any request to the API, with the caller's token.
  *
- * Must stay true: the request goes to the service alone, whatever the path says. The answer's bytes are printed as they
+ * Invariants: the request goes to the service alone, whatever the path says. The answer's bytes are printed as they
  * are.
  */
 import { readFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * `strata audit replay`: rebuilds the account from an export, and compares it with what the service shows.
  *
- * Must stay true: without --compare no request is sent. What the service answers is compared byte by byte, not by the
+ * Invariants: without --compare no request is sent. What the service answers is compared byte by byte, not by the
  * digest that it names.
  */
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * `strata audit watch`: keeps each checkpoint that it saw, and asks for the proof that the next one continues it.
  *
- * Must stay true: a folder is of one log. A checkpoint is kept only if it continues the last one; one that does not is
+ * Invariants: a folder is of one log. A checkpoint is kept only if it continues the last one; one that does not is
  * kept apart, as evidence, and the command fails. Nothing that the service says names a file.
  */
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * `strata audit log`, `export` and `verify`.
  *
- * Must stay true: an export that did not come to its end never takes the place of a file. Verifying asks nobody.
+ * Invariants: an export that did not come to its end never takes the place of a file. Verifying asks nobody.
  */
 import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';

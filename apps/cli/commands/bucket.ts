@@ -1,7 +1,7 @@
 /**
  * `strata bucket …`.
  *
- * Must stay true: a secret key comes from the environment or from standard input, never from an argument, which other
+ * Invariants: a secret key comes from the environment or from standard input, never from an argument, which other
  * processes of the machine can read.
  */
 import type { StorageBucket, StorageBucketErrorList } from '../client/operations.ts';

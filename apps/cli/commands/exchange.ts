@@ -1,7 +1,7 @@
 /**
  * `strata oidc-exchange`: an access token for the identity token of a job.
  *
- * Must stay true: the access token goes to standard output, and with --save also to the configuration file; the
+ * Invariants: the access token goes to standard output, and with --save also to the configuration file; the
  * identity token goes to the service alone.
  */
 import { readFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * `strata git-credential`: git's credential helper, gitcredentials(7) and git-credential(1).
  *
- * Must stay true: it answers for the address of the service alone, protocol and port included. It never asks a person,
+ * Invariants: it answers for the address of the service alone, protocol and port included. It never asks a person,
  * stores nothing that git tells it, and is silent about everything that it does not answer.
  */
 import type { Context, Given } from '../session/context.ts';

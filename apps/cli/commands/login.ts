@@ -1,7 +1,7 @@
 /**
  * `strata login` and `strata logout`: a device login, and its end.
  *
- * Must stay true: the secret is in the configuration file and nowhere else. The address that the service returns for
+ * Invariants: the secret is in the configuration file and nowhere else. The address that the service returns for
  * polling is ignored. Only an address of HTTP is opened in a browser, and no shell reads it.
  */
 import { spawn } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * `strata completion`: scripts for shells, made from the definitions of the commands.
  *
- * Must stay true: a script asks no service and starts no program, so that a key press costs nothing.
+ * Invariants: a script asks no service and starts no program, so that a key press costs nothing.
  */
 import type { Context, Given, Run } from '../session/context.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';

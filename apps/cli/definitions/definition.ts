@@ -2,7 +2,7 @@
  * What a command is: its name, arguments, options and texts, as data. The parser, the help, docs/cli.md and the
  * completion of shells all read this.
  *
- * Must stay true: a definition imports no handler. The handler is loaded when its command runs, so that a start costs
+ * Invariants: a definition imports no handler. The handler is loaded when its command runs, so that a start costs
  * the same however many commands there are.
  */
 import type { Run } from '../session/context.ts';

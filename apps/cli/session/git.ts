@@ -1,7 +1,7 @@
 /**
  * The git of the machine, which the command line calls to clone, to ask for remotes and to set up the credential helper.
  *
- * Must stay true: no shell reads an argument, no argument of a person's is taken for an option of git, and no argument
+ * Invariants: no shell reads an argument, no argument of a person's is taken for an option of git, and no argument
  * holds a secret.
  */
 import { spawn } from 'node:child_process';

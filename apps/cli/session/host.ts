@@ -1,7 +1,7 @@
 /**
  * Which service a command talks to, as whom, and with which token.
  *
- * Must stay true: a token of the configuration file goes only to the service that it is stored for. SERVICE_TOKEN goes to
+ * Invariants: a token of the configuration file goes only to the service that it is stored for. SERVICE_TOKEN goes to
  * the service that the caller names, else to the current one.
  */
 import { type Client, createClient } from '../client/client.ts';

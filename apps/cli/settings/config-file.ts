@@ -1,7 +1,7 @@
 /**
  * The configuration file: the services that the person has signed in to, in TOML.
  *
- * Must stay true: the file holds secrets, so nobody else can read it (mode 0600), and no message quotes it. It is
+ * Invariants: the file holds secrets, so nobody else can read it (mode 0600), and no message quotes it. It is
  * replaced as a whole, so that a reader never sees half of it. What this command does not know in it stays in it.
  */
 import { randomBytes } from 'node:crypto';

@@ -2,7 +2,7 @@
  * Tables: aligned and cut to the terminal's width on a terminal; lines of tab-separated whole values elsewhere, for
  * other programs.
  *
- * Must stay true: no line on a terminal is longer than the terminal is wide, however narrow it is.
+ * Invariants: no line on a terminal is longer than the terminal is wide, however narrow it is.
  */
 import { cutTo, showable, widthOf } from './text.ts';
 import type { Terminal } from './terminal.ts';

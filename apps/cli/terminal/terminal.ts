@@ -1,7 +1,7 @@
 /**
  * What the command writes to, and what that can show.
  *
- * Must stay true: there are colours only on a terminal, and none with NO_COLOR (https://no-color.org). A secret that is
+ * Invariants: there are colours only on a terminal, and none with NO_COLOR (https://no-color.org). A secret that is
  * registered here is in no line that the command writes to standard error.
  */
 import type { Environment } from '../client/proxy.ts';

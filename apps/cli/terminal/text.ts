@@ -1,7 +1,7 @@
 /**
  * Text of the service on a terminal: its width in columns, and what must not reach a terminal.
  *
- * Must stay true: no byte of a name, description or message of the service can move the cursor, colour the screen or
+ * Invariants: no byte of a name, description or message of the service can move the cursor, colour the screen or
  * reorder what is shown.
  */
 

@@ -1,7 +1,7 @@
 /**
  * `npm run verifier:pack [FOLDER]`: packs the verifier into one tarball of plain modules for Node 20.
  *
- * Must stay true: the modules in the package are these sources without their types, line by line, so that an auditor
+ * Invariants: the modules in the package are these sources without their types, line by line, so that an auditor
  * reads what runs. It needs no other package.
  */
 import { spawnSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * The stylesheet, the scripts and the mark, each served under a URL that holds a digest of its content.
  *
- * Must stay true: a URL's content never changes, so browsers may keep it for ever. Only the files listed here are
+ * Invariants: a URL's content never changes, so browsers may keep it for ever. Only the files listed here are
  * served, and they are read once at the start.
  */
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 /**
  * The form that makes and changes a storage bucket, one for each kind.
  *
- * Must stay true: a form is checked by the API's own schema, and its fields have the API's names. The secret key is
+ * Invariants: a form is checked by the API's own schema, and its fields have the API's names. The secret key is
  * never shown again.
  */
 import type { z } from 'zod';

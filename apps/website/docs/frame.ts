@@ -1,7 +1,7 @@
 /**
  * What all pages of the documentation share: the tabs above, code to copy, and words with code in them.
  *
- * Must stay true: the pages work without scripts and without an account, and say the addresses of this service, so that
+ * Invariants: the pages work without scripts and without an account, and say the addresses of this service, so that
  * whatever is shown can be copied as it is.
  */
 import { type SiteAnswer, showPage } from '../layout/answer.ts';

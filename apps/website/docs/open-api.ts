@@ -1,7 +1,7 @@
 /**
  * The OpenAPI document in the form that the pages about the API show: routes by subject, fields as rows.
  *
- * Must stay true: everything shown comes from the document that the API serves, so the pages cannot say something else.
+ * Invariants: everything shown comes from the document that the API serves, so the pages cannot say something else.
  * A keyword that this file does not know stops the parse instead of leaving a rule out.
  */
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 /**
  * The program of the thread that makes the API reference: it answers with it, and ends.
  *
- * Must stay true: the thread has no environment and reads nothing but its own modules.
+ * Invariants: the thread has no environment and reads nothing but its own modules.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { makeOpenApiDocument } from '../../api/document.ts';

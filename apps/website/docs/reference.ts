@@ -1,7 +1,7 @@
 /**
  * The API reference, made at the first visit and kept.
  *
- * Must stay true: it is made beside the event loop, which would stand still for more than 100 ms. Many visitors wait for
+ * Invariants: it is made beside the event loop, which would stand still for more than 100 ms. Many visitors wait for
  * one thread, and a thread that failed is tried again at the next visit.
  */
 import { Worker } from 'node:worker_threads';

@@ -1,7 +1,7 @@
 /**
  * How a receiver of webhooks knows that a delivery is from here.
  *
- * Must stay true: the programs shown are the files of `samples/`, which the tests run against real deliveries.
+ * Invariants: the programs shown are the files of `samples/`, which the tests run against real deliveries.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

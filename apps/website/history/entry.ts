@@ -1,7 +1,7 @@
 /**
  * The page of one event: what happened, the text that its leaf is the hash of, and the proof that the tree holds it.
  *
- * Must stay true: the leaf is the one that the tree grew by, not one of the event that was just read. If the two do not
+ * Invariants: the leaf is the one that the tree grew by, not one of the event that was just read. If the two do not
  * agree, the log was changed, and the page says so.
  */
 import { base64OfHex } from '../../../core/audit/base64.ts';

@@ -1,7 +1,7 @@
 /**
  * The filters of the history: what a person wrote into the form, what it selects, and the form.
  *
- * Must stay true: a filter that cannot be read selects nothing and says why beside its field. Links between pages carry
+ * Invariants: a filter that cannot be read selects nothing and says why beside its field. Links between pages carry
  * every filter as it was written.
  */
 import type { StreamName } from '../../../core/kernel/envelope.ts';

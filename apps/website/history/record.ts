@@ -1,7 +1,7 @@
 /**
  * The record of an account: its last signed checkpoint, whether the log continues it, and how to check that offline.
  *
- * Must stay true: looking signs nothing. A checkpoint that the log does not continue is shown as what it is, and a layer
+ * Invariants: looking signs nothing. A checkpoint that the log does not continue is shown as what it is, and a layer
  * store that does not answer takes no more than this panel away.
  */
 import { base64OfHex } from '../../../core/audit/base64.ts';

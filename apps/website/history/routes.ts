@@ -1,7 +1,7 @@
 /**
  * The history of the account: its events, each event with its proof, the record, the export, and what a token did.
  *
- * Must stay true: only the account's owner reads it, each only the own account. A request that costs more than a page
+ * Invariants: only the account's owner reads it, each only the own account. A request that costs more than a page
  * (an export, a signature) is a form, so that no other site can cause it.
  */
 import { Readable } from 'node:stream';

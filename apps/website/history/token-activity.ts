@@ -1,7 +1,7 @@
 /**
  * What became of an access token, and what was done with it: also after it was revoked.
  *
- * Must stay true: another account's token and an id of no token get the same page.
+ * Invariants: another account's token and an id of no token get the same page.
  */
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import {

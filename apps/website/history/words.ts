@@ -1,7 +1,7 @@
 /**
  * What each event of an account's log is called on pages, and what happened in words.
  *
- * Must stay true: every record event of the catalogue has its words. An event is shown as it was stored, in whatever
+ * Invariants: every record event of the catalogue has its words. An event is shown as it was stored, in whatever
  * version, so nothing here relies on a member: what an old form lacks is left out.
  */
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../../core/kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * The settings of the account: what it is, its sessions, and the forms that change its password and email address.
  *
- * Must stay true: every change of who may enter asks for the password again.
+ * Invariants: every change of who may enter asks for the password again.
  */
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
 import {

@@ -1,7 +1,7 @@
 /**
  * Deleting the account, and undoing that.
  *
- * Must stay true: the page says what ends and when, and asks for the username and the password. Who signed in to a
+ * Invariants: the page says what ends and when, and asks for the username and the password. Who signed in to a
  * closed account can only reopen it or sign out.
  */
 import { ACCOUNT_CLOSED_SPAN_MS } from '../../../core/kernel/limits.ts';

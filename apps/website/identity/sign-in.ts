@@ -1,7 +1,7 @@
 /**
  * Sign-in with a username or an email address and the password.
  *
- * Must stay true: the answer to a wrong password and to an unknown account is the same page. The person is sent on only
+ * Invariants: the answer to a wrong password and to an unknown account is the same page. The person is sent on only
  * to a path of this site.
  */
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX } from '../../../core/kernel/limits.ts';

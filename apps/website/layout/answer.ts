@@ -1,7 +1,7 @@
 /**
  * What a page's handler answers: a page, a redirect after a form, or other content.
  *
- * Must stay true: a redirect leads only to a path of this site.
+ * Invariants: a redirect leads only to a path of this site.
  */
 import type { Readable } from 'node:stream';
 import { NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';

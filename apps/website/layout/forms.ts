@@ -1,7 +1,7 @@
 /**
  * Forms: what a person entered, what was wrong with it, and the fields that show both.
  *
- * Must stay true: every field has a label. An error stands beside its field and in the summary above the form. What was
+ * Invariants: every field has a label. An error stands beside its field and in the summary above the form. What was
  * entered is kept, except for passwords. Every form works without scripts.
  */
 import { type Content, html, type Html, NOTHING } from './html.ts';

@@ -1,7 +1,7 @@
 /**
  * The templates of pages: `html` escapes every value but other templates.
  *
- * Must stay true: a text from a person, a repository or a machine becomes part of a page only through `html`. Only the
+ * Invariants: a text from a person, a repository or a machine becomes part of a page only through `html`. Only the
  * files that test/architecture/templates.test.ts lists may declare other markup trusted. Every attribute's value is
  * quoted in the template, because escaping holds only between quotes. No value goes into a script or a style. The lint
  * rule strata/templates-place-values-safely holds the last two.

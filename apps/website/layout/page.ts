@@ -1,7 +1,7 @@
 /**
  * The document around every page: head, navigation, message of the page before, content and foot.
  *
- * Must stay true: the document holds no inline script, style or event handler, and nothing from another origin. Each
+ * Invariants: the document holds no inline script, style or event handler, and nothing from another origin. Each
  * page has a title of its own and one h1.
  */
 import { assetPath, type ScriptName } from '../assets/files.ts';

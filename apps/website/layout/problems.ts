@@ -1,7 +1,7 @@
 /**
  * The pages that say what went wrong.
  *
- * Must stay true: a page about a fault names the request id and nothing of the fault itself. What somebody may not see
+ * Invariants: a page about a fault names the request id and nothing of the fault itself. What somebody may not see
  * gets the same page as what does not exist.
  */
 import { type RateRefusal, rateRefusalText } from '../../front-door/callers.ts';

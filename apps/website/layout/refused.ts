@@ -1,7 +1,7 @@
 /**
  * What a form shows when a use case refuses it.
  *
- * Must stay true: the words are those of the one table of refusals (apps/api/refusals.ts).
+ * Invariants: the words are those of the one table of refusals (apps/api/refusals.ts).
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import { refusalText } from '../../api/refusals.ts';

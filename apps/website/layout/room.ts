@@ -1,7 +1,7 @@
 /**
  * How a room of pages registers itself.
  *
- * Must stay true: `page` and `form` reach their handlers only for somebody who is signed in; the others of this
+ * Invariants: `page` and `form` reach their handlers only for somebody who is signed in; the others of this
  * interface say in their name that anybody may. Every form is checked for its token and its sender before its handler.
  */
 import type { SiteAnswer } from './answer.ts';

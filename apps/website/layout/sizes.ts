@@ -1,7 +1,7 @@
 /**
  * Byte counts as people read them.
  *
- * Must stay true: every page counts in the binary units of the quotas.
+ * Invariants: every page counts in the binary units of the quotas.
  */
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'] as const;

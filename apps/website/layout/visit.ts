@@ -1,7 +1,7 @@
 /**
  * A visit: one request to the website, as the pages see it.
  *
- * Must stay true: a page learns who asks only from its visit. A form's token is made only for a page that shows a form,
+ * Invariants: a page learns who asks only from its visit. A form's token is made only for a page that shows a form,
  * since making it may set a cookie.
  */
 import type { LogPosition } from '../../../core/kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * How many bytes parts of a page take, as they are sent.
  *
- * Must stay true: a page stays below `PAGE_BYTES_MAX` whatever names and texts it shows, unless somebody asked for a
+ * Invariants: a page stays below `PAGE_BYTES_MAX` whatever names and texts it shows, unless somebody asked for a
  * longer one. A list shows fewer rows instead, and a text fewer lines; what is left out is on the next page.
  */
 import { PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';

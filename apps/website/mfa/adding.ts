@@ -1,7 +1,7 @@
 /**
  * Adds MFA tokens: the forms of both kinds, and the key of an authenticator app.
  *
- * Must stay true: adding asks for the password again. The key is shown once, in the answer to the form that made it.
+ * Invariants: adding asks for the password again. The key is shown once, in the answer to the form that made it.
  */
 import { MFA_TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { confirmPassword } from '../../../core/use-cases/accounts/own-account.ts';

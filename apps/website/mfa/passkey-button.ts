@@ -1,7 +1,7 @@
 /**
  * The button that asks the browser for a passkey, for a form that sends the answer.
  *
- * Must stay true: the button appears by the script passkeys.js. Without scripts the page says that it needs them.
+ * Invariants: the button appears by the script passkeys.js. Without scripts the page says that it needs them.
  */
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import type { ScriptName } from '../assets/files.ts';

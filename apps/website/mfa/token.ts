@@ -1,7 +1,7 @@
 /**
  * The page of one MFA token: its activation, its name and its deletion.
  *
- * Must stay true: deleting asks for the password again. After a change that ends sessions, the person's own session goes
+ * Invariants: deleting asks for the password again. After a change that ends sessions, the person's own session goes
  * on under a new id.
  */
 import { enrolmentEnd, isEnrolmentOver, type MfaToken } from '../../../core/account/mfa/state.ts';

@@ -1,7 +1,7 @@
 /**
  * The second step of a sign-in: a code of an app, or a passkey.
  *
- * Must stay true: only a browser whose person has just given the right password reaches the step, and for five minutes.
+ * Invariants: only a browser whose person has just given the right password reaches the step, and for five minutes.
  */
 import { listMfaTokens } from '../../../core/use-cases/accounts/mfa-tokens.ts';
 import { promptForPasskey } from '../../../core/use-cases/accounts/passkeys.ts';

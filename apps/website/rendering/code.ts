@@ -1,7 +1,7 @@
 /**
  * Colours code with highlight.js: markup for each line, with classes and no styles.
  *
- * Must stay true: the library's output is text with every `<`, `>`, `&` and quote escaped, and `span` elements; each
+ * Invariants: the library's output is text with every `<`, `>`, `&` and quote escaped, and `span` elements; each
  * line that this file returns is balanced, so a page may show any of them alone.
  */
 import hljs from 'highlight.js';

@@ -1,7 +1,7 @@
 /**
  * Shows the characters that hide or reorder what a reader sees: controls, and the marks of writing direction.
  *
- * Must stay true: a name, a message or a line of code reads on the page in the order of its characters, so that what a
+ * Invariants: a name, a message or a line of code reads on the page in the order of its characters, so that what a
  * person reviews is what a compiler reads. Links keep the exact bytes.
  */
 

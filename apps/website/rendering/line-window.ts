@@ -1,7 +1,7 @@
 /**
  * Chooses the lines of a long text that one page shows.
  *
- * Must stay true: a page stays below the weight that its caller names; every line is on a page.
+ * Invariants: a page stays below the weight that its caller names; every line is on a page.
  */
 export interface LineWindow {
   /** Numbers of lines, counted from 1; `to` is the last one shown. */

@@ -2,7 +2,7 @@
  * Renders Markdown as GitHub does: tables, strikethrough, autolinks, task lists, anchors of headings, and the harmless
  * part of HTML that READMEs use for their layout.
  *
- * Must stay true: nothing in a text runs, and a page that shows it loads nothing from another origin. HTML that is not
+ * Invariants: nothing in a text runs, and a page that shows it loads nothing from another origin. HTML that is not
  * entirely harmless comes out as text. All output passes an allow-list last, which also closes what was left open, so a
  * text cannot break out of its place. Relative links and images lead into the repository at the text's own commit.
  */

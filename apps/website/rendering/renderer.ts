@@ -1,7 +1,7 @@
 /**
  * Markdown and coloured code for pages, from memory where they were rendered before.
  *
- * Must stay true: the key of a kept text names all that its markup depends on. What may not or cannot be rendered is
+ * Invariants: the key of a kept text names all that its markup depends on. What may not or cannot be rendered is
  * null, and its page shows the plain text.
  */
 import { LRUCache } from 'lru-cache';

@@ -1,7 +1,7 @@
 /**
  * Threads that render: what may take long or never end happens beside the event loop, which serves Git and the API.
  *
- * Must stay true: a job past its time ends its thread, so no text can hold one for longer. Few jobs wait, and people
+ * Invariants: a job past its time ends its thread, so no text can hold one for longer. Few jobs wait, and people
  * take turns: nobody's texts hold up those of others for longer than the jobs that run already. A job that is refused or
  * fails is no error, since every page shows its text without it.
  */

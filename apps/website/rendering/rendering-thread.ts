@@ -1,7 +1,7 @@
 /**
  * The program of a rendering thread: it renders one job at a time, and answers before it takes the next.
  *
- * Must stay true: the thread holds nothing but its libraries. Its environment is empty, it reads no file and no
+ * Invariants: the thread holds nothing but its libraries. Its environment is empty, it reads no file and no
  * network, and a job leaves nothing behind for the next one, so the pool may end it at any moment.
  */
 import { parentPort } from 'node:worker_threads';

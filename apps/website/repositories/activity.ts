@@ -1,7 +1,7 @@
 /**
  * The changes of a repository's refs, newest first.
  *
- * Must stay true: it names commits that no ref reaches any more, which have no page; only the owner comes here.
+ * Invariants: it names commits that no ref reaches any more, which have no page; only the owner comes here.
  */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { ActivityKind, ActivityRow } from '../../../core/ports/activity.ts';

@@ -1,7 +1,7 @@
 /**
  * The addresses of a repository's pages, and the names of files in them.
  *
- * Must stay true: a name is encoded byte by byte, since it need not be UTF-8, and decoded exactly once. A link to a ref
+ * Invariants: a name is encoded byte by byte, since it need not be UTF-8, and decoded exactly once. A link to a ref
  * leads to that ref, whatever other refs there are.
  */
 import { momentInUrl } from '../../../core/audit/moment.ts';

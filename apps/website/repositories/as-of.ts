@@ -1,7 +1,7 @@
 /**
  * Pages of a repository as of a moment: `?at=` names it, and a band on each of them says so.
  *
- * Must stay true: a page that shows the past says it, and every link to a page that can show the same moment does.
+ * Invariants: a page that shows the past says it, and every link to a page that can show the same moment does.
  */
 import { parseMoment } from '../../../core/audit/moment.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';

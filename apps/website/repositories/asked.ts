@@ -1,7 +1,7 @@
 /**
  * What a page of a repository was asked for: who asks, the repository, and the ref and path of the address.
  *
- * Must stay true: every page reaches its repository through `onRepository`, which asks the front door. A repository
+ * Invariants: every page reaches its repository through `onRepository`, which asks the front door. A repository
  * that the person does not see gets the same page as one that does not exist.
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';

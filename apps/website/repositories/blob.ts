@@ -1,7 +1,7 @@
 /**
  * A file of a repository: its lines with numbers and colours, Markdown rendered, images, and what is too large to show.
  *
- * Must stay true: an image is shown as an image only, which runs no scripts; its bytes come from `raw`, whose own policy
+ * Invariants: an image is shown as an image only, which runs no scripts; its bytes come from `raw`, whose own policy
  * lets nothing run either.
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';

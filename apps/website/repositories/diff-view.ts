@@ -1,7 +1,7 @@
 /**
  * What changed, file by file, each in a part that folds.
  *
- * Must stay true: the page says what a bound left out. A page shows so many lines; the other files are folded away with
+ * Invariants: the page says what a bound left out. A page shows so many lines; the other files are folded away with
  * a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';

@@ -1,7 +1,7 @@
 /**
  * The pages of a list, and the links between them.
  *
- * Must stay true: a page with fewer rows than usual begins where the usual one does, and the next page begins where it
+ * Invariants: a page with fewer rows than usual begins where the usual one does, and the next page begins where it
  * ends, so that every row is on a page.
  */
 import { PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Purging, which asks on a page of its own that says how much it removes.
  *
- * Must stay true: there is no way back, so the name is typed.
+ * Invariants: there is no way back, so the name is typed.
  */
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';

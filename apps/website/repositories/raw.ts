@@ -1,7 +1,7 @@
 /**
  * The bytes of a file.
  *
- * Must stay true: nothing in a file runs on this site's origin. Text is plain text; everything else is an attachment,
+ * Invariants: nothing in a file runs on this site's origin. Text is plain text; everything else is an attachment,
  * images too, which pages may show nevertheless. No type is guessed from content, and a sandbox policy stands on top.
  * Every byte sent counts against the account's transfer quota.
  */

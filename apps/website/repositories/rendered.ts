@@ -1,7 +1,7 @@
 /**
  * Declares trusted what the rendering threads made.
  *
- * Must stay true: only the output of the renderer passes here. It escapes all text and passes an allow-list
+ * Invariants: only the output of the renderer passes here. It escapes all text and passes an allow-list
  * (apps/website/rendering).
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The pages of repositories.
  *
- * Must stay true: an account's name is the first segment of these paths, so every other first segment of the website is
+ * Invariants: an account's name is the first segment of these paths, so every other first segment of the website is
  * a reserved name (core/account/names.ts).
  */
 import type { Room } from '../layout/room.ts';

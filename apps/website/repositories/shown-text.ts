@@ -1,7 +1,7 @@
 /**
  * Texts of a repository as pages show them: names of files and refs, and messages of commits.
  *
- * Must stay true: no character reorders or hides what is beside it. Long texts are cut, because a name may have 4,096
+ * Invariants: no character reorders or hides what is beside it. Long texts are cut, because a name may have 4,096
  * bytes and a message a million.
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';

@@ -2,7 +2,7 @@
  * Connects the browser's cookie with the stored session: @fastify/session makes the ids and cookies, and the store of
  * sessions keeps everything else.
  *
- * Must stay true: a session is stored only when somebody presented the right password, never for a stranger. The id
+ * Invariants: a session is stored only when somebody presented the right password, never for a stranger. The id
  * changes whenever somebody is let in, and the former id lets nobody in from then on. A request that was under way
  * while its session was revoked does not bring the session back.
  */

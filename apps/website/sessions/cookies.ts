@@ -1,7 +1,7 @@
 /**
  * The cookies of the website.
  *
- * Must stay true: no script reads a cookie. On HTTPS every name begins with `__Host-`, so that neither a sibling host
+ * Invariants: no script reads a cookie. On HTTPS every name begins with `__Host-`, so that neither a sibling host
  * nor a plain-HTTP answer can set it. Browsers refuse that prefix without HTTPS, so a service on plain HTTP has none.
  */
 

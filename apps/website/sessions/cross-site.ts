@@ -1,7 +1,7 @@
 /**
  * Refuses forms that another site sent.
  *
- * Must stay true: the check is made before a form's body is read. It stands beside the token of each form, since some
+ * Invariants: the check is made before a form's body is read. It stands beside the token of each form, since some
  * browsers send neither header.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Messages that one page leaves for the next, in a cookie of their own.
  *
- * Must stay true: the message is shown once, as text. It holds nothing secret, since it stands in a cookie.
+ * Invariants: the message is shown once, as text. It holds nothing secret, since it stands in a cookie.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';

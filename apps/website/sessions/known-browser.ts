@@ -2,7 +2,7 @@
  * Remembers in a cookie which accounts somebody signed in to with this browser. It has a count of its own for wrong
  * passwords, so that strangers who guess lock nobody out.
  *
- * Must stay true: the cookie lets nobody in. Only the service can make one, for an account that was signed in to.
+ * Invariants: the cookie lets nobody in. Only the service can make one, for an account that was signed in to.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';

@@ -1,7 +1,7 @@
 /**
  * Makes the visit of a request: who asks, with which session, and the message of the page before.
  *
- * Must stay true: a session counts only if its account can be entered and has the session's epoch, as of the log's head
+ * Invariants: a session counts only if its account can be entered and has the session's epoch, as of the log's head
  * when the request arrived. So a change of the password ends every other session on every node at its next request.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';

@@ -1,7 +1,7 @@
 /**
  * Creating an access token: the form, and the page that shows the secret.
  *
- * Must stay true: the secret stands in one answer and nowhere else, which no browser keeps. A form makes at most one
+ * Invariants: the secret stands in one answer and nowhere else, which no browser keeps. A form makes at most one
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
  */
 import { createAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';

@@ -1,7 +1,7 @@
 /**
  * The page on which a person lets a device log in as them, or sends it away.
  *
- * Must stay true: only a form that a person sends decides, never the visit of a page. It carries the code that the page
+ * Invariants: only a form that a person sends decides, never the visit of a page. It carries the code that the page
  * has shown, so that what was compared is what is decided. What a stranger's device says about itself is shown as
  * text, with the characters visible that would reorder or hide it.
  */

@@ -1,7 +1,7 @@
 /**
  * The fields that choose what a token may do: of a new token, of a changed one, and of a device login.
  *
- * Must stay true: the API's own schemas and rules judge what was chosen, so the website takes nothing that the API
+ * Invariants: the API's own schemas and rules judge what was chosen, so the website takes nothing that the API
  * refuses. A field with one value counts once: a form that sends it twice is refused, so that no appended field widens
  * a token. Boxes count only where their group is chosen, which hides them otherwise.
  */

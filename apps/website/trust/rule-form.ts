@@ -1,7 +1,7 @@
 /**
  * The form that creates and changes a trust rule.
  *
- * Must stay true: a form is judged by the API's own schema and rules, so the page takes exactly what the API takes. A
+ * Invariants: a form is judged by the API's own schema and rules, so the page takes exactly what the API takes. A
  * field with one value that was sent twice is refused, so that no appended field widens a rule.
  */
 import {

@@ -1,7 +1,7 @@
 /**
  * Trying a token: which rule would let it in, and why the others would not.
  *
- * Must stay true: nothing is exchanged and nothing is stored, and the token is in no page and no log. A token that is
+ * Invariants: nothing is exchanged and nothing is stored, and the token is in no page and no log. A token that is
  * meant for another account is told nothing about.
  */
 import { IDENTITY_TOKEN_LENGTH_MAX, TOKEN_TRIALS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * The traffic of a month as stacked days: what was fetched below, what was pushed above it.
  *
- * Must stay true: the chart holds numbers alone, and the table behind it says the same in words.
+ * Invariants: the chart holds numbers alone, and the table behind it says the same in words.
  */
 import { daysInMonth } from '../../../core/kernel/calendar.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';

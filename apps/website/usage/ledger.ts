@@ -1,7 +1,7 @@
 /**
  * The ledger of a month: what each figure of usage is the sum of, entry by entry.
  *
- * Must stay true: the levels and sums are of the whole month, whatever the page. The next page begins behind the last
+ * Invariants: the levels and sums are of the whole month, whatever the page. The next page begins behind the last
  * entry that this one shows.
  */
 import { monthOf } from '../../../core/usage/ledger.ts';

@@ -1,7 +1,7 @@
 /**
  * The page of one delivery: its attempts, what was sent and what came back.
  *
- * Must stay true: bodies are shown as text and cut, so that no receiver and no commit message makes a page large. The
+ * Invariants: bodies are shown as text and cut, so that no receiver and no commit message makes a page large. The
  * whole payload is an attachment that no browser runs.
  */
 import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core/kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The form that creates and changes a webhook.
  *
- * Must stay true: a form is checked by the API's own schema, so the page takes exactly what the API takes.
+ * Invariants: a form is checked by the API's own schema, so the page takes exactly what the API takes.
  */
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides the commands of an account's storage buckets.
  *
- * Must stay true: the place of a bucket stays as it is while a repository depends on it, or a deleted one can come back
+ * Invariants: the place of a bucket stays as it is while a repository depends on it, or a deleted one can come back
  * to it. A caller that may use some
  * repositories only neither changes what others are or will be stored in, nor learns their names.
  */

@@ -1,7 +1,7 @@
 /**
  * The settings of a storage bucket: where it is, and how it lets this service in.
  *
- * Must stay true: a text that becomes part of an address, a key or a header of a request has one form that no server
+ * Invariants: a text that becomes part of an address, a key or a header of a request has one form that no server
  * reads otherwise. A region is a part of the host of Amazon's endpoints, so it is as strict as a host.
  */
 import { refuse } from '../../kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides the commands of an account's MFA tokens.
  *
- * Must stay true: a code whose time step was used, or is before one that was used, is refused. A signature whose counter
+ * Invariants: a code whose time step was used, or is before one that was used, is refused. A signature whose counter
  * is not above the recorded one is refused too, and is recorded once for each token. A token is activated within
  * `MFA_ENROLMENT_SPAN_MS` or never: who finds a signed-in browser later cannot finish what its person began with the
  * password. Pending tokens count towards the limit as long as they are there, so enrolling fills no account.

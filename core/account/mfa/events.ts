@@ -3,7 +3,7 @@
  * TOTP key in an authenticator app, or a passkey. It is enrolled as pending and becomes active once its owner has shown
  * that it works.
  *
- * Must stay true: no event holds a seed, a public key or a credential id. They are in the vault, because the first is a
+ * Invariants: no event holds a seed, a public key or a credential id. They are in the vault, because the first is a
  * secret and the others name a person's device (docs/architecture.md, invariant 5). Names are labels, as those of access
  * tokens are. A code works once because its use is an event: the append expects the revision it was decided at.
  */

@@ -1,7 +1,7 @@
 /**
  * What a trust rule asks of an identity token: its subject and its claims, exact or with `*`.
  *
- * Must stay true: `*` stands for characters of one segment only. Segments are split at `/` and `:`, so the pattern
+ * Invariants: `*` stands for characters of one segment only. Segments are split at `/` and `:`, so the pattern
  * `repo:acme/*` matches neither `repo:acme-evil/x` nor `repo:acme/x/y`. A comparison looks for each part between two
  * wildcards once and never goes back, so no pattern makes it slow.
  */

@@ -1,7 +1,7 @@
 /**
  * Decides the commands of an account's trust rules.
  *
- * Must stay true: a rule carries only grants and repositories that its maker may use, at its creation and at every
+ * Invariants: a rule carries only grants and repositories that its maker may use, at its creation and at every
  * change, whatever the change is about. So nobody gets more by a rule than by the own token.
  */
 import { permissionsRefusal, repositoriesRefusal, sameItems, unique } from '../../access-token/decide.ts';

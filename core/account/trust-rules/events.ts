@@ -1,7 +1,7 @@
 /**
  * Events of an account's trust rules, on `account-<id>`.
  *
- * Must stay true: subject and claims may name persons, so they stand in the vault. A changed or deleted rule names the
+ * Invariants: subject and claims may name persons, so they stand in the vault. A changed or deleted rule names the
  * vault record that is removed after the event.
  */
 import type { Grant, Scope } from '../../kernel/grants.ts';

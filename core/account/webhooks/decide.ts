@@ -1,7 +1,7 @@
 /**
  * Decides the commands of an account's webhooks.
  *
- * Must stay true: a caller that may use only some repositories creates webhooks for those alone. It can neither change
+ * Invariants: a caller that may use only some repositories creates webhooks for those alone. It can neither change
  * a webhook that is notified of another repository nor learn that such a webhook exists.
  */
 import { coversSelection, type RepositorySelection } from '../../access-token/repository-selection.ts';

@@ -2,7 +2,7 @@
  * Parses what `git diff-tree -r -z --raw -p --full-index` prints: one record a file, then one patch a file in the same
  * order (git-diff-tree(1), Raw output format, and diff-generate-patch(5)).
  *
- * Must stay true: paths come from the records alone, which do not quote them. Content never counts as syntax, because
+ * Invariants: paths come from the records alone, which do not quote them. Content never counts as syntax, because
  * the header of each hunk says how many lines follow. Memory is bounded, whatever is in the files.
  */
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';

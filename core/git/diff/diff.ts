@@ -1,7 +1,7 @@
 /**
  * What changed between two commits, as pages and the API show it: files, and the lines of each.
  *
- * Must stay true: a diff that a bound cut short says so, for the whole and for each file. A count is exact or null.
+ * Invariants: a diff that a bound cut short says so, for the whole and for each file. A count is exact or null.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 

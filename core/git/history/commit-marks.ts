@@ -1,7 +1,7 @@
 /**
  * Maps commits to small numbers, in some 40 bytes each: a history of a million commits takes 50 MB.
  *
- * Must stay true: a lookup is exact, since all 20 bytes of an id are compared; growing never stops the event loop for
+ * Invariants: a lookup is exact, since all 20 bytes of an id are compared; growing never stops the event loop for
  * long, because only one of 256 parts grows at a time.
  */
 import type { ObjectId } from '../../kernel/ids.ts';

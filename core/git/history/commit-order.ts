@@ -1,7 +1,7 @@
 /**
  * Updates a branch's stored order of commits when its tip moves, without walking its whole history again.
  *
- * Must stay true: the update, applied to the old order, gives exactly git's default order from the new tip.
+ * Invariants: the update, applied to the old order, gives exactly git's default order from the new tip.
  *
  * Two walks run in parallel, from the new tip and from the old one. The commits that a walk has not popped yet depend
  * only on its queue, and on which of the commits that the queue reaches it has seen. No commit that both tips reach

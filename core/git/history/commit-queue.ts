@@ -1,7 +1,7 @@
 /**
  * git's queue of commits, which determines the order of `git log` and `git rev-list`.
  *
- * Must stay true: the newest commit date leaves first; equal dates leave in the order of arrival (git's
+ * Invariants: the newest commit date leaves first; equal dates leave in the order of arrival (git's
  * commit_list_insert_by_date). A commit enters once, when it is first seen. Parents enter in the order in which their
  * child lists them.
  */

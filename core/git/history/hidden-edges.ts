@@ -1,7 +1,7 @@
 /**
  * Removes commits of the client's shallow boundary (its `shallow` lines) from the body of a fetch.
  *
- * Must stay true: without these lines upload-pack takes the client's history for complete, so it must not rely on any
+ * Invariants: without these lines upload-pack takes the client's history for complete, so it must not rely on any
  * object of it. So every `have` becomes an unknown id, and the answer needs no object that the client has. Every other
  * packet keeps its bytes.
  */

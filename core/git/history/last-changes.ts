@@ -2,7 +2,7 @@
  * Finds, in git's list of commits with what they changed, the newest commit that made each entry of a folder what it is
  * (`git log -z --raw -t -c --format=%H`, newest first).
  *
- * Must stay true: a commit counts for an entry only if it left the entry with the mode and id that the folder shows, so
+ * Invariants: a commit counts for an entry only if it left the entry with the mode and id that the folder shows, so
  * a change that a later merge threw away counts for nothing.
  */
 import { ByteLines } from '../byte-lines.ts';

@@ -1,7 +1,7 @@
 /**
  * The stored order of a branch's commits, read in pages of growing size, and kept in memory during one update.
  *
- * Must stay true: no page is read twice, and no more is read than a small multiple of what is used.
+ * Invariants: no page is read twice, and no more is read than a small multiple of what is used.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { OrderCommit } from './commit-queue.ts';

@@ -1,7 +1,7 @@
 /**
  * The answer to GET info/refs, the first request of every fetch and push: gitprotocol-http(5), gitprotocol-v2(5).
  *
- * Must stay true: the bytes are those of `git http-backend` for the same refs, with three exceptions: the agent
+ * Invariants: the bytes are those of `git http-backend` for the same refs, with three exceptions: the agent
  * differs, an empty repository advertises capabilities for upload-pack too (as git does since 2.41), and `object-info`
  * is not offered. Advertise only what docs/git-path.md describes, because clients use every capability that is
  * advertised.

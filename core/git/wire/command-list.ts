@@ -1,7 +1,7 @@
 /**
  * The commands of a push, before its pack: gitprotocol-pack(5), "Reference Update Request and Packfile Transfer".
  *
- * Must stay true: reading stops exactly where the pack starts. An ambiguous list is refused as a whole. A ref with an
+ * Invariants: reading stops exactly where the pack starts. An ambiguous list is refused as a whole. A ref with an
  * invalid name only fails its own update, as in git.
  */
 import type { ObjectId } from '../../kernel/ids.ts';

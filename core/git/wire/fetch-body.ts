@@ -2,7 +2,7 @@
  * The body of a fetch in protocol v0 or v1, which are equal over HTTP: gitprotocol-pack(5), "Packfile Negotiation". It
  * holds wants and boundaries, a flush, haves, and then `done`, a flush or the end of the body.
  *
- * Must stay true: as for v2 (fetch-request.ts), the result names every object that upload-pack will act on.
+ * Invariants: as for v2 (fetch-request.ts), the result names every object that upload-pack will act on.
  */
 import {
   type FetchDraft,

@@ -1,7 +1,7 @@
 /**
  * A fetch request, in any protocol version, and the arguments of protocol v2: gitprotocol-v2(5).
  *
- * Must stay true: a `FetchRequest` names every object and every argument that upload-pack will act on, because
+ * Invariants: a `FetchRequest` names every object and every argument that upload-pack will act on, because
  * upload-pack gets the same bytes and checks nobody's access. A request that git would refuse is refused, with git's
  * message.
  */

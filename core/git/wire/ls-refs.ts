@@ -1,7 +1,7 @@
 /**
  * `ls-refs`, by which a client of protocol v2 lists refs: gitprotocol-v2(5), "ls-refs".
  *
- * Must stay true: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
+ * Invariants: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
 import { LS_REFS_PREFIX_LINES_MAX, LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';

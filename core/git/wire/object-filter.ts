@@ -1,7 +1,7 @@
 /**
  * Filters of partial clones: git-rev-list(1), `--filter`. Strata accepts only those that git's bitmaps make cheap.
  *
- * Must stay true: an accepted filter means the same to upload-pack, which gets the text as received. Git reads numbers
+ * Invariants: an accepted filter means the same to upload-pack, which gets the text as received. Git reads numbers
  * as C does, so `010` means eight there: numbers with leading zeros are refused.
  */
 import { FETCH_TREE_DEPTH_MAX } from '../../kernel/limits.ts';

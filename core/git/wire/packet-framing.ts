@@ -1,7 +1,7 @@
 /**
  * Watches that bytes are packets while they arrive (gitprotocol-common(5), "pkt-line Format").
  *
- * Must stay true: it says no at the first byte that is wrong, so that nothing behind it need be read. It says yes to all
+ * Invariants: it says no at the first byte that is wrong, so that nothing behind it need be read. It says yes to all
  * that the decoder of pkt-line.ts takes.
  */
 import { PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';

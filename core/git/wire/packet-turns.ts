@@ -2,7 +2,7 @@
  * The packets of a complete message, read in turns: a request may take megabytes of short lines, and others want the
  * event loop meanwhile.
  *
- * Must stay true: whoever reads asks for a turn at each packet, and awaits it when there is one. A short message is read
+ * Invariants: whoever reads asks for a turn at each packet, and awaits it when there is one. A short message is read
  * without any.
  */
 import type { NextTurn } from '../../kernel/turns.ts';

@@ -1,7 +1,7 @@
 /**
  * Packets (pkt-lines), the frames of Git's protocol: gitprotocol-common(5), "pkt-line Format".
  *
- * Must stay true: a decoder buffers at most one incomplete packet (64 KiB) in addition to the last chunk, however the
+ * Invariants: a decoder buffers at most one incomplete packet (64 KiB) in addition to the last chunk, however the
  * bytes are split. It consumes no byte after the packet that it returns, because a raw pack may follow.
  */
 import { encodeUtf8, utf8Length } from '../utf8.ts';

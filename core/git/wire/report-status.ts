@@ -1,7 +1,7 @@
 /**
  * The answer to a push: gitprotocol-pack(5), "Report Status", in the side band if the client chose one.
  *
- * Must stay true: each packet fits its limit, whatever names and reasons it holds, and neither can inject another line.
+ * Invariants: each packet fits its limit, whatever names and reasons it holds, and neither can inject another line.
  * The report is a list of packets that ends with a flush. It is sent within the side band, which ends with another
  * flush.
  */

@@ -2,7 +2,7 @@
  * The side band: data, progress messages and a fatal error in one stream of packets. The first byte of each names its
  * band (gitprotocol-pack(5), "Packfile Data").
  *
- * Must stay true: no packet is longer than the negotiated side band allows: 1,000 or 65,520 bytes.
+ * Invariants: no packet is longer than the negotiated side band allows: 1,000 or 65,520 bytes.
  */
 import { encodeUtf8 } from '../utf8.ts';
 import { FLUSH_PACKET, packetHeader } from './pkt-line.ts';

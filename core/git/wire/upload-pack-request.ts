@@ -1,7 +1,7 @@
 /**
  * The body of a POST to git-upload-pack, in any protocol version: gitprotocol-http(5), gitprotocol-v2(5).
  *
- * Must stay true: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
+ * Invariants: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
  * is refused, so that no other reader of the same bytes can find a second request in them.
  */
 import {

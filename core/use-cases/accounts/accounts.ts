@@ -2,7 +2,7 @@
  * Creates accounts across three streams, those of the username, of the email address and of the account; finds them,
  * and changes their plan and password.
  *
- * Must stay true: names are claimed before the account is created and confirmed after. So a crash at any step leaves
+ * Invariants: names are claimed before the account is created and confirmed after. So a crash at any step leaves
  * either an account that holds its names, or claims that lapse (claims.ts).
  */
 import { decideAccount } from '../../account/decide.ts';

@@ -1,7 +1,7 @@
 /**
  * Finds the principal of an access token's secret, and the person of a session.
  *
- * Must stay true: the token's id is derived from its secret, or stands in it if the token was exchanged, so one stream
+ * Invariants: the token's id is derived from its secret, or stands in it if the token was exchanged, so one stream
  * of the log is enough to find it. A token that was exchanged is valid only while its trust rule is unchanged. The caller
  * must have awaited `entities.barrier()`: then every node refuses a token that was revoked or has expired, and a
  * session that has ended, at its next request.

@@ -1,7 +1,7 @@
 /**
  * Claims of usernames and email addresses: they are claimed, taken over, confirmed and released.
  *
- * Must stay true: a claim is taken over only if its account cannot use the name any more. An account that was never
+ * Invariants: a claim is taken over only if its account cannot use the name any more. An account that was never
  * created is abandoned first. An account that claimed an address for a change keeps another address at the takeover:
  * the append is guarded by its stream, as the change is guarded by the stream of the claim.
  */

@@ -1,7 +1,7 @@
 /**
  * The repositories that an account deleted, each with where it was stored then: what an undeletion can bring back.
  *
- * Must stay true: the list, the undeletion and the change of a bucket's place all read the deletions here, from the
+ * Invariants: the list, the undeletion and the change of a bucket's place all read the deletions here, from the
  * account's own events. So a repository that the list shows as restorable holds the place that it would come back to.
  */
 import { type BoundPlace, boundPlace, lostPlace } from '../../account/buckets/binding.ts';

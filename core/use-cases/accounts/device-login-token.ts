@@ -1,7 +1,7 @@
 /**
  * Device login after its decision: one poll fetches the token, and the workflow ends the login.
  *
- * Must stay true: `DeviceLoginClaimed` is the commit point of the token. Only the poll that appended it has the secret,
+ * Invariants: `DeviceLoginClaimed` is the commit point of the token. Only the poll that appended it has the secret,
  * because that poll generated it. The token's event is made from the claim alone, so any node can write it. Answers
  * depend on the request's row, on the log and on the session's times, never on whether a timer has fired.
  */

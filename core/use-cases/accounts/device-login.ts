@@ -2,7 +2,7 @@
  * Device login up to its decision: a machine requests a login, and a signed-in user grants or denies it. The token
  * follows in device-login-token.ts.
  *
- * Must stay true: a request writes one operational row and no event. The decision is the first event of the login's
+ * Invariants: a request writes one operational row and no event. The decision is the first event of the login's
  * stream, so of many decisions one counts. Before it, the row is held, so that it gives way to no other, and the
  * event's references are in the vault (docs/architecture.md, invariant 5). A process that dies in between leaves a login
  * that still waits. Streams that began with the request, as older versions wrote them, are decided as they were.

@@ -1,7 +1,7 @@
 /**
  * Erases an account. After one append nobody can use it, and then its personal data is made unreadable.
  *
- * Must stay true: `AccountErased` is the commit point. All steps after it are idempotent. An interrupted erasure is
+ * Invariants: `AccountErased` is the commit point. All steps after it are idempotent. An interrupted erasure is
  * finished by the same command or by the sweep of the vault, which reads every event. The username remains claimed,
  * because the log names the account by it; the email address is released. The data key is destroyed after the event,
  * and after the address was read, so that the data of an account that still exists is never unreadable. The erasure is

@@ -1,7 +1,7 @@
 /**
  * The policy that erases closed accounts when their time to be reopened is over.
  *
- * Must stay true: an account that was reopened is not erased, however late the policy runs: `AccountErased` is decided
+ * Invariants: an account that was reopened is not erased, however late the policy runs: `AccountErased` is decided
  * on the account's own stream. The policy passes `AccountClosed` events in the order of the log, each only after the
  * account was erased or reopened, so the mark is all that it must remember. Any number of nodes may sweep.
  */

@@ -2,7 +2,7 @@
  * The policy that goes through each erasure a second time, when no request from before it can still be under way: a push
  * may have stored its layer after the erasure removed those, a delivery its answer, a sign-in its session.
  *
- * Must stay true: the policy passes `AccountErased` events in the order of the log, each only after the second pass, so the
+ * Invariants: the policy passes `AccountErased` events in the order of the log, each only after the second pass, so the
  * mark is all that it must remember. Any number of nodes may run it.
  */
 import { accounts } from '../../account/evolve.ts';

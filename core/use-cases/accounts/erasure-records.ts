@@ -1,7 +1,7 @@
 /**
  * Which accounts were erased, outside the database: an object for each in the platform's layer store.
  *
- * Must stay true: an object is put after `AccountErased`, and never removed or replaced. Objects outlive the database, so
+ * Invariants: an object is put after `AccountErased`, and never removed or replaced. Objects outlive the database, so
  * that a backup from before an erasure does not bring the person back.
  */
 import { type AccountId, parseUuid } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * The policy that finishes interrupted deletions: the repository is closed, but its name was not released.
  *
- * Must stay true: the name of a closed repository is released even if the node that deleted it has died. The request
+ * Invariants: the name of a closed repository is released even if the node that deleted it has died. The request
  * that closed the repository gets time to release the name first, so that the event names its own actor.
  */
 import type { RepositoryId } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Judges an identity token against the trust rules of the account that its audience names.
  *
- * Must stay true: an account is found by the audience, and an issuer is asked for its keys only if a rule of that account
+ * Invariants: an account is found by the audience, and an issuer is asked for its keys only if a rule of that account
  * names it. Whatever the token alone can show is judged before that. Claims are compared only after the signature was
  * verified. The oldest rule that matches decides; rules are never added up.
  */

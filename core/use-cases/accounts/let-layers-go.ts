@@ -1,7 +1,7 @@
 /**
  * Lets the layers of a repository go before the retention is over, for a purge or an erasure: `LayersExpired`.
  *
- * Must stay true: each event is decided on the repository's newest state, and names only layers that no event has let go
+ * Invariants: each event is decided on the repository's newest state, and names only layers that no event has let go
  * before, so that the work can be repeated after a crash.
  */
 import { readEvent } from '../../kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * Lists, renames and removes MFA tokens of any kind.
  *
- * Must stay true: a token's vault record is removed after the event that removes the token. An interrupted removal is
+ * Invariants: a token's vault record is removed after the event that removes the token. An interrupted removal is
  * finished by the sweep of the vault (docs/architecture.md, invariant 5). The caller has asked its owner for the password
  * again before it deletes a token.
  */

@@ -1,7 +1,7 @@
 /**
  * What a signed-in person changes about who may enter: password, email address, and the account itself.
  *
- * Must stay true: each change asks for the password again, and its append is guarded by the session. So a password that
+ * Invariants: each change asks for the password again, and its append is guarded by the session. So a password that
  * was right is still the account's at the commit, and nobody who only found a signed-in browser takes the account over.
  */
 import { decideAccount } from '../../account/decide.ts';

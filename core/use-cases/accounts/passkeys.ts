@@ -1,7 +1,7 @@
 /**
  * Enrols passkeys and checks their signatures at sign-in.
  *
- * Must stay true: a challenge is taken before its answer is verified, so an answer is verified once, whatever comes of
+ * Invariants: a challenge is taken before its answer is verified, so an answer is verified once, whatever comes of
  * it. A signature is compared only with passkeys of the account that gave its password. Credential ids and public keys
  * are in the vault before the event that names them. A valid signature whose counter went back is refused, and the
  * event that says so is appended.

@@ -1,7 +1,7 @@
 /**
  * The limits of guessing passwords (docs/interface.md, Signing in).
  *
- * Must stay true: each guess is counted before the password is compared, and given back if it was right. So guesses that
+ * Invariants: each guess is counted before the password is compared, and given back if it was right. So guesses that
  * race on several nodes get no more than the limit together. A count is of the name that was typed, not of the account
  * it leads to: a refusal does not tell that two names are of one account, or that a name is of none.
  */

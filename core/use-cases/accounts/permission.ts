@@ -1,7 +1,7 @@
 /**
  * The permissions that a caller needs for an operation, and the repositories that it may know of.
  *
- * Must stay true: a repository that the caller may not know of gets the same answer as one that does not exist. After
+ * Invariants: a repository that the caller may not know of gets the same answer as one that does not exist. After
  * an append conflicts, the same functions check the caller's permissions again before the retry.
  */
 import { coversSelection, isSelected } from '../../access-token/repository-selection.ts';

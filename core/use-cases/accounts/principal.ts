@@ -1,7 +1,7 @@
 /**
  * The caller of a request: the account it acts in, what it may do there, and the actor that events name.
  *
- * Must stay true: everything that depends on the kind of caller is here, in switches without a default. So a new kind
+ * Invariants: everything that depends on the kind of caller is here, in switches without a default. So a new kind
  * does not compile until it has an actor, grants, a selection of repositories and a reader to count its reads under.
  */
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../access-token/repository-selection.ts';

@@ -2,7 +2,7 @@
  * Erases accounts again that a restored database knows as they were before their erasure. A server does this before it
  * answers its first request.
  *
- * Must stay true: an account is erased again only if an object of its erasure lies in the platform's store. A vault that
+ * Invariants: an account is erased again only if an object of its erasure lies in the platform's store. A vault that
  * was restored without the log is erased again too. Memory is bounded, whatever the number of objects.
  */
 import { accounts } from '../../account/evolve.ts';

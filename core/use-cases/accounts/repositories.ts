@@ -1,7 +1,7 @@
 /**
  * Finds, creates, describes and deletes repositories.
  *
- * Must stay true: a deletion first closes the repository's stream, so that racing pushes conflict, and then releases
+ * Invariants: a deletion first closes the repository's stream, so that racing pushes conflict, and then releases
  * the name. An interrupted deletion is finished by the next request that deletes the repository or creates one of
  * its name, or by finish-deletions.ts.
  */

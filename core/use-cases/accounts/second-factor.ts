@@ -1,7 +1,7 @@
 /**
  * Ends a sign-in that needs a second factor: a code of an app, or a passkey.
  *
- * Must stay true: the person has given the right password, and nothing that ends sessions has happened since. Each try
+ * Invariants: the person has given the right password, and nothing that ends sessions has happened since. Each try
  * is counted before its factor is checked, and given back if it was right, as guesses of passwords are. What was
  * presented is used up before the sign-in counts.
  */

@@ -1,7 +1,7 @@
 /**
  * Ends sessions on their person's wish.
  *
- * Must stay true: a session is removed before its event is appended, so that one whose end is in the log lets nobody in.
+ * Invariants: a session is removed before its event is appended, so that one whose end is in the log lets nobody in.
  * If the node dies between the two, the session has ended and the log does not say so.
  */
 import type { AccountId } from '../../kernel/ids.ts';

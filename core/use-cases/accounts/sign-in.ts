@@ -1,7 +1,7 @@
 /**
  * Signs a person in by username or email address, and password.
  *
- * Must stay true: the answer is the same, in words and in time, for an unknown account, one that cannot be used, and a
+ * Invariants: the answer is the same, in words and in time, for an unknown account, one that cannot be used, and a
  * wrong password. So each of them costs one comparison of a password, and the answer does not wait for the event of a
  * failure. A failure is counted before its password is compared (password-guesses.ts).
  */

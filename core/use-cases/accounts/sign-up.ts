@@ -1,7 +1,7 @@
 /**
  * Makes a person's own account, and signs the person in.
  *
- * Must stay true: a taken name or address is refused by name, because no mail is sent that could say it in private. So
+ * Invariants: a taken name or address is refused by name, because no mail is sent that could say it in private. So
  * the tries of a network are limited, whether they succeed or not.
  */
 import { refuse } from '../../kernel/decider.ts';

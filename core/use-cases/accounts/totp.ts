@@ -1,7 +1,7 @@
 /**
  * Enrols TOTP keys and uses up their codes at sign-in.
  *
- * Must stay true: a seed is in the vault before the event that names it, and is handed out once, by the call that made
+ * Invariants: a seed is in the vault before the event that names it, and is handed out once, by the call that made
  * it. `TotpCodeUsed` is the commit point of a code: of two nodes that check the same code only one appends it, because
  * the other decides again after the lost race.
  */

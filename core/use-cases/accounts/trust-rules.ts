@@ -1,7 +1,7 @@
 /**
  * Creates, changes, finds and deletes trust rules. The rules about them are decided on the account's own stream.
  *
- * Must stay true: an issuer is checked before it is stored. Conditions are in the vault before the event that names
+ * Invariants: an issuer is checked before it is stored. Conditions are in the vault before the event that names
  * them, and are removed after the event that supersedes them. Each version of a rule's conditions has a record of its
  * own, so removing one never removes what another rule uses.
  */

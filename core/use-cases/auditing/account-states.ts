@@ -1,7 +1,7 @@
 /**
  * The state of an account as of a moment, for its owner and for auditors.
  *
- * Must stay true: the state is folded from the entries of the account's log and from nothing else, so that an export
+ * Invariants: the state is folded from the entries of the account's log and from nothing else, so that an export
  * replayed offline has the same digest (core/audit/account-state.ts). A snapshot only saves time, and is used only if
  * the log holds the entry that it ends with. A node folds one state of an account at a time, and few of all accounts;
  * entries, refs and text are handled in parts, so that neither memory nor a turn of the event loop grows with them.

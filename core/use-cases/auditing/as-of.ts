@@ -1,7 +1,7 @@
 /**
  * The past of an account: which part of its log a moment selects, and a repository as it stood there.
  *
- * Must stay true: a moment selects a prefix of the account's log (core/runtime/log-time.ts), and everything shown as of
+ * Invariants: a moment selects a prefix of the account's log (core/runtime/log-time.ts), and everything shown as of
  * that moment is folded from that prefix alone.
  */
 import { refuse } from '../../kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * Signs the head of an account's log. Commit point: the checkpoint's object in the platform's layer store.
  *
- * Must stay true: no two signatures contradict each other. The last checkpoint lies outside the log's database, and a
+ * Invariants: no two signatures contradict each other. The last checkpoint lies outside the log's database, and a
  * tree that does not continue it is never signed: a database that was restored or failed over may have lost its tail.
  * The new checkpoint is durable before anybody gets it, and only then the one before it is removed.
  */

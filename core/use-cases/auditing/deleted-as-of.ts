@@ -2,7 +2,7 @@
  * Says why a repository that an account had at a moment cannot be shown as of it, because the account has none of that
  * name now: it is deleted, has left storage, or came back under another name.
  *
- * Must stay true: the caller owns the account, and may read all of its history. A deleted repository is shown by nothing
+ * Invariants: the caller owns the account, and may read all of its history. A deleted repository is shown by nothing
  * but this: undeleting it brings its past back as well.
  */
 import { lostPlace } from '../../account/buckets/binding.ts';

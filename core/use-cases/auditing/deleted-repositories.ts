@@ -1,7 +1,7 @@
 /**
  * Deleted repositories: which there are, and their way back.
  *
- * Must stay true: two streams need two commits. First the account lists the repository again, which alone can be
+ * Invariants: two streams need two commits. First the account lists the repository again, which alone can be
  * refused, for its name, the quota or its bucket; then its own stream is reopened, guarded by the account's revision. A process that
  * dies between them leaves the repository listed and closed, as an interrupted deletion does: the next request finishes
  * it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream, so what has

@@ -1,7 +1,7 @@
 /**
  * Splits places of an account's log into what is read at once.
  *
- * Must stay true: what a batch holds in memory is bounded by the length of its entries, because each may be as large as
+ * Invariants: what a batch holds in memory is bounded by the length of its entries, because each may be as large as
  * an append may be, and whoever owns the account decides how many are.
  */
 import type { EntryPlace } from '../../ports/account-log.ts';

@@ -1,7 +1,7 @@
 /**
  * Names the compaction that dropped an earlier tip, for the answer to whoever asks for it.
  *
- * Must stay true: a compaction keeps every tip that a ref left within the retention before it, unless it is a purge. So
+ * Invariants: a compaction keeps every tip that a ref left within the retention before it, unless it is a purge. So
  * the tip went with the first purge after it was left, or with the first compaction that dropped objects a whole
  * retention later. The retention may have been another one then: if it explains nothing, the last drop is named.
  */

@@ -1,7 +1,7 @@
 /**
  * Exports an account's log, whole or the entries of a time, as lines that an auditor verifies offline (docs/audit.md).
  *
- * Must stay true: the export is exactly of the tree that its checkpoint signs, whatever is appended meanwhile. Its
+ * Invariants: the export is exactly of the tree that its checkpoint signs, whatever is appended meanwhile. Its
  * memory does not grow with its length, and between two reads it holds nothing of the database. Each line is canonical
  * JSON.
  */

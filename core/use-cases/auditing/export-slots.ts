@@ -1,7 +1,7 @@
 /**
  * Bounds how many exports of accounts' logs a node sends at once, in all and for one account.
  *
- * Must stay true: an export that finds no slot is refused instead of waiting: those before it may be read for hours. A
+ * Invariants: an export that finds no slot is refused instead of waiting: those before it may be read for hours. A
  * slot is freed once.
  */
 import { createFairSlots, type FairSlots } from '../../kernel/fair-slots.ts';

@@ -1,7 +1,7 @@
 /**
  * A cache of what is read for accounts, bounded in bytes: in all, and for each account.
  *
- * Must stay true: an account that reads much makes others lose what they read only beyond the bound of all. The value
+ * Invariants: an account that reads much makes others lose what they read only beyond the bound of all. The value
  * set last is kept, even if it alone is larger than a bound.
  */
 import type { AccountId } from '../../kernel/ids.ts';

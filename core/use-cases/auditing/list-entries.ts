@@ -1,7 +1,7 @@
 /**
  * Lists a page of an account's log, filtered, oldest or newest first.
  *
- * Must stay true: a page is bounded in entries and in length. A page that ended early says that there is more, and the
+ * Invariants: a page is bounded in entries and in length. A page that ended early says that there is more, and the
  * next one begins right after its last entry.
  */
 import type { LogPosition } from '../../kernel/envelope.ts';

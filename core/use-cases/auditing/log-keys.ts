@@ -1,7 +1,7 @@
 /**
  * The keys that sign checkpoints, as one node knows them.
  *
- * Must stay true: the first key fixes the name of every later one, so that the origin of an account's checkpoints never
+ * Invariants: the first key fixes the name of every later one, so that the origin of an account's checkpoints never
  * changes, whatever address the service gets. A node never signs with a key that it has only made and not read back,
  * since another node may have won. A key that another node added signs here within a minute.
  */

@@ -1,7 +1,7 @@
 /**
  * Finds the place in the log that a moment names for a repository: a time, or one of its own events.
  *
- * Must stay true: an event of another stream is not found, whoever asks. So no moment tells anything about other
+ * Invariants: an event of another stream is not found, whoever asks. So no moment tells anything about other
  * repositories or accounts.
  */
 import type { Moment } from '../../audit/moment.ts';

@@ -1,7 +1,7 @@
 /**
  * Purges a repository: of a deleted one everything, of a living one what no ref reaches now. There is no way back.
  *
- * Must stay true: a purge is in the log before the first byte is removed, and remove-purged.ts removes the bytes. It is
+ * Invariants: a purge is in the log before the first byte is removed, and remove-purged.ts removes the bytes. It is
  * recorded as well if the account has lost the place of the bytes: then they stay with their owner. Of a
  * living repository it removes no object that a ref reaches: the objects are chosen by the compaction that drops what
  * nobody reaches (drop-unreached.ts), with a window of nothing. It does not trust a state that calls the layers clean:

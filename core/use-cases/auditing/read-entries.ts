@@ -1,7 +1,7 @@
 /**
  * Reads entries of an account's log with their openings, from their places in the read model.
  *
- * Must stay true: an entry's leaf is the read model's, never computed from the event that was just read: if the log was
+ * Invariants: an entry's leaf is the read model's, never computed from the event that was just read: if the log was
  * changed afterwards, the two do not agree, and whoever checks the leaf sees it. The events in memory are bounded in
  * number and length, and their records are asked for in one call.
  */

@@ -2,7 +2,7 @@
  * The policy that sums each account's operational events once a day into its record, as `UsageRecorded`: so the events
  * themselves can be pruned.
  *
- * Must stay true: an operational event is in exactly one `UsageRecorded` of its account, whichever process dies. The
+ * Invariants: an operational event is in exactly one `UsageRecorded` of its account, whichever process dies. The
  * account's `UsageRecorded` name the events up to which they sum; the mark only says from where to read the log, and is
  * saved after all accounts have theirs. Any number of nodes may run the policy: of two that sum the same account one loses
  * the append, and its mark stays. Positions in events are not used: those of an imported log are another log's.

@@ -2,7 +2,7 @@
  * A repository as it stood at a moment, for whoever reads it with git or in a browser: the refs of then, over the layers
  * of now, which hold every object that a ref reached within the retention (docs/architecture.md, invariant 4).
  *
- * Must stay true: an answer shows all refs of that moment or none. If an object that one of them names has left storage,
+ * Invariants: an answer shows all refs of that moment or none. If an object that one of them names has left storage,
  * it is refused. No object is readable but what these refs reach. Memory and work are bounded for each account.
  */
 import type { Moment } from '../../audit/moment.ts';

@@ -1,7 +1,7 @@
 /**
  * The refs of a repository, as of a moment or now, as JSON text.
  *
- * Must stay true: a repository may have some 200,000 refs, so they are sorted and written in parts. A node does so for
+ * Invariants: a repository may have some 200,000 refs, so they are sorted and written in parts. A node does so for
  * one request of an account at a time, and for few of all accounts.
  */
 import { refsText } from '../../audit/account-state.ts';

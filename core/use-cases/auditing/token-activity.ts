@@ -1,7 +1,7 @@
 /**
  * Shows what became of an access token, and what was done with it: its changes, and its uses by minute and repository.
  *
- * Must stay true: a revoked token is shown as long as its events are kept, and another account's token is not found. The
+ * Invariants: a revoked token is shown as long as its events are kept, and another account's token is not found. The
  * cost of a page of uses does not grow with the uses before it; that of a page of changes grows with the token's stream,
  * which every use of the token reads as well.
  */

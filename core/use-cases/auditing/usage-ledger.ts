@@ -1,7 +1,7 @@
 /**
  * Lists what the figures of an account's usage are the sum of, in a calendar month.
  *
- * Must stay true: the answer holds every event that the caller has seen, and its totals are those of the usage that is
+ * Invariants: the answer holds every event that the caller has seen, and its totals are those of the usage that is
  * read at the same moment, but for what a node has sent and not yet written to the log.
  */
 import type { LogPosition } from '../../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * Tries connections to buckets, a bounded number at once.
  *
- * Must stay true: an account whose buckets answer slowly does not hold up another's verification.
+ * Invariants: an account whose buckets answer slowly does not hold up another's verification.
  */
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Bounds the calls to one bucket that are under way at once on this node.
  *
- * Must stay true: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
+ * Invariants: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
  * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
  * body which it was given takes no place for ever.
  */

@@ -1,7 +1,7 @@
 /**
  * The vault records of storage buckets: where a bucket is, and how it lets this service in.
  *
- * Must stay true: each bucket has records of its own, so removing those of one never removes one that another uses. The
+ * Invariants: each bucket has records of its own, so removing those of one never removes one that another uses. The
  * secret key leaves this file only in a `BucketSettings`.
  */
 import type { BucketRefs } from '../../account/buckets/commands.ts';

@@ -1,7 +1,7 @@
 /**
  * Lists, finds, creates, changes and deletes storage buckets. The rules are decided on the account's own stream.
  *
- * Must stay true: an endpoint is checked before it is stored. Places, roles and keys are in the vault before the event
+ * Invariants: an endpoint is checked before it is stored. Places, roles and keys are in the vault before the event
  * that names them, and are removed after the event that supersedes them. No result holds the secret key.
  */
 import { isSelected, type RepositorySelection } from '../../access-token/repository-selection.ts';

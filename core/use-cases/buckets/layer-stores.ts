@@ -1,7 +1,7 @@
 /**
  * Gives each repository the store that it is bound to: the platform's, or a bucket of its account.
  *
- * Must stay true: each call to a bucket uses the settings that the bucket has then, so that changed keys count at once.
+ * Invariants: each call to a bucket uses the settings that the bucket has then, so that changed keys count at once.
  * A status other than verified stops nothing: the layers are there.
  */
 import { type AccountId, parseUuid, type RepositoryId, type StorageBucketId, type Uuid } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Records that a storage bucket failed a repository's push, read or upkeep, for the list of its errors.
  *
- * Must stay true: a dead bucket with a busy repository adds a bounded number of events. What is known to be recorded
+ * Invariants: a dead bucket with a busy repository adds a bounded number of events. What is known to be recorded
  * already costs no call to the log.
  */
 import { decideBucketError } from '../../bucket-errors/decide.ts';

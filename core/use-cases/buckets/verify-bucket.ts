@@ -1,7 +1,7 @@
 /**
  * Verifies a storage bucket: tries its connection, and records how that ended.
  *
- * Must stay true: the outcome is recorded only for the settings that were tried. A verification that is cut short
+ * Invariants: the outcome is recorded only for the settings that were tried. A verification that is cut short
  * records nothing, so the bucket keeps the status that it had.
  */
 import { decideBucket } from '../../account/buckets/decide.ts';

@@ -1,7 +1,7 @@
 /**
  * A compaction: merges small layers of a repository into one, and replaces them in the list by one append.
  *
- * Must stay true (docs/architecture.md, invariants 2, 3 and 4):
+ * Invariants (docs/architecture.md, invariants 2, 3 and 4):
  * - the append of `LayersCompacted` is the only commit point; the merged layer is stored durably before it;
  * - the merged layer holds every object of the layers that it replaces, so the committed layers stay closed under
  *   reachability whatever was pushed meanwhile;

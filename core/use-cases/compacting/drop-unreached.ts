@@ -2,7 +2,7 @@
  * A compaction that drops what no ref has reached within the retention: it replaces all layers of a repository by one
  * with the closure of the refs, and one with what earlier tips of the retention reach beyond that.
  *
- * Must stay true (docs/architecture.md, invariants 2, 3 and 4):
+ * Invariants (docs/architecture.md, invariants 2, 3 and 4):
  * - it takes every layer that was committed at its revision, and what it adds holds the closure of every tip that a ref
  *   has, or had within the retention;
  * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips

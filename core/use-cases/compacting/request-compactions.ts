@@ -1,7 +1,7 @@
 /**
  * Asks for compactions behind pushes.
  *
- * Must stay true: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A
+ * Invariants: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A
  * request that failed, or is lost with the process, is made again by the next push. A row may be served before its time,
  * while pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which
  * is no less than this remembers a request.

@@ -1,7 +1,7 @@
 /**
  * Identity tokens of this service (core/ports/identity-issuer.ts), signed with the keys of the ring.
  *
- * Must stay true: every token has an id of its own, and the issuer that the discovery document names.
+ * Invariants: every token has an id of its own, and the issuer that the discovery document names.
  */
 import { msBetween, timestamp } from '../../kernel/ids.ts';
 import { IDENTITY_TOKEN_SPAN_SECONDS } from '../../kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * When each set of signing keys signs, is public, and is due for replacement.
  *
- * Must stay true: a set is public before it signs for longer than anybody may keep older public keys, unless it is the
+ * Invariants: a set is public before it signs for longer than anybody may keep older public keys, unless it is the
  * only one; and after it signed until its last token has ended and every copy of the keys that lacks the next set has.
  */
 import { later, msBetween, plusMs, type Timestamp } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Replaces the signing keys before their time, as an operator asks. Commit point: `store.add` in add-set.ts.
  *
- * Must stay true: keys are destroyed only after the set that replaces them is kept. The number of public sets is bounded.
+ * Invariants: keys are destroyed only after the set that replaces them is kept. The number of public sets is bounded.
  */
 import { plusMs } from '../../kernel/ids.ts';
 import { SIGNING_KEY_SETS_MAX, SIGNING_KEYS_SHORT_LEAD_MS } from '../../kernel/limits.ts';

@@ -2,7 +2,7 @@
  * The signing keys of this service, as one node knows them: read anew each minute, made when none are there, replaced
  * on a schedule by whichever node notices first.
  *
- * Must stay true: a request costs no query but for one each minute, also while the database is down: known keys stay in
+ * Invariants: a request costs no query but for one each minute, also while the database is down: known keys stay in
  * use then. A node never signs with a set that it has only made and not read back, since another node may have won.
  */
 import { SIGNING_KEYS_READ_INTERVAL_MS } from '../../kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Writes the whole log as the lines of a file (log-file.ts), or continues an earlier export that was interrupted.
  *
- * Must stay true: memory is bounded by a page of events. The file holds every event up to the head that was read at the
+ * Invariants: memory is bounded by a page of events. The file holds every event up to the head that was read at the
  * start, as stored and never upcast, and no append after that head. So an export ends even while a server is running.
  */
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads an exported log (log-file.ts) into an event store: one writer, in log order, into an empty log.
  *
- * Must stay true:
+ * Invariants:
  * - at every moment the target holds the first events of the file, in the file's order, and nothing else. So running an
  *   interrupted import again continues it;
  * - every append of the source is one append in the target;

@@ -11,7 +11,7 @@
  * SHA-256, in hex, of the previous digest followed by the event's text. The digest before the first event is that of
  * the header's text.
  *
- * Must stay true: one log gives one file, byte for byte, whatever store it is read from. A line that is missing,
+ * Invariants: one log gives one file, byte for byte, whatever store it is read from. A line that is missing,
  * changed, moved or repeated is detected at that line, not only at the end. The form of a released version never
  * changes.
  */

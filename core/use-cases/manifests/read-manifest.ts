@@ -1,7 +1,7 @@
 /**
  * Reads manifests and their refs from a store, for a repository that is made from the store alone.
  *
- * Must stay true: whoever owns the store may have written anything there. Nothing is believed but what the newest
+ * Invariants: whoever owns the store may have written anything there. Nothing is believed but what the newest
  * manifest says, and its refs only with their SHA-256. No more is read than a manifest may hold.
  */
 import type { RefName } from '../../git/ref-name.ts';

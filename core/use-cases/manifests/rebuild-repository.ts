@@ -2,7 +2,7 @@
  * Makes a repository from a store alone: what its newest manifest names becomes one push of a new repository, with a
  * history of its own.
  *
- * Must stay true:
+ * Invariants:
  * - every layer has the SHA-256 of the manifest before a byte of it is used, and the push passes the checks of every
  *   push: whoever owns the store may have written anything there;
  * - the store that is read is not changed;

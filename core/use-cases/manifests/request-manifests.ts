@@ -1,7 +1,7 @@
 /**
  * The policy that asks for a manifest after each change of a repository's refs, layers or default branch.
  *
- * Must stay true: a change is passed only after the request for its manifest is stored, so none is forgotten, whichever
+ * Invariants: a change is passed only after the request for its manifest is stored, so none is forgotten, whichever
  * process dies. Many changes of one repository are one request. No push waits for it. Any number of nodes may run it.
  */
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';

@@ -2,7 +2,7 @@
  * Writes the manifest of a repository into the store of its layers, and removes those that nobody needs any more
  * (docs/bucket-layout.md).
  *
- * Must stay true:
+ * Invariants:
  * - a manifest is stored after its refs, and both after every layer that it names, so that whoever finds it finds all;
  * - of two writers that race, the newer revision is the newest manifest, in whatever order they store;
  * - only manifests at revisions that the log has stay: others are of a log that was restored to an earlier state;

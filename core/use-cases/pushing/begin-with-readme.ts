@@ -1,7 +1,7 @@
 /**
  * Begins a repository with a README: a commit that the service makes and pushes as a client would.
  *
- * Must stay true: the commit arrives by the same use case as every push, with the same checks, quotas and event. Two
+ * Invariants: the commit arrives by the same use case as every push, with the same checks, quotas and event. Two
  * streams need two commits, so a process that dies between them leaves a repository that is whole and empty, which
  * `pushReadme` may begin later. A README that is refused takes the new repository with it.
  */

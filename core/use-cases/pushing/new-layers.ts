@@ -2,7 +2,7 @@
  * The layers that a push or a compaction stores before the append that names them. What it stored leaves the store
  * again, before its caller gets an answer, if no append can name it.
  *
- * Must stay true (docs/architecture.md, invariants 2 and 4):
+ * Invariants (docs/architecture.md, invariants 2 and 4):
  * - a layer stays if an append to the repository's stream was made since it was put, and if the outcome of any append is
  *   unknown: after an append that threw, the log may still commit what was sent. Only one that was too late was not sent;
  * - no append is sent later than `PUSH_COMMIT_SPAN_MS` after the put of a layer that it may name began, however long it

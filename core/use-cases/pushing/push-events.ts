@@ -2,7 +2,7 @@
  * Makes the events of a push: one `RefsUpdated`, parts with its updates if there are many, and a `DefaultBranchChanged`
  * if the push chooses the default branch.
  *
- * Must stay true: parts are in the log before the event that names them. Parts that no event names mean nothing.
+ * Invariants: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Makes a layer of a push's pack (docs/architecture.md, Storage).
  *
- * Must stay true: a layer is stored under a key of its own before any event names it. A layer that no event ever names
+ * Invariants: a layer is stored under a key of its own before any event names it. A layer that no event ever names
  * is an orphan. It is harmless: new-layers.ts removes it with the push, or sweep-layers.ts after a week.
  */
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';

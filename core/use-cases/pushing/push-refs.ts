@@ -1,7 +1,7 @@
 /**
  * A push: objects are received into quarantine, checked and stored as a layer, and then one append commits the push.
  *
- * Must stay true (docs/architecture.md, invariants 2 and 3):
+ * Invariants (docs/architecture.md, invariants 2 and 3):
  * - the append of `RefsUpdated` is the only commit point: before it nothing is visible, after it nothing is lost;
  * - the pack is checked against exactly the layers committed at one revision of the repository. While the
  *   repository's shrink epoch is the same, later revisions only add layers, so a retry checks only the refs again;

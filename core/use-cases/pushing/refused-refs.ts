@@ -3,7 +3,7 @@
  * mirrored push that is refused in part would store them each time. Others nothing refers to: they could be fetched by
  * their ids, since a clean repository serves whatever its layers hold.
  *
- * Must stay true: from then on the refused refs stay refused, whatever a later race decides, since the layer may lack
+ * Invariants: from then on the refused refs stay refused, whatever a later race decides, since the layer may lack
  * what they reach.
  */
 import type { RefName } from '../../git/ref-name.ts';

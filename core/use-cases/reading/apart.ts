@@ -1,7 +1,7 @@
 /**
  * Counts how far branches are apart: the commits that only one of two tips reaches.
  *
- * Must stay true: a pair of commits never changes its counts, so they are kept. A count that takes too long is null.
+ * Invariants: a pair of commits never changes its counts, so they are kept. A count that takes too long is null.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { APART_SPAN_MS } from '../../kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Decides which objects a fetch may want: those that are reachable from a current ref (docs/git-path.md, Wants).
  *
- * Must stay true: this is the only check, because git's upload-pack refuses no want over stateless HTTP. An object that
+ * Invariants: this is the only check, because git's upload-pack refuses no want over stateless HTTP. An object that
  * no ref reaches cannot be fetched by its id, over any protocol version.
  */
 import { type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';

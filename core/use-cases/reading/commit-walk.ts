@@ -1,7 +1,7 @@
 /**
  * Lists pages of a history that no read model keeps. It walks the objects, newest first, in the order of `git log`.
  *
- * Must stay true: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
+ * Invariants: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
  * same lengths as in the read model, so that a page is of bounded size.
  */
 import { listedCommit, listedPage } from '../../git/history/listed-commit.ts';

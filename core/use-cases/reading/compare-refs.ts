@@ -1,7 +1,7 @@
 /**
  * Compares two refs: the commits that the one has and the other lacks, and what they changed since both were the same.
  *
- * Must stay true: both are resolved as every reader's ref is, so neither shows a commit that no current ref reaches.
+ * Invariants: both are resolved as every reader's ref is, so neither shows a commit that no current ref reaches.
  * Counts, commits and the diff are bounded in time, and say when a bound left something out. What was found between two
  * commits is kept, since it never changes.
  */

@@ -1,7 +1,7 @@
 /**
  * Finds branches and tags by a part of their name, in pages.
  *
- * Must stay true: names come from the repository's state, so no page is older than the last push. Names are sorted once
+ * Invariants: names come from the repository's state, so no page is older than the last push. Names are sorted once
  * for each state of the refs. A repository may have some 190,000 refs, so none of this is done in one go.
  */
 import type { Page, PageOf } from '../../kernel/page.ts';

@@ -1,7 +1,7 @@
 /**
  * Finds the commit that last touched each entry of a folder.
  *
- * Must stay true: an answer is kept for its commit and path, which never change, and starts the next search: after a
+ * Invariants: an answer is kept for its commit and path, which never change, and starts the next search: after a
  * push only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
  * However many ask for a folder at once, one walks. Names are kept and given to git, so long ones are not looked for.
  */

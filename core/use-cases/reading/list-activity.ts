@@ -1,7 +1,7 @@
 /**
  * Lists the changes of a repository's refs: what each push created, moved, forced or deleted, and who pushed.
  *
- * Must stay true: it names commits that no ref reaches any more, so callers show it to the owner only
+ * Invariants: it names commits that no ref reaches any more, so callers show it to the owner only
  * (docs/interface.md, Activity).
  */
 import type { Page, PageOf } from '../../kernel/page.ts';

@@ -1,7 +1,7 @@
 /**
  * Lists branches in pages, found by a part of their name, each with its tip and how far it is from the default branch.
  *
- * Must stay true: a page costs as much as its branches, however many the repository has.
+ * Invariants: a page costs as much as its branches, however many the repository has.
  */
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { CommitRow } from '../../ports/history.ts';

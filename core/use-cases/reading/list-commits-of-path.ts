@@ -1,7 +1,7 @@
 /**
  * Lists the commits that changed what is at one path, as `git log -- <path>` chooses and orders them.
  *
- * Must stay true: what was walked is kept for its commit and path, which never change. A list is bounded in commits and
+ * Invariants: what was walked is kept for its commit and path, which never change. A list is bounded in commits and
  * time, and says when either left something out.
  */
 import { refuse } from '../../kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * Lists a folder with the commit that last touched each of its entries.
  *
- * Must stay true: a list says where a commit is not known because the walk took too long; it never names a wrong one.
+ * Invariants: a list says where a commit is not known because the walk took too long; it never names a wrong one.
  */
 import { listedCommit } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';

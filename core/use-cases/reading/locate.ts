@@ -1,7 +1,7 @@
 /**
  * Finds the file, folder, symbolic link or submodule at a path of a commit.
  *
- * Must stay true: a path is a list of names as bytes, which are only compared with the names in trees. No name is
+ * Invariants: a path is a list of names as bytes, which are only compared with the names in trees. No name is
  * special and no link is followed, so a path can reach nothing but the commit's own trees.
  */
 import { refuse } from '../../kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * The names of what entries of an account's log are about and who caused them, as they are now.
  *
- * Must stay true: what belongs to another account has no name here. A repository that was deleted and a token that was
+ * Invariants: what belongs to another account has no name here. A repository that was deleted and a token that was
  * revoked have none either.
  */
 import { accessTokens } from '../../access-token/evolve.ts';

@@ -5,7 +5,7 @@
  * there as one of a single commit. What each push brought is worked out from the tips and the objects when it is first
  * asked for, and kept in memory by this node.
  *
- * Must stay true: the push of a commit never changes, so what was worked out stays right; later pushes only add to it.
+ * Invariants: the push of a commit never changes, so what was worked out stays right; later pushes only add to it.
  * Time and memory are bounded, and a commit beyond them has no known push.
  */
 import { CommitMarks } from '../../git/history/commit-marks.ts';

@@ -1,7 +1,7 @@
 /**
  * Makes an archive of a commit's files.
  *
- * Must stay true: the repository's objects stay open until the reader of the stream closes it, and the place among the
+ * Invariants: the repository's objects stay open until the reader of the stream closes it, and the place among the
  * archives of the node taken until git has made it, and no longer on any other exit.
  */
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads one commit with what it changed: against its first parent, a root commit against the empty tree.
  *
- * Must stay true: only commits that a current ref reaches are found. The diff is bounded in files, lines, bytes and
+ * Invariants: only commits that a current ref reaches are found. The diff is bounded in files, lines, bytes and
  * time, and says which bound cut it. One that its time cut is not kept: the next may be whole.
  */
 import type { Diff } from '../../git/diff/diff.ts';

@@ -1,7 +1,7 @@
 /**
  * Reads the contents of a repository at one of its commits: folders, files, symbolic links and submodules.
  *
- * Must stay true: a large file is streamed in constant memory, and the repository's objects stay open until the reader
+ * Invariants: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
  */
 import { isUtf8Text } from '../../git/utf8.ts';

@@ -1,7 +1,7 @@
 /**
  * Splits `<ref>/<path>` of an address, where both may hold slashes, and names a ref so that it is split again.
  *
- * Must stay true: the first segment says whether an id, `HEAD` or a full name stands there, as in resolve-ref.ts; else the
+ * Invariants: the first segment says whether an id, `HEAD` or a full name stands there, as in resolve-ref.ts; else the
  * longest branch or tag is meant, so an address names one thing only. `addressedRef` returns a name that `splitRefPath`
  * finds again before the same path, whatever other refs there are; every link is made with it. Both cost little for any
  * address, since the components of a ref are bounded.

@@ -2,7 +2,7 @@
  * A repository at one revision of its stream, for every reader: its state, its objects, and the rows of a read model
  * that must agree with both.
  *
- * Must stay true: all parts of a view are of one revision, so an answer made from them is consistent and may be cached
+ * Invariants: all parts of a view are of one revision, so an answer made from them is consistent and may be cached
  * under the view's version. The caller that opens a view must close it, or the repository's objects are never evicted.
  */
 import { refuse } from '../../kernel/decider.ts';

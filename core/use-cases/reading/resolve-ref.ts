@@ -2,7 +2,7 @@
  * The one place that says what a text names for who reads a repository: its commit by a full id, or one of its refs, never
  * a revision expression.
  *
- * Must stay true: the form of the text decides first, so that nobody takes over what another pinned by pushing a name: 40
+ * Invariants: the form of the text decides first, so that nobody takes over what another pinned by pushing a name: 40
  * hex digits are an id, `HEAD` is the default branch, and what begins with `refs/` is a full name; each of these is nothing
  * else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found, so readers
  * cannot see the commits of a deleted branch.

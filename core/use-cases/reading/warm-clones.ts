@@ -2,7 +2,7 @@
  * Makes the answer of a shallow clone again after a push, in a moment in which git works for nobody: who asks next, as a
  * pipeline does that runs at each push, finds it made.
  *
- * Must stay true: a push waits for nothing of it, and it is made only for what a client asked for since the last time, so
+ * Invariants: a push waits for nothing of it, and it is made only for what a client asked for since the last time, so
  * that it costs no more than that client's own request. It goes through the same checks, and is charged to nobody until a
  * client gets it. What is remembered of requests is bounded.
  */

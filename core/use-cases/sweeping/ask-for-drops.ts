@@ -1,7 +1,7 @@
 /**
  * The policy that asks for a compaction of each repository that holds what no ref has reached within the retention.
  *
- * Must stay true: `uncleanSince` of a repository is the time of one of its events, and each of these events is passed
+ * Invariants: `uncleanSince` of a repository is the time of one of its events, and each of these events is passed
  * when the retention has passed since. One that is passed while the repository is deleted asks for nothing, so its
  * undeletion is looked at as well. So the log is all that the policy must remember, and a repository that nobody
  * touches any more is asked for too. Any number of nodes may run it.

@@ -3,7 +3,7 @@
  * repository: nobody may find the objects on its disk afterwards. Of an erased account that is every repository, those in
  * buckets too, whose layers stay their owner's.
  *
- * Must stay true: every node runs it. While it follows the log, each such event is met at once. Where it may have missed
+ * Invariants: every node runs it. While it follows the log, each such event is met at once. Where it may have missed
  * events, at the start and after an outage, it looks at the end of the stream of every cached repository instead. A request
  * that read the repository before the event may cache it once more after it, so what was dropped is dropped again.
  */

@@ -1,7 +1,7 @@
 /**
  * The policy that lets the layers of deleted repositories go, after the retention. remove-purged.ts removes their bytes.
  *
- * Must stay true: a repository that was undeleted keeps its layers, however late the policy runs: the expiry is decided on
+ * Invariants: a repository that was undeleted keeps its layers, however late the policy runs: the expiry is decided on
  * the repository's own stream, and a later deletion counts from its own time. A closing is passed only after all layers
  * were named, so the mark is all that the policy must remember. Any number of nodes may run it.
  */

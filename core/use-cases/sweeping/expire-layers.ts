@@ -1,7 +1,7 @@
 /**
  * The policy that removes layers which a compaction replaced, after the retention.
  *
- * Must stay true (docs/architecture.md, invariant 4): `LayersExpired` is in the log before the first byte is removed. A
+ * Invariants (docs/architecture.md, invariant 4): `LayersExpired` is in the log before the first byte is removed. A
  * compaction is passed only after all its replaced layers were removed, in the order of the log, so the mark is all that
  * the policy must remember. Any number of nodes may run it.
  */

@@ -1,7 +1,7 @@
 /**
  * Half-written layers that processes left when they died: finds them with the account they belong to, and removes them.
  *
- * Must stay true: what a living process writes is neither told of nor removed, and what may be of one stays for a day.
+ * Invariants: what a living process writes is neither told of nor removed, and what may be of one stays for a day.
  */
 import { streamName } from '../../kernel/envelope.ts';
 import { type AccountId, parseUuid, type RepositoryId } from '../../kernel/ids.ts';

@@ -2,7 +2,7 @@
  * Tells the log, once a day, what crashes have left in the stores of layers: half-written layers, and layers that no event
  * names. No quota counts them, so an operator must see them move.
  *
- * Must stay true: it changes nothing. A line names one leftover with its account; beyond `LISTED_LEFTOVERS_MAX` lines the
+ * Invariants: it changes nothing. A line names one leftover with its account; beyond `LISTED_LEFTOVERS_MAX` lines the
  * sums alone go on.
  */
 import { LISTED_LEFTOVERS_MAX, UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';

@@ -2,7 +2,7 @@
  * The policy that removes operational streams from the log after the retention: deliveries that have ended, days of
  * signing in, of errors of buckets, and of reads.
  *
- * Must stay true: a stream is removed whole, at its last event, and not before a `UsageRecorded` sums it. A pruned stream
+ * Invariants: a stream is removed whole, at its last event, and not before a `UsageRecorded` sums it. A pruned stream
  * is never written again: what would write it skips all that is older than the retention and `PENDING_DELIVERY_KEPT_MS`
  * (follow-pushes.ts), or writes the stream of today. A delivery that has not ended stays. Any number of nodes may run it.
  */

@@ -2,7 +2,7 @@
  * The policy that removes the layers of purges and erasures, and of deleted repositories that have passed
  * retention.
  *
- * Must stay true: the `LayersExpired` is in the log before, and is passed only after all its layers were removed. They
+ * Invariants: the `LayersExpired` is in the log before, and is passed only after all its layers were removed. They
  * stay an hour, as replaced layers do, since requests under way may read them. Any number of nodes may run the policy.
  */
 import { readEvent } from '../../kernel/decider.ts';

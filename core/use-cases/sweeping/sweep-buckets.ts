@@ -1,7 +1,7 @@
 /**
  * Sweeps the buckets of users that repositories are in, as sweep-layers.ts does the platform's storage.
  *
- * Must stay true: a bucket that fails, is slow or lists without end delays no other bucket by more than its span. Only
+ * Invariants: a bucket that fails, is slow or lists without end delays no other bucket by more than its span. Only
  * layers of repositories that its account has in it are looked at, whatever else the bucket lists.
  */
 import { accounts } from '../../account/evolve.ts';

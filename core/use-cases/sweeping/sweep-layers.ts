@@ -2,7 +2,7 @@
  * The policy that removes orphaned layers, whose push never committed (docs/architecture.md, invariant 2), and layers
  * that expired while their store could not remove them.
  *
- * Must stay true: a layer is removed only if both conditions hold. It is older than a week by the store's clock and by
+ * Invariants: a layer is removed only if both conditions hold. It is older than a week by the store's clock and by
  * this node's clock (for a command of an operator: than the time in which an append may come), while a push has at most
  * an hour to append. And no event of its repository's stream names it, or a `LayersExpired` does, read to the end after
  * the layer was listed. In any doubt the layer stays: if the stream cannot be read, if the log does not know the

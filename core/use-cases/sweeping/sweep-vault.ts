@@ -2,7 +2,7 @@
  * The policy that removes vault records that no event names, and finishes interrupted work that follows an event:
  * erasures, changes of addresses, and the removal of superseded records (docs/architecture.md, invariant 5). It reads every event once.
  *
- * Must stay true: a record is removed only if it was last put more than 24 hours before the sweep began, by the vault's
+ * Invariants: a record is removed only if it was last put more than 24 hours before the sweep began, by the vault's
  * clock, and no event names it up to a head that was read after that time. The sweep continues where the last one
  * stopped if the log still holds the event at that place, and else reads the log from its start. It passes an event
  * only after all the work that follows the event is done. Any number of nodes may sweep.

@@ -2,7 +2,7 @@
  * Makes one attempt at a delivery: claims it, reads the webhook again, sends the payload, stores the answer and records
  * the result.
  *
- * Must stay true: the claim is appended before anything is sent, so only one of several processes sends. The result is
+ * Invariants: the claim is appended before anything is sent, so only one of several processes sends. The result is
  * recorded after it. If the process dies between the two, the attempt is made again, with the same delivery id and the
  * same bytes.
  */

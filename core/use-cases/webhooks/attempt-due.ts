@@ -2,7 +2,7 @@
  * Appends to a delivery's stream that its next attempt is due: the wait after a failed attempt is over, or the process
  * that claimed the attempt did not record it in time.
  *
- * Must stay true: the state of the stream decides whether the attempt is due, once for each wait. A call that is too
+ * Invariants: the state of the stream decides whether the attempt is due, once for each wait. A call that is too
  * early, too late or repeated appends nothing.
  */
 import { type Cause, streamName } from '../../kernel/envelope.ts';

@@ -2,7 +2,7 @@
  * Removes the bodies of an account's oldest ended deliveries while its payloads or its answers take more than their
  * bound.
  *
- * Must stay true: a delivery that has not ended keeps its payload and its answer. One that gives way looks as after the
+ * Invariants: a delivery that has not ended keeps its payload and its answer. One that gives way looks as after the
  * retention: it is listed without bodies and cannot be redelivered. Any number of processes may run this.
  */
 import { accounts } from '../../account/evolve.ts';

@@ -1,7 +1,7 @@
 /**
  * When the first attempts of deliveries may be made, by the budget of the account's plan.
  *
- * Must stay true: of each account no more deliveries begin in an hour than its plan allows, pings and redeliveries
+ * Invariants: of each account no more deliveries begin in an hour than its plan allows, pings and redeliveries
  * included, where one of a long payload counts as several. A ping or redelivery beyond that takes its time from a later
  * hour when it is requested, and the time stands in its event. Deliveries of pushes take from the current hour alone,
  * and those that waited for it are spread over it, so that nobody else's attempts wait for thousands that fall due

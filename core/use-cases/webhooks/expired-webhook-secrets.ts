@@ -1,7 +1,7 @@
 /**
  * The policy that removes a webhook's previous secret from the vault when it no longer signs.
  *
- * Must stay true: no secret is removed while a node may still sign with it. The policy passes rotations in the order of
+ * Invariants: no secret is removed while a node may still sign with it. The policy passes rotations in the order of
  * the log, each only after its secret was removed, so the mark is all that it must remember. Any number of nodes may
  * sweep.
  */

@@ -1,7 +1,7 @@
 /**
  * How far the log is followed: the mark up to which webhooks were notified of every push, and of which pushes beyond it.
  *
- * Must stay true: the saved mark is before the oldest event that is not done, and a restart from it begins inside no append.
+ * Invariants: the saved mark is before the oldest event that is not done, and a restart from it begins inside no append.
  * One account's push that is not done keeps the mark back, and only that account's from counting as done.
  */
 import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';

@@ -1,7 +1,7 @@
 /**
  * Follows the log from where it stopped the last time, and requests the webhook deliveries of every push.
  *
- * Must stay true: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
+ * Invariants: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
  * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
  * waits for its hour or for room (stalled-accounts.ts). The memory that it takes is bounded.
  */

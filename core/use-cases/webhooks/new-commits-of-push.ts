@@ -1,7 +1,7 @@
 /**
  * Finds the new commits of each ref of a push: those that the ref reaches and that no ref reached before the push.
  *
- * Must stay true: the order is that of `git log`. The memory for new commits is bounded, whatever their size. A push
+ * Invariants: the order is that of `git log`. The memory for new commits is bounded, whatever their size. A push
  * with more commits than that costs one walk for each ref instead.
  */
 import { commitLength } from '../../git/history/commit-length.ts';

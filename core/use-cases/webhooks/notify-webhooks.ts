@@ -2,7 +2,7 @@
  * The policy that requests the webhook deliveries of a push, from one `RefsUpdated`, as far as the hour and the account
  * have room for them; the others wait in one row for each webhook (core/ports/waiting-deliveries.ts).
  *
- * Must stay true: the webhooks and the names in their payloads are derived from the log up to the event, and every id
+ * Invariants: the webhooks and the names in their payloads are derived from the log up to the event, and every id
  * from the event's id. So the policy is idempotent. Deliveries are requested in the order of the push's refs, and of
  * the events of each ref.
  */

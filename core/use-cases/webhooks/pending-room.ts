@@ -1,7 +1,7 @@
 /**
  * Whether an account has room for more deliveries that have not ended.
  *
- * Must stay true: it never says yes when the account has more than the bound. What it counts itself is at least what is
+ * Invariants: it never says yes when the account has more than the bound. What it counts itself is at least what is
  * pending; it reads the read model only when that count reaches the bound, or for an account that it does not know.
  */
 import { LOG_START, type LogPosition } from '../../kernel/envelope.ts';

@@ -1,7 +1,7 @@
 /**
  * What the deliveries of a push are made of: the webhooks that listened, the repository, and its objects.
  *
- * Must stay true: all but the objects follows from the log up to the push, however late this is read. The objects of a
+ * Invariants: all but the objects follows from the log up to the push, however late this is read. The objects of a
  * push whose deliveries waited are read as the repository stands now, since layers that were replaced since may be
  * gone.
  */

@@ -1,7 +1,7 @@
 /**
  * Removes the bodies of webhook deliveries after retention.
  *
- * Must stay true: each removal takes a bounded number of bodies, however many are old. The next run removes what this
+ * Invariants: each removal takes a bounded number of bodies, however many are old. The next run removes what this
  * one leaves. A delivery that has not ended finds its payload, unless it is older than the retention and a day: one that
  * waits for ever must not keep everybody's bodies.
  */

@@ -2,7 +2,7 @@
  * Accounts whose pushes wait: for an hour with room in their plan's budget, or until fewer of their deliveries are
  * pending.
  *
- * Must stay true: while an account is stalled each of its pushes waits behind the earlier ones, as a row for each
+ * Invariants: while an account is stalled each of its pushes waits behind the earlier ones, as a row for each
  * webhook, or as one row while there are too many of those. So its pushes go on in their order, and the log is read on
  * for everybody else. All calls for one account come one after another.
  */

@@ -2,7 +2,7 @@
  * Finds the vault records that an event of a webhook supersedes, by reading the log. The sweeps remove them if the
  * event's writer was interrupted, or when their time is over.
  *
- * Must stay true: no later state of the webhook refers to a record that is returned, however many events followed.
+ * Invariants: no later state of the webhook refers to a record that is returned, however many events followed.
  */
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';

@@ -1,7 +1,7 @@
 /**
  * The rows of deliveries that are still to be made, and the deliveries that a row stands for.
  *
- * Must stay true: a row's deliveries are those of the push's notifications, in their order, that its webhook listened
+ * Invariants: a row's deliveries are those of the push's notifications, in their order, that its webhook listened
  * for and that it is not past. Their ids are the ones with which they will be made.
  */
 import type { Webhook } from '../../account/webhooks/state.ts';

@@ -1,7 +1,7 @@
 /**
  * Requests deliveries: of a notification, of a ping, and again of an earlier delivery.
  *
- * Must stay true: a payload is stored before the event that names its digest. A delivery's id is derived from its event
+ * Invariants: a payload is stored before the event that names its digest. A delivery's id is derived from its event
  * and its webhook, so a repeated request makes no second delivery.
  */
 import { accounts } from '../../account/evolve.ts';

@@ -1,7 +1,7 @@
 /**
  * Creates, changes and deletes webhooks. The rules are decided on the account's own stream.
  *
- * Must stay true: a URL is checked before it is stored. URLs and secrets are in the vault before the event that names
+ * Invariants: a URL is checked before it is stored. URLs and secrets are in the vault before the event that names
  * them, and are removed after the event that supersedes them. Each has a vault record of its own, so removing the
  * record of one webhook never removes one that another webhook uses.
  */

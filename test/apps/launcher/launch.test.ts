@@ -2,7 +2,7 @@
  * The launcher on small test projects, with the real npm. Each has its packages packed beside it, so
  * that nothing is downloaded.
  *
- * Must stay true: no case touches this project's node_modules, and each runs with an empty home directory.
+ * Invariants: no case touches this project's node_modules, and each runs with an empty home directory.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';

@@ -2,7 +2,7 @@
  * The lint rule that a promise gets its handler before anything else can end or suspend the function. A promise that
  * rejects without a handler ends the process, and a client that disconnects early can choose that moment.
  *
- * Must stay true: the rule reads only syntax. It takes for a promise what the function later awaits, passes to
+ * Invariants: the rule reads only syntax. It takes for a promise what the function later awaits, passes to
  * Promise.all and the like, or declares as `Promise<…>`. A promise that is passed on, returned or stored is the
  * receiver's to handle. The rule reads the source from top to bottom, branches one after the other.
  */

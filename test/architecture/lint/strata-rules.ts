@@ -1,7 +1,7 @@
 /**
  * Lint rules of this project, loaded by oxlint (.oxlintrc.json).
  *
- * Must stay true: the rules read only syntax, so that an editor and `npm run check` report the same.
+ * Invariants: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
 import { handlePromisesAtOnce } from './promise-handlers.ts';
 import { resolveRefsInOnePlace } from './ref-resolvers.ts';

@@ -1,7 +1,7 @@
 /**
  * What the scenario `scale` measures of each repository: listings, shallow clones and small pushes over HTTP.
  *
- * Must stay true: the lines of a table take turns within one run, so that a slow minute of the machine affects all of
+ * Invariants: the lines of a table take turns within one run, so that a slow minute of the machine affects all of
  * them. Processor time is of every node of the service and of its PostgreSQL, with the work put off until after the
  * answers, and without what they use while nothing asks them.
  */

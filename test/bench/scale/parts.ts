@@ -2,7 +2,7 @@
  * The four ways in which the work of a service grows: pushes of a repository, its refs, repositories of an account, and
  * nodes. Each prepares its lines, smallest first, on a service of its own.
  *
- * Must stay true: a line differs from the others of its part in nothing but the size. Pushes of long histories are
+ * Invariants: a line differs from the others of its part in nothing but the size. Pushes of long histories are
  * written as real ones leave them, and an account's other repositories as events; everything else comes over HTTP.
  */
 import { writeFile } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- scale`: what operations cost as repositories, accounts and services grow.
  *
- * Must stay true: each part has a service of its own, which ends with the part. What a line costs over the first line
+ * Invariants: each part has a service of its own, which ends with the part. What a line costs over the first line
  * of its table is shown beside it.
  */
 import os from 'node:os';

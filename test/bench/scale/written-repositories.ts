@@ -1,7 +1,7 @@
 /**
  * Repositories of an account as events, for numbers of them that would take an hour over HTTP.
  *
- * Must stay true: no server runs on the log meanwhile. Each repository has a push of a ref whose commits nobody lists, with
+ * Invariants: no server runs on the log meanwhile. Each repository has a push of a ref whose commits nobody lists, with
  * a layer that counts as storage and whose bytes are nowhere: nothing may read such a repository but the read models.
  */
 import { randomUUID } from 'node:crypto';

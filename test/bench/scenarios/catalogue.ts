@@ -1,7 +1,7 @@
 /**
  * All scenarios, in the table's order.
  *
- * Must stay true: the names are the values of `--only`.
+ * Invariants: the names are the values of `--only`.
  */
 import { PUSH_SCENARIOS } from './pushes.ts';
 import { READ_SCENARIOS } from './reads.ts';

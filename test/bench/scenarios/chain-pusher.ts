@@ -1,7 +1,7 @@
 /**
  * Small pushes as operations: the requests of a recorded push, with the chain's next commit in its place.
  *
- * Must stay true: the head of each request and the capabilities are what a real git sent to this side; only the old id,
+ * Invariants: the head of each request and the capabilities are what a real git sent to this side; only the old id,
  * the new id and the pack change (gitprotocol-pack(5), reference update request).
  */
 import { createConnection } from '../connection.ts';

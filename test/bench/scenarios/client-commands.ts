@@ -1,7 +1,7 @@
 /**
  * The commands whose wall time is measured with a real git.
  *
- * Must stay true: a run number means the same command with the same local state for every server.
+ * Invariants: a run number means the same command with the same local state for every server.
  */
 import path from 'node:path';
 import { git } from '../git.ts';

@@ -1,7 +1,7 @@
 /**
  * The scenarios at other numbers of clients than their own, for `--clients`.
  *
- * Must stay true: a target is shown only at the number of clients that it names. A line is measured once, whichever of
+ * Invariants: a target is shown only at the number of clients that it names. A line is measured once, whichever of
  * the scenarios that do its work were chosen. What makes one operation a round stays with one client.
  */
 import type { Scenario } from './scenario.ts';

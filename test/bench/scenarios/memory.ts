@@ -1,7 +1,7 @@
 /**
  * Measures whether a server's memory stays flat: one push of 1 GiB and 20 clones at once, by real git clients.
  *
- * Must stay true: the pushed bytes do not compress, so 1 GiB crosses the wire; the clones start together with the push.
+ * Invariants: the pushed bytes do not compress, so 1 GiB crosses the wire; the clones start together with the push.
  */
 import { createCipheriv } from 'node:crypto';
 import { existsSync } from 'node:fs';

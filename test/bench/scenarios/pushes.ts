@@ -1,7 +1,7 @@
 /**
  * Pushes: small ones in a chain, one of 3,000 refs, and the first import of the whole project.
  *
- * Must stay true: each push does its full work: it brings a commit that is new to the server, or the repository is
+ * Invariants: each push does its full work: it brings a commit that is new to the server, or the repository is
  * empty.
  */
 import { existsSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
  * Polling and cloning: what a real git sends, recorded once for each side and repeated.
  *
- * Must stay true: every repetition is the same request, as repeated polls and clones are; only the scenario that
+ * Invariants: every repetition is the same request, as repeated polls and clones are; only the scenario that
  * measures an answer not computed before changes the repository each time.
  */
 import { mkdtemp } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Measures the wall time of a real git client, alone, against each side and against the floor.
  *
- * Must stay true: the servers alternate run by run; the floor's canned answers are those that the peer (or the only
+ * Invariants: the servers alternate run by run; the floor's canned answers are those that the peer (or the only
  * side) gave to the same command.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,7 +1,7 @@
 /**
  * Runs a real git command against a side through the recorder, and returns what git sent.
  *
- * Must stay true: git sends its credentials with the first request, so that no recorded operation has a 401.
+ * Invariants: git sends its credentials with the first request, so that no recorded operation has a 401.
  */
 import { git } from '../git.ts';
 import { type RecordedExchange, startRecorder } from '../recorder.ts';

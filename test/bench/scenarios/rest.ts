@@ -1,7 +1,7 @@
 /**
  * The reads of the REST API. The peer has no such API: the figures are absolute, against a target per second.
  *
- * Must stay true: there is no If-None-Match, so that every answer has its body; the repository is the same as for git.
+ * Invariants: there is no If-None-Match, so that every answer has its body; the repository is the same as for git.
  */
 import type { Exchange } from '../operation.ts';
 import type { RestAccess, Side } from '../sides/side.ts';

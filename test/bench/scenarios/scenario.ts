@@ -1,7 +1,7 @@
 /**
  * What a scenario is, and the context it gets.
  *
- * Must stay true: a scenario prepares each side by the same steps and leaves no repository behind.
+ * Invariants: a scenario prepares each side by the same steps and leaves no repository behind.
  */
 import type { CommitChain } from '../commit-chain.ts';
 import type { Workload } from '../operation.ts';

@@ -1,7 +1,7 @@
 /**
  * The floor below a real client's wall time: a server that sends canned answers and does nothing else.
  *
- * Must stay true: it answers the requests of one recorded command, in order, and then starts again with the first.
+ * Invariants: it answers the requests of one recorded command, in order, and then starts again with the first.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';

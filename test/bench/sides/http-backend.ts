@@ -1,7 +1,7 @@
 /**
  * The peer: git's own HTTP server program behind nginx and fcgiwrap, configured as in good production.
  *
- * Must stay true: nothing here slows it down. It has a Unix socket, prepared processes, sendfile, unlimited keep-alive,
+ * Invariants: nothing here slows it down. It has a Unix socket, prepared processes, sendfile, unlimited keep-alive,
  * no access log, credentials checked by plain comparison (a hashed password would cost about 1 ms per request) and
  * packed refs.
  */

@@ -1,7 +1,7 @@
 /**
  * Finds free ports, and waits until a server answers on one.
  *
- * Must stay true: only the loopback interface is used; every wait is bounded.
+ * Invariants: only the loopback interface is used; every wait is bounded.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:net';

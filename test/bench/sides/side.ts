@@ -1,7 +1,7 @@
 /**
  * A side: a server with Git repositories over HTTP, as the scenarios use it.
  *
- * Must stay true: every side gets the same repositories, the same credentials and the same requests.
+ * Invariants: every side gets the same repositories, the same credentials and the same requests.
  */
 import type { Project } from '../project.ts';
 import { type ProcessGroup, readText } from '../processes.ts';

@@ -1,7 +1,7 @@
 /**
  * Starts the sides that a run compares.
  *
- * Must stay true: the subject is first; `end` ends every server started here, also when another one fails to start.
+ * Invariants: the subject is first; `end` ends every server started here, also when another one fails to start.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';

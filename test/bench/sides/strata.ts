@@ -1,7 +1,7 @@
 /**
  * The service itself, started as `npm start` starts it, with an account and a token made by strata-admin.
  *
- * Must stay true: it has a data directory of its own and no setting except port, folder and log level, so that the
+ * Invariants: it has a data directory of its own and no setting except port, folder and log level, so that the
  * bench measures the default installation: embedded PostgreSQL, layers on the file system, durable before the answer.
  */
 import { spawn } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
  * Drives the git of the machine: `driver.ts [--protocol=<0|1|2>] [--credential-helper]`.
  *
- * Must stay true: no setting of the machine or its user reaches git. Without `--credential-helper` the credentials stand
+ * Invariants: no setting of the machine or its user reaches git. Without `--credential-helper` the credentials stand
  * in the URL; with it git asks for them after the server's first 401, as it does with a keychain.
  */
 import { spawnSync } from 'node:child_process';

@@ -2,7 +2,7 @@
  * A simulated cluster: several nodes on one log, and clients that push, read, create and delete at random. Every call
  * to the log is delayed, and some calls fail.
  *
- * Must stay true: the seed determines the whole run, so a failure can be repeated with its seed.
+ * Invariants: the seed determines the whole run, so a failure can be repeated with its seed.
  */
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { layersIn } from '../../support/layers-in.ts';

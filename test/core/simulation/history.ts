@@ -1,7 +1,7 @@
 /**
  * A simple model of a simulated run: it folds the log, and compares the result with what the clients received.
  *
- * Must stay true: it shares no code with the code under test, except the stored form of events.
+ * Invariants: it shares no code with the code under test, except the stored form of events.
  */
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../../core/kernel/json.ts';

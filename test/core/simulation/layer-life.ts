@@ -2,7 +2,7 @@
  * One repository whose layers live through pushes, forced moves, deletions, compactions, expiry and kills in random
  * order, with a model of what must be there. Objects are those of the real git; the log and the store are in memory.
  *
- * Must stay true: the model learns only from what was acknowledged and from the clock. A kill ends the process at a
+ * Invariants: the model learns only from what was acknowledged and from the clock. A kill ends the process at a
  * failpoint: the next one begins with an empty cache.
  */
 import assert from 'node:assert/strict';

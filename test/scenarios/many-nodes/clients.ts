@@ -2,7 +2,7 @@
  * What users of a service do all the time, one loop each: each loop remembers the answers it got and checks every later
  * answer against them.
  *
- * Must stay true: each client is the only writer of what it checks, so only its unanswered requests are uncertain. Any
+ * Invariants: each client is the only writer of what it checks, so only its unanswered requests are uncertain. Any
  * failure except a broken connection or a 503 fails the scenario.
  */
 import assert from 'node:assert/strict';

@@ -2,7 +2,7 @@
  * What a repository must be, at every moment of its life: refs and HEAD in memory, objects in a work tree of the real git,
  * where nothing is ever removed.
  *
- * Must stay true: a state holds from right after a change was acknowledged until right before the next one was asked for,
+ * Invariants: a state holds from right after a change was acknowledged until right before the next one was asked for,
  * so no moment of a state lies within a change.
  */
 import type { RepositoryId, Timestamp } from '../../../core/kernel/ids.ts';

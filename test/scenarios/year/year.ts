@@ -1,7 +1,7 @@
 /**
  * What people do in the simulated year, chosen by dice, and what must hold after each of it.
  *
- * Must stay true: whatever the service is asked for is done to the oracle as well. The worker works at the same time as
+ * Invariants: whatever the service is asked for is done to the oracle as well. The worker works at the same time as
  * people do, on some days.
  */
 import assert from 'node:assert/strict';

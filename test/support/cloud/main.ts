@@ -2,7 +2,7 @@
  * The process that runs a cloud in its own network (network.ts): versitygw as IAM and STS and as S3, and the way between
  * them and the test.
  *
- * Must stay true: it ends, with both servers, when its standard input does.
+ * Invariants: it ends, with both servers, when its standard input does.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

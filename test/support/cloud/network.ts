@@ -1,7 +1,7 @@
 /**
  * A network of its own for the servers of a test, with one address that counts as public.
  *
- * Must stay true: nothing in it is reached from outside, and nothing in it reaches further than this machine: it has a
+ * Invariants: nothing in it is reached from outside, and nothing in it reaches further than this machine: it has a
  * loopback interface and no other. What crosses its border is Unix sockets, which the test names.
  */
 import { spawnSync } from 'node:child_process';

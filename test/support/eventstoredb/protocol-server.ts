@@ -6,7 +6,7 @@
  * proves how the adapter handles the protocol and the faults in faults.ts. The contract suite runs with the same
  * assertions on a real server where STRATA_EVENTSTORE_URL names one.
  *
- * Must stay true: it listens on the loopback address only; its log outlives `restart`, as a server's disk does.
+ * Invariants: it listens on the loopback address only; its log outlives `restart`, as a server's disk does.
  */
 import { randomUUID } from 'node:crypto';
 import gossip from '@eventstore/db-client/generated/gossip_pb.js';

@@ -2,7 +2,7 @@
  * The log of the protocol server: EventStoreDB's rules for appending and reading, in memory. Nothing is on disk,
  * replicated or scavenged.
  *
- * Must stay true, as in EventStoreDB, since the adapter relies on it: positions count bytes, so there are gaps between
+ * Invariants, as in EventStoreDB, since the adapter relies on it: positions count bytes, so there are gaps between
  * them; the stream's revision decides whether an append is taken; the log recognises events that are stored at their
  * revisions already by their ids alone, whatever their content; the server's own events are in the same log.
  */

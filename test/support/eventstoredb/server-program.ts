@@ -2,7 +2,7 @@
  * Starts real servers of EventStoreDB for tests, by the program that STRATA_EVENTSTORE_SERVER names (docs/event-log.md,
  * How it is tested).
  *
- * Must stay true: each server is a new one, on a free port and an empty folder of its own, and ends with its test.
+ * Invariants: each server is a new one, on a free port and an empty folder of its own, and ends with its test.
  */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';

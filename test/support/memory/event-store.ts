@@ -1,7 +1,7 @@
 /**
  * The event log in memory, for tests.
  *
- * Must stay true: it passes the same contract suite as the durable logs; it decides an append in one synchronous step.
+ * Invariants: it passes the same contract suite as the durable logs; it decides an append in one synchronous step.
  */
 import {
   categoryOf,

@@ -1,7 +1,7 @@
 /**
  * Layers in memory, for tests.
  *
- * Must stay true: a layer's bytes are copied in and out, so that no caller can change what a key holds.
+ * Invariants: a layer's bytes are copied in and out, so that no caller can change what a key holds.
  */
 import { type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import {

@@ -1,7 +1,7 @@
 /**
  * Git objects in memory: their ids are real, and every repository has all of them.
  *
- * Must stay true: it reads as the object database does (order of walks, reachability); it accepts no pushes.
+ * Invariants: it reads as the object database does (order of walks, reachability); it accepts no pushes.
  */
 import { createHash } from 'node:crypto';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';

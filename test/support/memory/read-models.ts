@@ -1,7 +1,7 @@
 /**
  * The read models in memory: each read folds the whole log.
  *
- * Must stay true: they return what the projections return; only the cost differs.
+ * Invariants: they return what the projections return; only the cost differs.
  */
 import { listedPage } from '../../../core/git/history/listed-commit.ts';
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';

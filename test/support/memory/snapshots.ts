@@ -1,7 +1,7 @@
 /**
  * Snapshots in memory, for tests.
  *
- * Must stay true: a state is kept as text, so that a read never returns the object that was saved.
+ * Invariants: a state is kept as text, so that a read never returns the object that was saved.
  */
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonValue } from '../../../core/kernel/json.ts';

@@ -1,7 +1,7 @@
 /**
  * The vault in memory, for tests: commitments are real, but nothing is encrypted.
  *
- * Must stay true: it passes the same contract suite as the durable vault.
+ * Invariants: it passes the same contract suite as the durable vault.
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { type AccountId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';

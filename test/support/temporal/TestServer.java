@@ -7,7 +7,7 @@ import java.net.InetSocketAddress;
 /**
  * Temporal's test server, whose clock tests move.
  *
- * <p>Must stay true: it listens on the loopback address alone, and ends with the process that started it, however that
+ * <p>Invariants: it listens on the loopback address alone, and ends with the process that started it, however that
  * one ends. That is all it is for: the server's own main program binds every interface, and stays.
  *
  * <p>Arguments as that program takes them, since the SDK passes them: a port, and a flag that lets time run ahead from

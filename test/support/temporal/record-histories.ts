@@ -2,7 +2,7 @@
  * Records histories of Temporal's workflow runs into test/golden/temporal, on the test server: `node
  * test/support/temporal/record-histories.ts NAME...`, or all missing ones without a name.
  *
- * Must stay true: a recorded history is kept for ever and never recorded again, because it shows a run that began with
+ * Invariants: a recorded history is kept for ever and never recorded again, because it shows a run that began with
  * the code of its day. It names no machine.
  */
 import { existsSync } from 'node:fs';

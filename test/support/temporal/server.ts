@@ -1,7 +1,7 @@
 /**
  * A real Temporal server beside the servers of a scenario: the CLI's development server, on a database file of its own.
  *
- * Must stay true: it listens on the loopback interface only and is ended by its pid; the file holds everything that it
+ * Invariants: it listens on the loopback interface only and is ended by its pid; the file holds everything that it
  * accepted, however it ends.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
