@@ -2,7 +2,8 @@
 import type { z } from 'zod';
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { refuse } from '../../../core/kernel/decider.ts';
-import { listDeletedRepositories, undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
+import { listDeletedRepositories } from '../../../core/use-cases/auditing/list-deleted-repositories.ts';
+import { undeleteRepository } from '../../../core/use-cases/auditing/undelete-repository.ts';
 import type { RestorePoint } from '../../../core/use-cases/auditing/moment.ts';
 import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/auditing/restore-refs.ts';

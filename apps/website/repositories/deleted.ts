@@ -4,8 +4,8 @@ import { findDeletion } from '../../../core/use-cases/accounts/deletions.ts';
 import {
   type DeletedRepository,
   listDeletedRepositories,
-  undeleteRepository,
-} from '../../../core/use-cases/auditing/deleted-repositories.ts';
+} from '../../../core/use-cases/auditing/list-deleted-repositories.ts';
+import { undeleteRepository } from '../../../core/use-cases/auditing/undelete-repository.ts';
 import type { LostPlace } from '../../../core/kernel/refusal.ts';
 import { refusalText } from '../../api/refusals.ts';
 import { LOST_PLACES } from '../../front-door/lost-places.ts';

@@ -16,7 +16,7 @@ import type { AccountLogReader } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { logAsOf, type LogAsOfContext } from './as-of.ts';
 import { type DeletionsContext, findDeletion } from '../accounts/deletions.ts';
-import { lastExpiry, listDeletedRepositories } from './deleted-repositories.ts';
+import { lastExpiry, listDeletedRepositories } from './list-deleted-repositories.ts';
 
 export type AbsenceDenial =
   | { readonly code: 'moment-in-future' }

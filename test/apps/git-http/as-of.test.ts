@@ -5,7 +5,7 @@ import { beforeAll, describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { deleteRepository } from '../../../core/use-cases/accounts/repositories.ts';
-import { undeleteRepository } from '../../../core/use-cases/auditing/deleted-repositories.ts';
+import { undeleteRepository } from '../../../core/use-cases/auditing/undelete-repository.ts';
 import { expireDeleted } from '../../../core/use-cases/sweeping/expire-deleted.ts';
 import { systemCause } from '../../../core/runtime/system-cause.ts';
 import type { TestToken } from '../../support/api-fixture.ts';

@@ -8,7 +8,7 @@ import type { Guarding } from '../../../../core/runtime/execute.ts';
 import { deletionsWithinRetention } from '../../../../core/use-cases/accounts/deletions.ts';
 import { letLayersGo } from '../../../../core/use-cases/accounts/let-layers-go.ts';
 import { createRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
-import { undeleteRepository } from '../../../../core/use-cases/auditing/deleted-repositories.ts';
+import { undeleteRepository } from '../../../../core/use-cases/auditing/undelete-repository.ts';
 import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
 import { openDatabase, openStore } from '../../../adapters/postgres/open-store.ts';

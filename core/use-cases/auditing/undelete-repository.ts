@@ -1,42 +1,33 @@
 /**
- * Deleted repositories: which there are, and their way back.
+ * Gives a deleted repository back to its account.
  *
- * Invariants: two streams need two commits. First the account lists the repository again, which alone can be
- * refused, for its name, the quota or its bucket; then its own stream is reopened, guarded by the account's revision. A process that
- * dies between them leaves the repository listed and closed, as an interrupted deletion does: the next request finishes
- * it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream, so what has
- * expired is never listed.
+ * Invariants: two streams need two commits. First the account lists the repository again, which alone can be refused,
+ * for its name, the quota or its bucket; then its own stream is reopened, guarded by the account's revision. A process
+ * that dies between them leaves the repository listed and closed, as an interrupted deletion does: the next request
+ * finishes it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream, so
+ * a repository whose layers have expired is never listed.
  */
 import { boundPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
 import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
-import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
-import { readEvent, refuse } from '../../kernel/decider.ts';
-import { type StreamName, streamName } from '../../kernel/envelope.ts';
-import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { DELETED_REPOSITORIES_LISTED_MAX } from '../../kernel/limits.ts';
-import type { LostPlace, Refusal } from '../../kernel/refusal.ts';
+import { refuse } from '../../kernel/decider.ts';
+import { streamName } from '../../kernel/envelope.ts';
+import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import { decideRepository } from '../../repository/decide.ts';
-import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
-import { endsRestoration } from '../../repository/layers.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import {
-  type Deletion,
-  type DeletionsContext,
-  deletionsWithinRetention,
-  findDeletion,
-  type RemovedRepository,
-} from '../accounts/deletions.ts';
+import { type DeletionsContext, findDeletion, type RemovedRepository } from '../accounts/deletions.ts';
 import {
   findRepositoryById,
   type FoundRepository,
   releaseName,
   type RepositoryCommandOrigin,
 } from '../accounts/repositories.ts';
+import { lastExpiry } from './list-deleted-repositories.ts';
 
 export interface UndeletingContext extends DeletionsContext {
   readonly plans: Plans;
@@ -44,50 +35,6 @@ export interface UndeletingContext extends DeletionsContext {
 }
 
 type Refused = { readonly refused: Refusal };
-
-export interface DeletedRepository {
-  readonly id: RepositoryId;
-  /** The name that it had. */
-  readonly name: string;
-  readonly deletedAt: Timestamp;
-  /** Its layers may leave storage from then on. */
-  readonly expiresAt: Timestamp;
-  readonly sizeBytes: number;
-  /** Why it cannot be undeleted; null if it can. */
-  readonly lost: LostPlace | null;
-}
-
-/** Streams that are folded at once. */
-const FOLDED_AT_ONCE = 8;
-
-/** Returns those that were deleted within the retention and are not purged, the newest first. */
-export async function listDeletedRepositories(
-  context: DeletionsContext,
-  account: AccountId,
-): Promise<readonly DeletedRepository[]> {
-  const { state } = await context.entities.get(accounts, account);
-  if (state.status !== 'open') return [];
-  const deletions = await deletionsWithinRetention(context, account);
-  const listed: DeletedRepository[] = [];
-  const limited = createConcurrencyLimit(FOLDED_AT_ONCE);
-  for (let at = 0; at < deletions.length && listed.length < DELETED_REPOSITORIES_LISTED_MAX; ) {
-    const chunk = deletions.slice(at, at + DELETED_REPOSITORIES_LISTED_MAX);
-    at += chunk.length;
-    const found = await Promise.all(chunk.map((deletion) => limited(() => describe(context, deletion))));
-    listed.push(...found.flatMap((one) => one ?? []));
-  }
-  return listed.slice(0, DELETED_REPOSITORIES_LISTED_MAX);
-}
-
-async function describe(
-  context: DeletionsContext,
-  { owned: { id, name }, deletedAt, lost }: Deletion,
-): Promise<DeletedRepository | null> {
-  const { state } = await context.entities.get(repositories, id);
-  if (state.status !== 'closed' || state.expired) return null;
-  const expiresAt = plusMs(deletedAt, context.retentionMs);
-  return { id, name, deletedAt, expiresAt, sizeBytes: state.before.layersSizeBytes, lost };
-}
 
 /** Gives a deleted repository back to its account; `name` null: under the name that it had. */
 export async function undeleteRepository(
@@ -166,15 +113,4 @@ function whileListed(context: Context, account: AccountId, id: RepositoryId): Gu
 async function named(context: Context, { refused }: Refused, id: RepositoryId): Promise<Refused> {
   if (refused.code !== 'objects-expired') return { refused };
   return refuse({ code: 'objects-expired', event: await lastExpiry(context, streamName('repository', id)) });
-}
-
-/** Returns the last event that ended a restoration: with it layers left storage, if there were any. */
-export async function lastExpiry({ events }: Pick<Context, 'events'>, stream: StreamName): Promise<EventId | null> {
-  // Nothing but expiries follows the end of a closed stream.
-  const page = await events.readStream(stream, { direction: 'backwards', limit: 100 });
-  const expiry = page.find((recorded) => {
-    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-    return event.type === 'LayersExpired' && endsRestoration(event);
-  });
-  return expiry?.id ?? null;
 }
