@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { type Command, Option } from 'commander';
 import { PLANS, type Plan } from '../../core/account/plans.ts';
 import { changePassword, changePlan, createAccount, findAccountState } from '../../core/use-cases/accounts/accounts.ts';
-import { eraseAccount } from '../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../core/use-cases/erasing/erase-account.ts';
 import { type Act, Refused } from './answer.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import { addResetMfaCommand } from './reset-mfa-command.ts';

@@ -7,7 +7,7 @@ import {
   findPendingDeviceSessions,
   grantDeviceLogin,
   readPendingDeviceSession,
-} from '../../core/use-cases/accounts/device-login.ts';
+} from '../../core/use-cases/tokens/device-login.ts';
 import type { AdminContext } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 import { type Permissions, withPermissionOptions } from './arguments.ts';

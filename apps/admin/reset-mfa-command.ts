@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import type { MfaToken } from '../../core/account/mfa/state.ts';
 import { findAccountState } from '../../core/use-cases/accounts/accounts.ts';
-import { listMfaTokens, resetMfa } from '../../core/use-cases/accounts/mfa-tokens.ts';
+import { listMfaTokens, resetMfa } from '../../core/use-cases/signing-in/mfa-tokens.ts';
 import { type Act, Refused } from './answer.ts';
 import { causeOf, requireAccepted } from './commands.ts';
 

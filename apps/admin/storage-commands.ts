@@ -1,7 +1,7 @@
 /** `strata-admin storage …`: lists and verifies the layers on platform storage and in the buckets of users. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
-import { findRepository, placeOf } from '../../core/use-cases/accounts/repositories.ts';
+import { findRepository, placeOf } from '../../core/use-cases/repositories/repositories.ts';
 import { type AdminContext, callersFolder } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 import { rebuildFromStore } from './rebuild-from-store.ts';

@@ -1,7 +1,7 @@
 /** `strata-admin token create`: makes an access token of an account. */
 import type { Command } from 'commander';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
-import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
+import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import { tokenObject } from '../api/handlers/access-tokens.ts';
 import type { Act } from './answer.ts';
 import { type Permissions, withPermissionOptions } from './arguments.ts';

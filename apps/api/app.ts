@@ -19,7 +19,7 @@ import {
   JSON_BODY_SPAN_MS,
   PUBLIC_BODY_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
-import { actorOf } from '../../core/use-cases/accounts/principal.ts';
+import { actorOf } from '../../core/use-cases/callers/principal.ts';
 import { type EncodedBody, encodeJson } from './body-cache.ts';
 import { type Admitted, admit, run } from './calls.ts';
 import type { ApiContext } from './context.ts';

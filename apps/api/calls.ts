@@ -5,8 +5,8 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
-import type { Principal } from '../../core/use-cases/accounts/principal.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { Principal } from '../../core/use-cases/callers/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import {
   admitToRepository,
   type Denial,

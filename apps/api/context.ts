@@ -20,7 +20,7 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import type { PurgeContext } from '../../core/use-cases/auditing/purge-repository.ts';
+import type { PurgeContext } from '../../core/use-cases/undo/purge-repository.ts';
 import type { AccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';

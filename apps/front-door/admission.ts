@@ -14,7 +14,7 @@ import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
 import { type Soon, whenThere } from '../../core/kernel/soon.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
-import { authenticate, guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
+import { authenticate, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import {
   type Lack,
   lackOf,
@@ -22,9 +22,9 @@ import {
   type Requirement,
   sees,
   stillPermitted,
-} from '../../core/use-cases/accounts/permission.ts';
-import { actorOf, type Principal, usedBy } from '../../core/use-cases/accounts/principal.ts';
-import { type FoundRepository, findOwnRepository } from '../../core/use-cases/accounts/repositories.ts';
+} from '../../core/use-cases/callers/permission.ts';
+import { actorOf, type Principal, usedBy } from '../../core/use-cases/callers/principal.ts';
+import { type FoundRepository, findOwnRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { RateRefusal, RateState } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
 import { NodeBehind } from './outages.ts';

@@ -5,7 +5,7 @@
  */
 import { type BucketOutageCode, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
 interface BucketOutage {
   /** Words that follow the name of a bucket. */

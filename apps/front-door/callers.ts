@@ -22,7 +22,7 @@ import {
   TOKEN_POINTS_PER_MINUTE_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import { createSpanCounts, type SpanCounts } from './span-counts.ts';
 
 /** Which rate is used up, or that too many requests of the account run. */

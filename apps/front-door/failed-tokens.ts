@@ -17,7 +17,7 @@ import {
 import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import type { ReadSecret } from '../../core/use-cases/accounts/authenticate.ts';
+import type { ReadSecret } from '../../core/use-cases/callers/authenticate.ts';
 import { createRate } from './rates.ts';
 
 /** The ids of the tokens that may have a secret. */

@@ -8,8 +8,8 @@ import {
   type TransferBudgetContext,
 } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
-import { type Principal, readerOf } from '../../core/use-cases/accounts/principal.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { type Principal, readerOf } from '../../core/use-cases/callers/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
 /** How many accounts' projected sums are cached; those of other accounts are read again. */
 const ACCOUNTS_MAX = 10_000;

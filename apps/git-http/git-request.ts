@@ -1,9 +1,9 @@
 /** An admitted Git request: what apps/git-http/handler.ts hands to the route's operation. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Uuid } from '../../core/kernel/ids.ts';
-import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
-import type { Principal } from '../../core/use-cases/accounts/principal.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { Requirement } from '../../core/use-cases/callers/permission.ts';
+import type { Principal } from '../../core/use-cases/callers/principal.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import type { PolledRequests } from './polled-requests.ts';

@@ -10,9 +10,9 @@ import type { Actor } from '../../core/kernel/envelope.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 
-import { lackOf } from '../../core/use-cases/accounts/permission.ts';
-import { actorOf } from '../../core/use-cases/accounts/principal.ts';
-import { type FoundRepository, isUsernameOf } from '../../core/use-cases/accounts/repositories.ts';
+import { lackOf } from '../../core/use-cases/callers/permission.ts';
+import { actorOf } from '../../core/use-cases/callers/principal.ts';
+import { type FoundRepository, isUsernameOf } from '../../core/use-cases/repositories/repositories.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
 import { gitToken } from '../front-door/credentials.ts';

@@ -10,7 +10,7 @@ import { type CommandList, type CommandListRefusal, readCommandList } from '../.
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { originOf } from '../front-door/admission.ts';

@@ -5,7 +5,7 @@
  * a repository that does not exist.
  */
 import type { Grant } from '../../core/kernel/grants.ts';
-import type { Requirement } from '../../core/use-cases/accounts/permission.ts';
+import type { Requirement } from '../../core/use-cases/callers/permission.ts';
 import { writeHead } from './answer.ts';
 import { refusePush } from './as-of.ts';
 import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';

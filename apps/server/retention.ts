@@ -8,7 +8,7 @@
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import { recordUsage } from '../../core/use-cases/auditing/record-usage.ts';
+import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireDeleted } from '../../core/use-cases/sweeping/expire-deleted.ts';

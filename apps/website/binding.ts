@@ -8,7 +8,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { usernameRefusal } from '../../core/account/names.ts';
 import { BODY_IDLE_MS, FORM_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
-import type { Principal } from '../../core/use-cases/accounts/principal.ts';
+import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';

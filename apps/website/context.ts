@@ -8,7 +8,7 @@ import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { FirstCommits } from '../../core/ports/first-commits.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import type { PastRepositories } from '../../core/use-cases/auditing/repository-as-of.ts';
+import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { ApiContext } from '../api/context.ts';
 import type { Renderer } from './rendering/renderer.ts';

@@ -24,7 +24,7 @@ import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, uuid } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { type AppendRequest, appendInOrder, type EventStore } from '../../core/ports/event-store.ts';
-import { tokenIdOf } from '../../core/use-cases/accounts/authenticate.ts';
+import { tokenIdOf } from '../../core/use-cases/callers/authenticate.ts';
 import { newEvent } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
 import { createDice } from '../support/seeded.ts';

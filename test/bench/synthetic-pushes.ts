@@ -35,7 +35,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { createCompactionSteps } from '../../workflows/layer-compaction/steps.ts';
-import { type FoundRepository, findRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { type FoundRepository, findRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { layersIn } from '../support/layers-in.ts';
 import { treeCpuSeconds } from './processes.ts';
 import type { Scene } from './scene.ts';

@@ -8,7 +8,7 @@ import { type AccountId, plusMs, type Timestamp } from '../../core/kernel/ids.ts
 import { PENDING_DELIVERY_KEPT_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
-import { recordUsage } from '../../core/use-cases/auditing/record-usage.ts';
+import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { exportLog } from '../../core/use-cases/log-files/export-log.ts';
 import { importLog } from '../../core/use-cases/log-files/import-log.ts';
 import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';

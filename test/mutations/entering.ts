@@ -31,10 +31,10 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'a count for the whole /48 of IPv6',
-    file: 'core/use-cases/accounts/network-counts.ts',
+    file: 'core/use-cases/callers/network-counts.ts',
     text: 'isIpv6(address) ?',
     by: 'address === null ?',
-    test: 'test/core/use-cases/accounts/sign-in.test.ts',
+    test: 'test/core/use-cases/signing-in/sign-in.test.ts',
     red: 'has five hundred failures from all networks of a /48',
   },
   {
@@ -71,7 +71,7 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'a refusal while the counts of guesses are away',
-    file: 'core/use-cases/accounts/sign-in.ts',
+    file: 'core/use-cases/signing-in/sign-in.ts',
     text: 'await context.rateLimits.take(counts);',
     by: 'await context.rateLimits.take(counts).catch(() => null);',
     test: 'test/security/sign-in-outage.test.ts',

@@ -18,9 +18,9 @@ import {
   ISSUER_KEYS_KEPT_MS,
   ISSUER_KEYS_MAX,
 } from '../../core/kernel/limits.ts';
-import { guardedBy } from '../../core/use-cases/accounts/authenticate.ts';
-import { createRepository } from '../../core/use-cases/accounts/repositories.ts';
-import type { NewTrustRule } from '../../core/use-cases/accounts/trust-rules.ts';
+import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
+import { createRepository } from '../../core/use-cases/repositories/repositories.ts';
+import type { NewTrustRule } from '../../core/use-cases/tokens/trust-rules.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';
 import { CAUSE } from '../support/node.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
-import { signIn } from '../../core/use-cases/accounts/sign-in.ts';
-import { eraseAccount } from '../../core/use-cases/accounts/erase-account.ts';
+import { signIn } from '../../core/use-cases/signing-in/sign-in.ts';
+import { eraseAccount } from '../../core/use-cases/erasing/erase-account.ts';
 import { accepted, codeOf, newAccount } from '../support/accounts.ts';
 import { CAUSE, startNode } from '../support/node.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';

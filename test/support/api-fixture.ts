@@ -55,21 +55,21 @@ import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LastUse, Used } from '../../core/ports/last-use.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import { createAccessToken } from '../../core/use-cases/accounts/access-tokens.ts';
+import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import {
   createTrustRule,
   deleteTrustRule,
   listTrustRules,
   type NewTrustRule,
-} from '../../core/use-cases/accounts/trust-rules.ts';
+} from '../../core/use-cases/tokens/trust-rules.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import {
   createRepository,
   deleteRepository,
   type FoundRepository,
-} from '../../core/use-cases/accounts/repositories.ts';
+} from '../../core/use-cases/repositories/repositories.ts';
 import { createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import { createRepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
 import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';

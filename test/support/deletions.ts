@@ -1,6 +1,6 @@
 /** What use cases that look at deleted repositories need, over the ports of a test node. */
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
-import type { DeletionsContext } from '../../core/use-cases/accounts/deletions.ts';
+import type { DeletionsContext } from '../../core/use-cases/repositories/deletions.ts';
 import { createMemoryAccountLog } from './memory/account-log.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 import type { TestNode } from './node.ts';

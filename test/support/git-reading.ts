@@ -7,7 +7,7 @@ import { refName } from '../../core/git/ref-name.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
 import { DEFAULT_PLANS } from '../../core/account/plans.ts';
-import { type FoundRepository, findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { newAccount, newRepository } from './accounts.ts';
 import { temporaryFolder, type TestRepository, testRepository } from './git.ts';

@@ -7,14 +7,14 @@ import type { AccountId, MfaTokenId } from '../../core/kernel/ids.ts';
 import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { Passkeys } from '../../core/ports/passkeys.ts';
-import type { MfaOrigin } from '../../core/use-cases/accounts/mfa-tokens.ts';
+import type { MfaOrigin } from '../../core/use-cases/signing-in/mfa-tokens.ts';
 import {
   activatePasskey,
   beginPasskeyEnrolment,
   type PasskeyContext,
   promptForNewPasskey,
-} from '../../core/use-cases/accounts/passkeys.ts';
-import { activateTotp, beginTotpEnrolment, type TotpContext } from '../../core/use-cases/accounts/totp.ts';
+} from '../../core/use-cases/signing-in/passkeys.ts';
+import { activateTotp, beginTotpEnrolment, type TotpContext } from '../../core/use-cases/signing-in/totp.ts';
 import { accepted } from './accounts.ts';
 import { createMemoryPasskeyChallenges } from './memory/passkey-challenges.ts';
 import { CAUSE, type TestNode } from './node.ts';

@@ -7,8 +7,8 @@ import { DEVICE_SESSION_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { type Context, execute } from '../../core/runtime/execute.ts';
-import type { DeviceLoginAsked } from '../../core/use-cases/accounts/device-login.ts';
-import { vaultOwnerOf } from '../../core/use-cases/accounts/device-login.ts';
+import type { DeviceLoginAsked } from '../../core/use-cases/tokens/device-login.ts';
+import { vaultOwnerOf } from '../../core/use-cases/tokens/device-login.ts';
 
 export async function requestOlderDeviceLogin(
   context: Context & { readonly digest: Digest; readonly vault: Pick<Vault, 'put'> },

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
-import { findRepositoryById, type FoundRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../core/use-cases/compacting/compact-layers.ts';
 import { dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from './api-fixture.ts';

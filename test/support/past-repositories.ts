@@ -5,7 +5,7 @@ import {
   createPastRepositories,
   type PastRepositories,
   type PastRepositoriesContext,
-} from '../../core/use-cases/auditing/repository-as-of.ts';
+} from '../../core/use-cases/as-of/repository-as-of.ts';
 import { createMemorySnapshots } from './memory/snapshots.ts';
 
 export const TEST_RETENTION_MS = 30 * 24 * 60 * 60_000;

@@ -15,7 +15,7 @@ import {
 } from '../../core/kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestWrites } from '../../core/ports/manifest-writes.ts';
-import { changeRepository } from '../../core/use-cases/accounts/repositories.ts';
+import { changeRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
 import { accepted } from '../support/accounts.ts';

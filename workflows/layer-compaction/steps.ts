@@ -26,7 +26,7 @@ import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../c
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
-import { findRepositoryById } from '../../core/use-cases/accounts/repositories.ts';
+import { findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import {
   type CompactionContext,
   compactLayers,

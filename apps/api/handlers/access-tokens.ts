@@ -8,13 +8,13 @@ import {
   createAccessToken,
   revokeAccessToken,
   updateAccessToken,
-} from '../../../core/use-cases/accounts/access-tokens.ts';
+} from '../../../core/use-cases/tokens/access-tokens.ts';
 import {
   addLastUse,
   listAccessTokens,
   readAccessToken,
   refuseBeyondTokens,
-} from '../../../core/use-cases/reading/list-access-tokens.ts';
+} from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type {

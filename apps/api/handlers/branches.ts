@@ -7,7 +7,7 @@
 import type { z } from 'zod';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type BranchList, listBranches } from '../../../core/use-cases/reading/list-branches.ts';
 import { readBranch } from '../../../core/use-cases/reading/read-branch.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';

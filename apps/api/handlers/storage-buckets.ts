@@ -4,7 +4,7 @@ import type { WantedBucketSettings } from '../../../core/account/buckets/setting
 import { roleSetup } from '../../../core/account/role-trust.ts';
 import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
-import { type Principal, selectionOf } from '../../../core/use-cases/accounts/principal.ts';
+import { type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
 import {
   type BucketCommandOrigin,
   type BucketViewer,

@@ -1,7 +1,7 @@
 /** What became of an access token, and what was done with it. */
 import type { z } from 'zod';
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
-import { readTokenActivity, type TokenActivityPlace } from '../../../core/use-cases/auditing/token-activity.ts';
+import { readTokenActivity, type TokenActivityPlace } from '../../../core/use-cases/tokens/token-activity.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';

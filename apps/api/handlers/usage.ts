@@ -1,13 +1,13 @@
 /** The account's usage, the quotas of its plan, and what the figures are the sum of. */
 import type { z } from 'zod';
-import { listUsageLedger } from '../../../core/use-cases/auditing/usage-ledger.ts';
+import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import {
   accountBucketStorage,
   accountChanges,
   accountDeletedStorage,
   accountUsage,
   accountWaitingStorage,
-} from '../../../core/use-cases/reading/account-usage.ts';
+} from '../../../core/use-cases/metering/account-usage.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../schemas/usage.ts';

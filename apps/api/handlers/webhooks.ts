@@ -1,7 +1,7 @@
 /** Webhooks: list, create, read, change, delete, a new secret. */
 import type { z } from 'zod';
 import { parseUuid, type WebhookId } from '../../../core/kernel/ids.ts';
-import { type Principal, selectionOf } from '../../../core/use-cases/accounts/principal.ts';
+import { type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
 import {
   changeWebhook,
   createWebhook,

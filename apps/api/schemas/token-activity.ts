@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { parseTimestamp, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
-import type { TokenActivityPlace } from '../../../core/use-cases/auditing/token-activity.ts';
+import type { TokenActivityPlace } from '../../../core/use-cases/tokens/token-activity.ts';
 import { ACCESS_TOKEN } from './access-tokens.ts';
 import { ID, LIMIT, TIMESTAMP } from './common.ts';
 

@@ -4,7 +4,7 @@ import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 import { findBucket, type FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
-import { listRepositories } from '../../../core/use-cases/reading/list-repositories.ts';
+import { listRepositories } from '../../../core/use-cases/repositories/list-repositories.ts';
 import { bucketErrorText } from '../../api/bucket-errors.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';

@@ -10,7 +10,7 @@ import {
   type TokenActivity,
   type TokenActivityPlace,
   type TokenChange,
-} from '../../../core/use-cases/auditing/token-activity.ts';
+} from '../../../core/use-cases/tokens/token-activity.ts';
 import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import { activityPlaceText, TOKEN_ACTIVITY_QUERY } from '../../api/schemas/token-activity.ts';
 import type { SiteContext } from '../context.ts';

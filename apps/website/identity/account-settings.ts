@@ -10,7 +10,7 @@ import {
   type Confirmation,
   readOwnEmail,
 } from '../../../core/use-cases/accounts/own-account.ts';
-import { listSessions } from '../../../core/use-cases/reading/list-sessions.ts';
+import { listSessions } from '../../../core/use-cases/signing-in/list-sessions.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';

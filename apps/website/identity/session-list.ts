@@ -1,6 +1,6 @@
 /** The list of sessions on the settings page, with buttons that revoke one or all others; sign-out. */
-import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/accounts/sessions.ts';
-import type { ListedSession } from '../../../core/use-cases/reading/list-sessions.ts';
+import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/signing-in/sessions.ts';
+import type { ListedSession } from '../../../core/use-cases/signing-in/list-sessions.ts';
 import { redirectTo } from '../layout/answer.ts';
 import { buttonForm } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';

@@ -5,7 +5,7 @@
  * to a path of this site.
  */
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import { signIn } from '../../../core/use-cases/accounts/sign-in.ts';
+import { signIn } from '../../../core/use-cases/signing-in/sign-in.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { nextPath, redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, hiddenField, NO_FIELDS, postForm, textField } from '../layout/forms.ts';

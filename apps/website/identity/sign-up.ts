@@ -5,7 +5,7 @@ import {
   PASSWORD_LENGTH_MIN,
   USERNAME_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
-import { signUp } from '../../../core/use-cases/accounts/sign-up.ts';
+import { signUp } from '../../../core/use-cases/signing-in/sign-up.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';

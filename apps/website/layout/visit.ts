@@ -6,8 +6,8 @@
  */
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
 import type { AccountId, Timestamp } from '../../../core/kernel/ids.ts';
-import type { OwnedBy } from '../../../core/use-cases/accounts/permission.ts';
-import type { SessionPrincipal } from '../../../core/use-cases/accounts/principal.ts';
+import type { OwnedBy } from '../../../core/use-cases/callers/permission.ts';
+import type { SessionPrincipal } from '../../../core/use-cases/callers/principal.ts';
 import type { Origin } from '../../front-door/admission.ts';
 import type { Flash } from './answer.ts';
 

@@ -5,8 +5,8 @@
  */
 import { MFA_TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { confirmPassword } from '../../../core/use-cases/accounts/own-account.ts';
-import { beginPasskeyEnrolment } from '../../../core/use-cases/accounts/passkeys.ts';
-import { beginTotpEnrolment, type NewTotp } from '../../../core/use-cases/accounts/totp.ts';
+import { beginPasskeyEnrolment } from '../../../core/use-cases/signing-in/passkeys.ts';
+import { beginTotpEnrolment, type NewTotp } from '../../../core/use-cases/signing-in/totp.ts';
 import { confirmationOf, currentPassword } from '../identity/account-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';

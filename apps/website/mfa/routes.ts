@@ -1,5 +1,5 @@
 /** The pages about second factors: the list of MFA tokens, their enrolment, and the second step of a sign-in. */
-import { listMfaTokens } from '../../../core/use-cases/accounts/mfa-tokens.ts';
+import { listMfaTokens } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
 import type { Room } from '../layout/room.ts';
 import { addingRoutes } from './adding.ts';
 import { tokenRoutes } from './token.ts';

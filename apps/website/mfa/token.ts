@@ -7,10 +7,10 @@
 import { enrolmentEnd, isEnrolmentOver, type MfaToken } from '../../../core/account/mfa/state.ts';
 import { type MfaTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import { deleteMfaToken, listMfaTokens, renameMfaToken } from '../../../core/use-cases/accounts/mfa-tokens.ts';
+import { deleteMfaToken, listMfaTokens, renameMfaToken } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { confirmPassword } from '../../../core/use-cases/accounts/own-account.ts';
-import { activatePasskey, promptForNewPasskey } from '../../../core/use-cases/accounts/passkeys.ts';
-import { activateTotp } from '../../../core/use-cases/accounts/totp.ts';
+import { activatePasskey, promptForNewPasskey } from '../../../core/use-cases/signing-in/passkeys.ts';
+import { activateTotp } from '../../../core/use-cases/signing-in/totp.ts';
 import { confirmationOf, currentPassword } from '../identity/account-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { errorSummary, type Fields, NO_FIELDS, postForm } from '../layout/forms.ts';

@@ -3,9 +3,9 @@
  *
  * Invariants: only a browser whose person has just given the right password reaches the step, and for five minutes.
  */
-import { listMfaTokens } from '../../../core/use-cases/accounts/mfa-tokens.ts';
-import { promptForPasskey } from '../../../core/use-cases/accounts/passkeys.ts';
-import { giveSecondFactor, type SecondFactor } from '../../../core/use-cases/accounts/second-factor.ts';
+import { listMfaTokens } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
+import { promptForPasskey } from '../../../core/use-cases/signing-in/passkeys.ts';
+import { giveSecondFactor, type SecondFactor } from '../../../core/use-cases/signing-in/second-factor.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { contactText } from '../identity/contact.ts';
 import { senderOf } from '../identity/sender.ts';

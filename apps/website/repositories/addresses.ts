@@ -5,7 +5,7 @@
  * leads to that ref, whatever other refs there are.
  */
 import { momentInUrl } from '../../../core/audit/moment.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 

@@ -5,8 +5,8 @@
  * that the person does not see gets the same page as one that does not exist.
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
-import type { Requirement } from '../../../core/use-cases/accounts/permission.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';

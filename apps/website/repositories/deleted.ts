@@ -1,11 +1,11 @@
 /** Deleted repositories: their list, their way back, and their purge. */
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
-import { findDeletion } from '../../../core/use-cases/accounts/deletions.ts';
+import { findDeletion } from '../../../core/use-cases/repositories/deletions.ts';
 import {
   type DeletedRepository,
   listDeletedRepositories,
-} from '../../../core/use-cases/auditing/list-deleted-repositories.ts';
-import { undeleteRepository } from '../../../core/use-cases/auditing/undelete-repository.ts';
+} from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
+import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
 import type { LostPlace } from '../../../core/kernel/refusal.ts';
 import { refusalText } from '../../api/refusals.ts';
 import { LOST_PLACES } from '../../front-door/lost-places.ts';

@@ -1,6 +1,6 @@
 /** The home of a repository: its files, its last commit, its README, and how to clone it. */
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
-import { repositoryRow } from '../../../core/use-cases/reading/list-repositories.ts';
+import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
 import { branchText, findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';

@@ -2,7 +2,7 @@
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { asciiLowerCase } from '../../../core/kernel/text.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
-import { searchRepositories } from '../../../core/use-cases/reading/search-repositories.ts';
+import { searchRepositories } from '../../../core/use-cases/repositories/search-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';

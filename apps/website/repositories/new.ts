@@ -4,7 +4,7 @@ import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../../core/repository/state.ts';
-import { createRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type BucketChoice, bucketChoices } from '../../../core/use-cases/buckets/bucket-choices.ts';
 import {
   createRepositoryWithReadme,

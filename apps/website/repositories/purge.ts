@@ -4,7 +4,7 @@
  * Invariants: there is no way back, so the name is typed.
  */
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
-import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/auditing/purge-repository.ts';
+import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { Origin } from '../../front-door/admission.ts';
 import { refusalText } from '../../api/refusals.ts';

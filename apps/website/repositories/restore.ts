@@ -9,7 +9,7 @@ import { type EventId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
-import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/auditing/restore-refs.ts';
+import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/undo/restore-refs.ts';
 import { refusalText } from '../../api/refusals.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';

@@ -4,7 +4,7 @@ import {
   changeRepository,
   deleteRepository,
   type RepositoryChanges,
-} from '../../../core/use-cases/accounts/repositories.ts';
+} from '../../../core/use-cases/repositories/repositories.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html, type Html } from '../layout/html.ts';

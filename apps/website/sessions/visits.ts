@@ -7,7 +7,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
-import { identifyPerson, type Person } from '../../../core/use-cases/accounts/authenticate.ts';
+import { identifyPerson, type Person } from '../../../core/use-cases/callers/authenticate.ts';
 import { closedSignal } from '../../front-door/closed-signal.ts';
 import { originOf, upToDate } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';

@@ -13,9 +13,9 @@ import {
   type DeviceSessionDetails,
   grantDeviceLogin,
   readPendingDeviceSession,
-} from '../../../core/use-cases/accounts/device-login.ts';
-import { refuseBeyondTokens } from '../../../core/use-cases/reading/list-access-tokens.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
+} from '../../../core/use-cases/tokens/device-login.ts';
+import { refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { REFUSALS, refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';

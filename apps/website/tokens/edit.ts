@@ -1,8 +1,8 @@
 /** Changing what a token may do. */
 import type { AccessTokenId } from '../../../core/kernel/ids.ts';
-import { updateAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
-import { type AccessTokenWithLastUse, refuseBeyondTokens } from '../../../core/use-cases/reading/list-access-tokens.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
+import { updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
+import { type AccessTokenWithLastUse, refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, postForm } from '../layout/forms.ts';

@@ -1,5 +1,5 @@
 /** Deleting a trust rule, which a page of its own asks about. */
-import { deleteTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
+import { deleteTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { redirectTo, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';

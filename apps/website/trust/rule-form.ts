@@ -10,8 +10,8 @@ import {
   TRUST_RULE_PATTERN_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
-import type { OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
+import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
+import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { refusalText, refusedField } from '../../api/refusals.ts';
 import { NEW_TRUST_RULE } from '../../api/schemas/trust-rules.ts';
 import { type FieldErrors, type Fields, textArea, textField } from '../layout/forms.ts';

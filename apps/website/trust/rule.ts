@@ -1,7 +1,7 @@
 /** The page of one trust rule: what it asks for, what it gives, and which exchanges it refused. */
 import type { CountedRefusal } from '../../../core/ports/refused-exchanges.ts';
-import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/reading/list-trust-rules.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/reading/own-repositories.ts';
+import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { faultMessage } from '../../api/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';

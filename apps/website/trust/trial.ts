@@ -7,8 +7,8 @@
 import { IDENTITY_TOKEN_LENGTH_MAX, TOKEN_TRIALS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import type { RefusedExchange } from '../../../core/ports/refused-exchanges.ts';
-import { tryIdentityToken } from '../../../core/use-cases/accounts/exchange-identity-token.ts';
-import { type FoundTrustRule, listTrustRules } from '../../../core/use-cases/accounts/trust-rules.ts';
+import { tryIdentityToken } from '../../../core/use-cases/tokens/exchange-identity-token.ts';
+import { type FoundTrustRule, listTrustRules } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { faultMessage } from '../../api/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm, textArea } from '../layout/forms.ts';

@@ -8,7 +8,7 @@ import { monthOf } from '../../../core/usage/ledger.ts';
 import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import type { LedgerEntry, LedgerMember, LedgerPage } from '../../../core/ports/usage-ledger.ts';
-import { listUsageLedger } from '../../../core/use-cases/auditing/usage-ledger.ts';
+import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import { LEDGER_QUERY, placeText } from '../../api/schemas/usage.ts';
 import type { SiteContext } from '../context.ts';

@@ -10,7 +10,7 @@ import {
   type NamedBucketStorage,
   type UsageOfPlan,
   type UsedOfQuota,
-} from '../../../core/use-cases/reading/account-usage.ts';
+} from '../../../core/use-cases/metering/account-usage.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { html, type Html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';

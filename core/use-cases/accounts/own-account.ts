@@ -17,7 +17,7 @@ import type { RateLimits } from '../../ports/rate-limits.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { changePassword } from './accounts.ts';
 import { changeEmail, type EmailContext } from './change-email.ts';
-import { countsOf, unlessFailed } from './password-guesses.ts';
+import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 
 export interface OwnAccountContext extends EmailContext {
   readonly passwords: PasswordHasher;

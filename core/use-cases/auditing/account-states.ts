@@ -40,7 +40,7 @@ import type { Snapshots } from '../../ports/snapshots.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
-import { logAsOf } from './as-of.ts';
+import { logAsOf } from '../as-of/as-of.ts';
 import { entryBatches } from './entry-batches.ts';
 
 export interface AccountStatesContext {

@@ -21,7 +21,7 @@ import { repositories } from '../../repository/evolve.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById, type FoundRepository, placeOf } from '../accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository, placeOf } from '../repositories/repositories.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 

@@ -37,7 +37,7 @@ import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unrea
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById, type FoundRepository } from '../accounts/repositories.ts';
+import { findRepositoryById, type FoundRepository } from '../repositories/repositories.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';

@@ -27,7 +27,7 @@ import {
   deleteRepository,
   findRepository,
   type FoundRepository,
-} from '../accounts/repositories.ts';
+} from '../repositories/repositories.ts';
 import { type PushContext, type PushOutcome, pushRefs } from '../pushing/push-refs.ts';
 import { type ManifestRef, readManifestRefs } from './read-manifest.ts';
 

@@ -37,7 +37,7 @@ import {
 import { refRuns } from '../../repository/ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import type { Context } from '../../runtime/execute.ts';
-import { placeOf } from '../accounts/repositories.ts';
+import { placeOf } from '../repositories/repositories.ts';
 
 export interface ManifestContext extends Context {
   readonly layers: Pick<LayerStores, 'of' | 'platform'>;

@@ -20,7 +20,7 @@ import {
   type FoundRepository,
   type NewRepository,
   type RepositoryCommandOrigin,
-} from '../accounts/repositories.ts';
+} from '../repositories/repositories.ts';
 import { type PushContext, type PushRefusal, pushRefs } from './push-refs.ts';
 
 export interface ReadmeContext extends PushContext {

@@ -40,7 +40,7 @@ import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
 import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
-import { type FoundRepository, placeOf } from '../accounts/repositories.ts';
+import { type FoundRepository, placeOf } from '../repositories/repositories.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface PushContext extends Context, PartsContext {

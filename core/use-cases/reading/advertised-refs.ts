@@ -1,6 +1,6 @@
 import type { AdvertisedRefs } from '../../git/wire/advertisement.ts';
 import { refRuns } from '../../repository/ref-runs.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { defaultBranchRef } from './resolve-ref.ts';
 
 /** Returns the refs of a repository as Git clients see them. */

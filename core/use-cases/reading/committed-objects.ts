@@ -1,7 +1,7 @@
 import type { CommittedObjects } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
-import { type ListedRepository, placeOf } from '../accounts/repositories.ts';
+import { type ListedRepository, placeOf } from '../repositories/repositories.ts';
 
 /** Returns the layers of a repository at a revision, in the form that the object database expects. */
 export function committedObjects(

@@ -15,7 +15,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { Apart } from '../../ports/object-history.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { allOf, type ApartContext, countApart, withinBounds } from './apart.ts';
 import { commitRow, readCommitRows } from './commit-walk.ts';
 import { type DiffContext, readDiff } from './read-commit.ts';

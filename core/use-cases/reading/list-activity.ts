@@ -7,7 +7,7 @@
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { ActivityReader, ActivityRow } from '../../ports/activity.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 
 export interface ListActivityContext {
   readonly readModels: ReadModelProgress & Pick<ActivityReader, 'activity'>;

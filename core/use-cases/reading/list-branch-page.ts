@@ -6,7 +6,7 @@
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { Apart } from '../../ports/object-history.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ApartContext, countApart } from './apart.ts';
 import { readCommitRows } from './commit-walk.ts';
 import { findRefs, type FindRefsContext } from './find-refs.ts';

@@ -2,7 +2,7 @@
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { BranchRow, HistoryReader } from '../../ports/history.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, openViewWithRows, type RowsContext } from './repository-view.ts';
 
 export interface ListBranchesContext extends RowsContext {

@@ -11,7 +11,7 @@ import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { readCommitRows } from './commit-walk.ts';
 import { nameKey } from '../../git/history/last-changes.ts';
 import type { ContentsPath } from './locate.ts';

@@ -4,7 +4,7 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { CommitRow, HistoryReader } from '../../ports/history.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { type CommitTotals, walkCommits } from './commit-walk.ts';
 import { closing, openView, openViewWithRows, type RepositoryView, type RowsContext } from './repository-view.ts';
 import {

@@ -10,7 +10,7 @@ import { cutText, startOfText } from '../../kernel/text.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader, Signature } from '../../ports/object-database.ts';
 import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { findRefs, type FindRefsContext, type NamedRef, type RefOrder } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';

@@ -10,7 +10,7 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { findLastCommits, type KnownFolders } from './last-commits.ts';
 import { type ContentsPath, locate } from './locate.ts';

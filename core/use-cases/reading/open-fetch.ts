@@ -13,7 +13,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { advertisedRefs } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';

@@ -14,7 +14,7 @@ import { PUSHED_COMMITS_MAX, PUSHED_SPAN_MS, PUSHED_TIPS_MAX } from '../../kerne
 import type { ActivityReader, PushRow } from '../../ports/activity.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 

@@ -7,7 +7,7 @@
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ArchiveFormat } from '../../ports/object-database.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 

@@ -4,7 +4,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { BranchRow } from '../../ports/history.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findOfKind } from './resolve-ref.ts';

@@ -11,7 +11,7 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { DIFF_SPAN_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { type Commit, isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';
 

@@ -16,7 +16,7 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
 import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
-import type { FoundRepository } from '../accounts/repositories.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 import {
   type ContentsPath,
   type EntryType,

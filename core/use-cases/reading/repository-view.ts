@@ -12,7 +12,7 @@ import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.t
 import { ReadModelError, type ReadModelProgress } from '../../ports/read-models.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Context } from '../../runtime/execute.ts';
-import { type FoundRepository, findRepositoryById } from '../accounts/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { committedObjects } from './committed-objects.ts';
 
 export interface RepositoryView<Rows = null> {

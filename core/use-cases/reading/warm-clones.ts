@@ -12,7 +12,7 @@ import type { AccountId, ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { Background } from '../../ports/background.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Context } from '../../runtime/execute.ts';
-import { type FoundRepository, findRepositoryById } from '../accounts/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { openFetch, type OpenFetchContext } from './open-fetch.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 

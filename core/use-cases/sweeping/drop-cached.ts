@@ -16,7 +16,7 @@ import type { EventStore } from '../../ports/event-store.ts';
 import type { ObjectDatabase } from '../../ports/object-database.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
-import { repositoriesEver } from '../accounts/repositories-ever.ts';
+import { repositoriesEver } from '../repositories/repositories-ever.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { LogFollower } from '../../runtime/log-follower.ts';
 

@@ -6,9 +6,9 @@ import { createPostgresPasskeyChallenges } from '../../../adapters/postgres/pass
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
 import { createPostgresVaultReferences } from '../../../adapters/postgres/vault-references.ts';
-import { deleteMfaToken, listMfaTokens } from '../../../core/use-cases/accounts/mfa-tokens.ts';
-import { promptForPasskey, usePasskey } from '../../../core/use-cases/accounts/passkeys.ts';
-import { beginTotpEnrolment, useTotpCode } from '../../../core/use-cases/accounts/totp.ts';
+import { deleteMfaToken, listMfaTokens } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
+import { promptForPasskey, usePasskey } from '../../../core/use-cases/signing-in/passkeys.ts';
+import { beginTotpEnrolment, useTotpCode } from '../../../core/use-cases/signing-in/totp.ts';
 import { sweepVault } from '../../../core/use-cases/sweeping/sweep-vault.ts';
 import { accepted, codesOf, newAccount } from '../../support/accounts.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';

@@ -7,7 +7,7 @@ import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
 import { createPostgresVaultReferences } from '../../../adapters/postgres/vault-references.ts';
 import { accounts } from '../../../core/account/evolve.ts';
-import { eraseAccount } from '../../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../../core/use-cases/erasing/erase-account.ts';
 import { sweepVault } from '../../../core/use-cases/sweeping/sweep-vault.ts';
 import { newAccount as createdAccount } from '../../support/accounts.ts';
 import { cleanUp } from '../../support/cleanup.ts';

@@ -7,7 +7,7 @@ import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
 import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
-import { changeTrustRule, createTrustRule, deleteTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
+import { changeTrustRule, createTrustRule, deleteTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import {
   changeWebhook,
   createWebhook,
@@ -17,8 +17,8 @@ import {
 import { vaultRefOf } from '../../../core/account/mfa/state.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { Vault } from '../../../core/ports/vault.ts';
-import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../core/use-cases/accounts/mfa-tokens.ts';
-import { beginPasskeyEnrolment } from '../../../core/use-cases/accounts/passkeys.ts';
+import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
+import { beginPasskeyEnrolment } from '../../../core/use-cases/signing-in/passkeys.ts';
 import { enrolPasskey, enrolTotp, mfaParts, owner } from '../../support/mfa.ts';
 import { changeBucket, createBucket, deleteBucket } from '../../../core/use-cases/buckets/buckets.ts';
 import { ROLE_SETTINGS } from '../../support/api-fixture.ts';

@@ -10,7 +10,7 @@ import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type ObjectId, plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import { isEntryOf } from '../../../core/runtime/log-time.ts';
-import { deleteRepository, type FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import { deleteRepository, type FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { CAUSE } from '../../support/node.ts';
 

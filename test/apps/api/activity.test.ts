@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 const ZERO = '0'.repeat(40);

@@ -8,7 +8,7 @@ import {
   COMMIT_LISTED_NAME_LENGTH_MAX,
   PAGE_NUMBER_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('commits', () => {

@@ -11,8 +11,8 @@ import {
   DEVICE_SESSIONS_PER_MINUTE_MAX,
   DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
 } from '../../../core/kernel/limits.ts';
-import { denyDeviceLogin, grantDeviceLogin } from '../../../core/use-cases/accounts/device-login.ts';
-import { closeDeviceLogin, expireDeviceLogin } from '../../../core/use-cases/accounts/device-login-token.ts';
+import { denyDeviceLogin, grantDeviceLogin } from '../../../core/use-cases/tokens/device-login.ts';
+import { closeDeviceLogin, expireDeviceLogin } from '../../../core/use-cases/tokens/device-login-token.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 
 const CAUSE: Cause = {

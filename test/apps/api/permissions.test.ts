@@ -6,7 +6,7 @@ import { ROUTES } from '../../../apps/api/routes.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
 import type { AccountId, ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 

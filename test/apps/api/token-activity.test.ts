@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('GET /v1/access-tokens/{id}/activity', () => {

@@ -6,10 +6,10 @@ import { accounts } from '../../../core/account/evolve.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
 import { TRUST_RULE_REPOSITORIES_MAX, TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
-import { updateAccessToken, revokeAccessToken } from '../../../core/use-cases/accounts/access-tokens.ts';
-import { guardedBy } from '../../../core/use-cases/accounts/authenticate.ts';
-import { stillPermitted } from '../../../core/use-cases/accounts/permission.ts';
-import { createTrustRule } from '../../../core/use-cases/accounts/trust-rules.ts';
+import { updateAccessToken, revokeAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
+import { guardedBy } from '../../../core/use-cases/callers/authenticate.ts';
+import { stillPermitted } from '../../../core/use-cases/callers/permission.ts';
+import { createTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { CAUSE } from '../../support/node.ts';
 

@@ -22,7 +22,7 @@ import {
   REQUESTS_AT_ONCE_ROOMY_MAX,
   TOKEN_POINTS_PER_MINUTE_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { Principal } from '../../../core/use-cases/accounts/principal.ts';
+import type { Principal } from '../../../core/use-cases/callers/principal.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { startGit } from '../../support/git-fixture.ts';
 import { createMemoryRateSums } from '../../support/memory/rate-sums.ts';

@@ -6,7 +6,7 @@ import { uuids } from '../../../adapters/node/ids.ts';
 import { bearerToken, gitToken } from '../../../apps/front-door/credentials.ts';
 import { sentSecret, type TokenOf } from '../../../apps/front-door/sent-secret.ts';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
-import { readSecret } from '../../../core/use-cases/accounts/authenticate.ts';
+import { readSecret } from '../../../core/use-cases/callers/authenticate.ts';
 
 /** What requests send on one connection, and how many secrets were hashed for them. */
 function connection() {

@@ -6,7 +6,7 @@ import { GIT_ROUTES, type GitRoute, PAST_GIT_ROUTES } from '../../../apps/git-ht
 import { timeInUrl } from '../../../core/audit/moment.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';
 

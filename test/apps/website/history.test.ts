@@ -10,7 +10,7 @@ import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { LOG_EXPORTS_OF_ACCOUNT_MAX, PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
-import type { FoundRepository } from '../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 
 const plain = (html: string): string =>

@@ -10,7 +10,7 @@ import {
   PENDING_SIGN_IN_SPAN_MS,
   SIGN_IN_FAILURES_PAIR_MAX,
 } from '../../../core/kernel/limits.ts';
-import { listMfaTokens, resetMfa } from '../../../core/use-cases/accounts/mfa-tokens.ts';
+import { listMfaTokens, resetMfa } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { enrolPasskey, enrolTotp, ORIGIN, owner } from '../../support/mfa.ts';
 import { keyIn, optionsIn } from '../../support/mfa-pages.ts';
 import { createSoftwareAuthenticator } from '../../support/software-authenticator.ts';

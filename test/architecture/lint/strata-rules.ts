@@ -111,7 +111,7 @@ const handlersOnlyTranslate = {
   create(context: RuleContext) {
     const check = (node: SyntaxNode, name: unknown): void => {
       if (typeof name !== 'string' || !READ_BY_USE_CASES.has(name)) return;
-      context.report({ node, message: `A handler only translates: read ${name} in core/use-cases/reading/` });
+      context.report({ node, message: `A handler only translates: read ${name} in core/use-cases/` });
     };
     return {
       MemberExpression: (node: SyntaxNode) => check(node, memberName(node.property, node.computed)),

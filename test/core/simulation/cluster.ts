@@ -20,7 +20,7 @@ import {
   deleteRepository,
   type FoundRepository,
   findRepository,
-} from '../../../core/use-cases/accounts/repositories.ts';
+} from '../../../core/use-cases/repositories/repositories.ts';
 import { newAccount } from '../../support/accounts.ts';
 import { createFakeObjects } from '../../support/fake-objects.ts';
 import { CAUSE, startNode, type TestNode } from '../../support/node.ts';

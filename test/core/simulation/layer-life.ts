@@ -15,7 +15,7 @@ import { refName } from '../../../core/git/ref-name.ts';
 import { type AccountId, type ObjectId, plusMs, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
 import { FAILPOINTS, type FailpointName } from '../../../core/ports/failpoints.ts';
 import type { LayerKey, LayerStore } from '../../../core/ports/layer-store.ts';
-import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/accounts/repositories.ts';
+import { type FoundRepository, findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../../core/use-cases/compacting/compact-layers.ts';
 import { dropUnreached } from '../../../core/use-cases/compacting/drop-unreached.ts';
 import { type PushCommand, type PushOutcome, pushRefs } from '../../../core/use-cases/pushing/push-refs.ts';

@@ -15,7 +15,7 @@ import { type AccountId, plusMs, type RepositoryId, type Timestamp, uuid } from 
 import { ACCOUNT_CLOSED_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import { execute } from '../../../core/runtime/execute.ts';
-import { recordSignIn } from '../../../core/use-cases/accounts/sign-in.ts';
+import { recordSignIn } from '../../../core/use-cases/signing-in/sign-in.ts';
 import { accepted, newAccount, newToken } from '../../support/accounts.ts';
 import type { Ending } from '../../support/cleanup.ts';
 import { kept, verifyText } from '../../support/exported-log.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { AccountId, ObjectId } from '../../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const DELETED = '/settings/deleted-repositories';

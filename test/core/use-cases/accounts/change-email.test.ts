@@ -9,9 +9,9 @@ import { CLAIM_SPAN_MS, EMAIL_LENGTH_MAX } from '../../../../core/kernel/limits.
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { VaultRef } from '../../../../core/ports/vault.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
-import { guardedBy, identifyPerson } from '../../../../core/use-cases/accounts/authenticate.ts';
+import { guardedBy, identifyPerson } from '../../../../core/use-cases/callers/authenticate.ts';
 import { changeEmail, finishEmailChange } from '../../../../core/use-cases/accounts/change-email.ts';
-import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { changePassword } from '../../../../core/use-cases/accounts/accounts.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
 import { accepted, codeOf, codesOf, newAccount } from '../../../support/accounts.ts';

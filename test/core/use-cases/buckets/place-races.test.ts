@@ -5,10 +5,10 @@ import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selec
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { Guarding } from '../../../../core/runtime/execute.ts';
-import { deletionsWithinRetention } from '../../../../core/use-cases/accounts/deletions.ts';
-import { letLayersGo } from '../../../../core/use-cases/accounts/let-layers-go.ts';
-import { createRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
-import { undeleteRepository } from '../../../../core/use-cases/auditing/undelete-repository.ts';
+import { deletionsWithinRetention } from '../../../../core/use-cases/repositories/deletions.ts';
+import { letLayersGo } from '../../../../core/use-cases/repositories/let-layers-go.ts';
+import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { undeleteRepository } from '../../../../core/use-cases/undo/undelete-repository.ts';
 import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
 import { openDatabase, openStore } from '../../../adapters/postgres/open-store.ts';

@@ -20,7 +20,7 @@ import type { LayerDrops } from '../../../../core/ports/layer-drops.ts';
 import type { LayersCompacted } from '../../../../core/repository/events.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
-import { changeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { changeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { newWebhook } from '../../../support/accounts.ts';
 import {
   contextOf,

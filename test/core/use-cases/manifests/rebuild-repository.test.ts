@@ -6,7 +6,7 @@ import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { MANIFEST_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
-import { findRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { findManifests, readManifest, readManifestRefs } from '../../../../core/use-cases/manifests/read-manifest.ts';
 import { rebuildRepository } from '../../../../core/use-cases/manifests/rebuild-repository.ts';

@@ -10,7 +10,7 @@ import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { manifestKey, parseManifest } from '../../../../core/repository/manifest.ts';
 import type { OpenRepository } from '../../../../core/repository/state.ts';
-import { closeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import {
   type ManifestContext,
@@ -18,7 +18,7 @@ import {
   writeManifest,
 } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { expireLayers, type LayerExpiryContext } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { accepted } from '../../../support/accounts.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';

@@ -7,7 +7,7 @@ import { DATED_BRANCHES_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { type RefsUpdated, repositoryEventKinds } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
-import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { type Pushing, startPushing } from '../../../support/pushing.ts';
 import { branch, oid, tag } from '../../../support/repository-history.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { ReadModelError } from '../../../../core/ports/read-models.ts';
-import { changeRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { listBranches } from '../../../../core/use-cases/reading/list-branches.ts';
 import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';

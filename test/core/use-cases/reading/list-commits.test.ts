@@ -8,7 +8,7 @@ import {
   COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import { changeRepository, deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
 import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';

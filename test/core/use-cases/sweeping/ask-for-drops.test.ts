@@ -6,7 +6,7 @@ import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { decideRepository } from '../../../../core/repository/decide.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
-import { deleteRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { askForDrops } from '../../../../core/use-cases/sweeping/ask-for-drops.ts';
 import { accepted } from '../../../support/accounts.ts';

@@ -7,7 +7,7 @@ import { decideRepository } from '../../../../core/repository/decide.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import { closeRepository } from '../../../../core/use-cases/accounts/repositories.ts';
+import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireDeleted } from '../../../../core/use-cases/sweeping/expire-deleted.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
 import { startGitReading } from '../../../support/git-reading.ts';

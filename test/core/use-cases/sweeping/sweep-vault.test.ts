@@ -22,7 +22,7 @@ import {
   deleteTrustRule,
   listTrustRules,
   type NewTrustRule,
-} from '../../../../core/use-cases/accounts/trust-rules.ts';
+} from '../../../../core/use-cases/tokens/trust-rules.ts';
 import {
   changeWebhook,
   createWebhook,

@@ -10,7 +10,7 @@ import { accounts } from '../../../../core/account/evolve.ts';
 import type { EventId, WebhookId } from '../../../../core/kernel/ids.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOK_SECRET_REMOVAL_MARGIN_MS } from '../../../../core/kernel/limits.ts';
 import { changePlan } from '../../../../core/use-cases/accounts/accounts.ts';
-import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { removeExpiredWebhookSecrets } from '../../../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import {
   changeWebhook,

@@ -5,7 +5,7 @@ import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import type { TargetFault } from '../../../../core/kernel/target-fault.ts';
-import { eraseAccount } from '../../../../core/use-cases/accounts/erase-account.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import {
   changeWebhook,
   createWebhook,
