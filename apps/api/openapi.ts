@@ -6,8 +6,8 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { ERROR } from './schemas/common.ts';
 import type { Route } from './route.ts';
+import { ERROR } from './schemas/common.ts';
 
 const PROBLEMS: Readonly<Record<number, string>> = {
   304: 'What the client has is current (If-None-Match)',
@@ -144,13 +144,17 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
   };
 }
 
-/** The generator writes each shared schema twice, for requests and for answers; this removes the unreferenced ones. */
+/**
+ * The generator writes each shared schema twice, for requests and for answers; this removes the unreferenced ones. It
+ * orders the others by name: the generator has them in the order in which modules were loaded.
+ */
 function withoutUnused(document: object): object {
   const text = JSON.stringify(document);
   const used = (name: string): boolean => text.includes(`"#/components/schemas/${name}"`);
   const kept: unknown = JSON.parse(text, (key, value: unknown) => {
     if (key !== 'schemas' || typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).filter(([name]) => used(name)));
+    const referenced = Object.entries(value).filter(([name]) => used(name));
+    return Object.fromEntries(referenced.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   });
   if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
   // A removed schema may have held the only reference to another one.
