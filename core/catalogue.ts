@@ -9,11 +9,11 @@ import { accountEventKinds } from './account/events.ts';
 import { bucketErrorEventKinds } from './bucket-errors/events.ts';
 import { claimEventKinds } from './claim/events.ts';
 import { deviceSessionEventKinds } from './device-session/events.ts';
+import type { EventKind } from './kernel/decider.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from './repository/events.ts';
 import { signInEventKinds } from './sign-in/events.ts';
 import { transferEventKinds, usageEventKinds } from './usage/events.ts';
 import { webhookDeliveryEventKinds } from './webhook-delivery/events.ts';
-import type { EventKind } from './kernel/decider.ts';
 
 export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: string]: EventKind } } = {
   account: accountEventKinds,

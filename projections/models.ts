@@ -10,10 +10,10 @@ import { createHistoryProjection, type HistoryOptions } from './history/apply.ts
 import type { ReadModelsOptions } from './read-models.ts';
 import { repositoriesProjection } from './repositories/apply.ts';
 import type { Projection } from './runner/projection.ts';
-import { createTimersProjection } from './workflow-timers/apply.ts';
 import { usageProjection } from './usage/apply.ts';
 import { usageLedgerProjection } from './usage-ledger/apply.ts';
 import { webhookDeliveriesProjection } from './webhook-deliveries/apply.ts';
+import { createTimersProjection } from './workflow-timers/apply.ts';
 
 export type Models = ReadModelsOptions['models'] & {
   readonly timers: Projection;

@@ -29,7 +29,7 @@ import {
 import { readActivity, readPushes, readPushTips } from './activity/queries.ts';
 import { readBucketErrors } from './bucket-errors/queries.ts';
 import { readChanges } from './changes/queries.ts';
-import { type Branches, readBranches, readCommits, readVersion, type HistoryVersion } from './history/queries.ts';
+import { type Branches, type HistoryVersion, readBranches, readCommits, readVersion } from './history/queries.ts';
 import { createLiveReader, type LiveReader } from './live-reader.ts';
 import {
   findRepositories,
@@ -51,10 +51,10 @@ import {
 import { readTokenUses, readUsageLedger } from './usage-ledger/queries.ts';
 import {
   readDeliveryBacklog,
-  readPendingOfAccount,
   readDueDeliveries,
-  readPendingAmong,
   readDueWebhooks,
+  readPendingAmong,
+  readPendingOfAccount,
   readWebhookDeliveries,
   readWebhookDelivery,
 } from './webhook-deliveries/queries.ts';

@@ -25,8 +25,8 @@ import {
   SUPERUSER,
 } from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
-import { clearOrphan, type ProcessFacts } from './orphan.ts';
 import { writeConnectionFile } from './join.ts';
+import { clearOrphan, type ProcessFacts } from './orphan.ts';
 import { type Postmaster, spawnPostmaster } from './postmaster.ts';
 import { namedPlace, namePlace, reachablePlace, SHARED_FOLDER } from './shared-place.ts';
 import { postgresUser } from './unix-user.ts';

@@ -24,7 +24,7 @@ import {
 import { type ProposedEvent, toLogPosition } from './event-form.ts';
 import { failureOf, NoAnswerError, refusalOf } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
-import { type Session, type Sessions, answerWithin } from './sessions.ts';
+import { answerWithin, type Session, type Sessions } from './sessions.ts';
 
 const GUARD_AGE_MS_MAX = 2_000;
 

@@ -6,9 +6,9 @@
  * - `append-outcome-unknown` is thrown whenever an attempt may have landed, and in no other case.
  */
 import pRetry from 'p-retry';
+import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
 import { type AppendRequest, type AppendResult, EventStoreError } from '../../core/ports/event-store.ts';
 import {

@@ -9,8 +9,8 @@
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import { type EventStore, EventStoreError, type Subscription } from '../../core/ports/event-store.ts';
-import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import type { Log } from '../../core/ports/log.ts';
+import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import { Appender } from './appending.ts';
 import { parseEventStoreDbAddress } from './connection.ts';
 import { createEventStoreDbLogPruning } from './log-pruning.ts';

@@ -7,9 +7,9 @@
  */
 import { categoryOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { continuesAppend, missingOfAppend } from '../../core/kernel/whole-appends.ts';
+import type { Log } from '../../core/ports/log.ts';
 import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { recordPlaceOf } from '../../core/runtime/read-mark.ts';
-import type { Log } from '../../core/ports/log.ts';
 import { isSystemEvent, positionOf, type ReceivedEvent, toRecorded } from './event-form.ts';
 
 /** A subscriber gets at most this many entries at once, and the rest of the last append beside them. */

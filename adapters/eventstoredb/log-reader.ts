@@ -6,15 +6,15 @@
  * an event of a stream that was pruned.
  */
 import {
+  type AllStreamResolvedEvent,
   BACKWARDS,
   END,
   FORWARDS,
-  type AllStreamResolvedEvent,
   type ResolvedEvent,
   START,
   StreamDeletedError,
-  StreamNotFoundError,
   type StreamingRead,
+  StreamNotFoundError,
 } from '@eventstore/db-client';
 import { LOG_START, type LogPosition, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import { missingOfAppend } from '../../core/kernel/whole-appends.ts';
@@ -23,7 +23,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { createHideDeleted } from './deleted-streams.ts';
 import { positionOf, type ReceivedEvent, toEsdbPosition, toRecorded } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
-import { BATCH_EVENTS_MAX, createAppendAssembler, areOfOneAppend, type LogEntry, toLogEntry } from './log-entries.ts';
+import { areOfOneAppend, BATCH_EVENTS_MAX, createAppendAssembler, type LogEntry, toLogEntry } from './log-entries.ts';
 import type { Session, Sessions } from './sessions.ts';
 
 const PAGE_EVENTS = 1_000;

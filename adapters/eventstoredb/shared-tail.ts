@@ -14,7 +14,7 @@ import { positionOf, toEsdbPosition } from './event-form.ts';
 import { NoAnswerError } from './failures.ts';
 import { createAppendAssembler, toLogEntry } from './log-entries.ts';
 import type { Session } from './sessions.ts';
-import { type TailReader, TailBuffer } from './tail-buffer.ts';
+import { TailBuffer, type TailReader } from './tail-buffer.ts';
 
 /**
  * The quiet time is waited in this many parts. After a hint of newer events one quiet part is enough to read the head,

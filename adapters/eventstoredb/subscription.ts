@@ -13,11 +13,11 @@
 import pRetry from 'p-retry';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
-import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import type { Log } from '../../core/ports/log.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { failureOf, NoAnswerError } from './failures.ts';
+import { eventsOfCategories, type LogEntry, lastRecordIn } from './log-entries.ts';
 import type { LogReader, Window } from './log-reader.ts';
-import { lastRecordIn, type LogEntry, eventsOfCategories } from './log-entries.ts';
 import { READING, unavailable } from './retry.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { SharedTail } from './shared-tail.ts';

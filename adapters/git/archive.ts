@@ -12,8 +12,8 @@ import {
   ARCHIVES_AT_ONCE_MAX,
 } from '../../core/kernel/limits.ts';
 import type { ArchiveOptions } from '../../core/ports/object-database.ts';
-import type { ConfigPairs, Environment } from './process/git-environment.ts';
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
+import type { ConfigPairs, Environment } from './process/git-environment.ts';
 
 export interface ArchiveContext {
   readonly git: Git;

@@ -5,6 +5,7 @@
  */
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import {
   LARGE_TREES_AT_ONCE_MAX,
   LARGE_TREES_PER_REPOSITORY_MAX,
@@ -19,41 +20,40 @@ import {
 } from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
-import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
-import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { createArchiveContext } from './archive.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
+import { removeFolder } from './cache/cache-folder.ts';
 import { type CommitGraphs, createCommitGraphs } from './cache/commit-graphs.ts';
+import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cache/layer-cache.ts';
+import { mergeSmallPacks } from './cache/pack-merging.ts';
+import { makePrivateFolder } from './cache/private-folder.ts';
+import { createViewFolders } from './cache/view-folders.ts';
+import { createWholePacks, type WholePacks } from './cache/whole-packs.ts';
 import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
-import { createFilePages } from './packs/file-pages.ts';
-import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
-import { removeFolder } from './cache/cache-folder.ts';
-import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cache/layer-cache.ts';
-import type { GitLog } from './process/log.ts';
 import { createHistorySlots } from './object-history.ts';
-import { answerKeyStart, createObjectReader, repositoryOfAnswer, type ReaderContext } from './object-reader.ts';
-import { createObjectCache, type PackMemory } from './packs/pack-file.ts';
-import type { ProcessLimits } from './process/helper-process.ts';
-import { makeMemoryGroup, type MemoryGroup } from './process/memory-group.ts';
-import { makePrivateFolder } from './cache/private-folder.ts';
-import { mergeSmallPacks } from './cache/pack-merging.ts';
-import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
-import type { QuarantineContext } from './receiving/quarantine.ts';
-import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
-import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
+import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
+import { createFilePages } from './packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
+import { createObjectCache, type PackMemory } from './packs/pack-file.ts';
 import { createReachableSets, type ReachableSets } from './packs/reachable-sets.ts';
 import { createReadTurns } from './packs/read-turns.ts';
+import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
+import type { ProcessLimits } from './process/helper-process.ts';
+import type { GitLog } from './process/log.ts';
+import { type MemoryGroup, makeMemoryGroup } from './process/memory-group.ts';
+import { createProcessRunner, type ProcessRunner } from './process/process-runner.ts';
+import { createIncomingBytes, type IncomingBounds } from './receiving/incoming-bytes.ts';
+import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
+import type { QuarantineContext } from './receiving/quarantine.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 import { ViewLost } from './upload-pack.ts';
-import { createViewFolders } from './cache/view-folders.ts';
-import { createWholePacks, type WholePacks } from './cache/whole-packs.ts';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;

@@ -6,6 +6,8 @@
  * those of fetches, and ends with its request.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { decodeUtf8 } from '../../core/git/utf8.ts';
+import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
   COUNT_SPAN_MS,
@@ -21,11 +23,9 @@ import {
   WALKS_AT_ONCE_MAX,
   WALKS_PER_ACCOUNT_MAX,
 } from '../../core/kernel/limits.ts';
-import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
-import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
 

@@ -6,30 +6,30 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentsFault } from '../../core/git/object-bounds.ts';
+import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
+import { type ArchiveContext, archive } from './archive.ts';
+import type { AnswerCache } from './cache/answer-cache.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
 import { viewOf } from './cache/cache-folder.ts';
 import type { CommitGraphs } from './cache/commit-graphs.ts';
-import type { Git, GitCommand } from './process/git-commands.ts';
-import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
-import type { CacheLease } from './cache/layer-cache.ts';
-import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
-import { readInTurn, readTips } from './packs/object-graph.ts';
-import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
-import { entryOfName, treePage } from './packs/tree-entries.ts';
-import type { AnswerCache } from './cache/answer-cache.ts';
 import type { MakeAnswer } from './cache/growing-answer.ts';
-import { archive, type ArchiveContext } from './archive.ts';
-import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
-import { createObjectSource } from './packs/object-source.ts';
-import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
-import { uploadPack } from './upload-pack.ts';
-import type { FairSlots } from '../../core/kernel/fair-slots.ts';
+import type { CacheLease } from './cache/layer-cache.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
 import type { WholePacks } from './cache/whole-packs.ts';
+import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
+import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
+import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
+import { readInTurn, readTips } from './packs/object-graph.ts';
+import { parseCommit, parseTagObject } from './packs/object-parsing.ts';
+import { createObjectSource } from './packs/object-source.ts';
+import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
+import { entryOfName, treePage } from './packs/tree-entries.ts';
+import type { Git, GitCommand } from './process/git-commands.ts';
+import { uploadPack } from './upload-pack.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;

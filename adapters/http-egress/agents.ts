@@ -5,7 +5,7 @@
  * Invariants: a URL's host is checked anew for every connection, by the same rules as any outgoing request; an idle
  * connection is closed after a while. A failure is an error whose `code` is the fault, and which names no address.
  */
-import { Agent as HttpAgent, type ClientRequestArgs } from 'node:http';
+import { type ClientRequestArgs, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';

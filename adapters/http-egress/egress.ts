@@ -5,8 +5,8 @@
  * checked addresses.
  */
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
-import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
+import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';

@@ -7,7 +7,7 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../core/ports/password-hasher.ts';
+import { type Asking, createTurns } from '../../core/kernel/fair-turns.ts';
 import {
   PASSWORD_TURNS_SPAN_MS,
   PASSWORD_WAIT_MS,
@@ -15,7 +15,7 @@ import {
   WIDE_NETWORK_TURNS,
 } from '../../core/kernel/limits.ts';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
-import { type Asking, createTurns } from '../../core/kernel/fair-turns.ts';
+import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../core/ports/password-hasher.ts';
 import { type Argon2id, findArgon2id } from './argon2id.ts';
 
 const MEMORY_KIB = 19 * 1024;

@@ -5,9 +5,10 @@
  * (append_events in migrations/008-appends.ts), so any number of nodes may write.
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { shareRead } from '../../core/kernel/shared-read.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { Lease } from '../../core/ports/read-leases.ts';
 import type { Log } from '../../core/ports/log.ts';
+import type { Lease } from '../../core/ports/read-leases.ts';
 import { appendBatches } from './append-in-order.ts';
 import { createAppendQueue } from './append-queue.ts';
 import { createClockWatch } from './clock-difference.ts';
@@ -16,7 +17,6 @@ import { createLogReader, readHead } from './log-reader.ts';
 import { createOwnTail } from './own-tail.ts';
 import { createPool } from './pool.ts';
 import { retryRepeatable } from './retry.ts';
-import { shareRead } from '../../core/kernel/shared-read.ts';
 import { shareTail } from './shared-tail.ts';
 import { createSubscriptions } from './subscriptions.ts';
 import { createTicks } from './ticks.ts';

@@ -1,9 +1,9 @@
 /** The queries that read the event log. Each is one statement that PostgreSQL answers from the indexes of `events`. */
 import type pg from 'pg';
 import {
+  LEGACY_OPERATIONAL_CATEGORIES,
   LOG_START,
   type LogPosition,
-  LEGACY_OPERATIONAL_CATEGORIES,
   type RecordedEvent,
   type StreamName,
 } from '../../core/kernel/envelope.ts';

@@ -5,7 +5,7 @@
  * leaves no more than the limit. One statement adds all rows of a token.
  */
 import type pg from 'pg';
-import { plusMs, timestamp, type TrustRuleId } from '../../core/kernel/ids.ts';
+import { plusMs, type TrustRuleId, timestamp } from '../../core/kernel/ids.ts';
 import { REFUSED_EXCHANGE_KEPT_MS, REFUSED_EXCHANGES_MAX } from '../../core/kernel/limits.ts';
 import {
   type ExchangeFault,

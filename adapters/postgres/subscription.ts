@@ -7,8 +7,8 @@
  */
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import { batchesOf } from '../../core/kernel/whole-appends.ts';
-import type { Log } from '../../core/ports/log.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
+import type { Log } from '../../core/ports/log.ts';
 import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import { failureOf } from './failures.ts';
 import type { Anchor, Window } from './log-reader.ts';

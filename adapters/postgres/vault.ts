@@ -15,6 +15,7 @@ import {
   type VaultRecordName,
   type VaultRef,
 } from '../../core/ports/vault.ts';
+import { CURRENT_KEY, keyringOf, type MasterKeyring } from './master-keyring.ts';
 import {
   type AccountKeys,
   fingerprintOf,
@@ -24,7 +25,6 @@ import {
   sealRecord,
   unwrapAccountKeys,
 } from './vault-cipher.ts';
-import { CURRENT_KEY, keyringOf, type MasterKeyring } from './master-keyring.ts';
 import { vaultQuery } from './vault-query.ts';
 
 export interface PostgresVaultOptions {

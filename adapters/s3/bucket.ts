@@ -4,11 +4,11 @@
  * Invariants: no object outside the prefix is read, listed or deleted. Everything here rejects with an `S3Failure`.
  */
 import {
-  type _Object as ListedObject,
   AbortMultipartUploadCommand,
   DeleteObjectCommand,
   HeadBucketCommand,
   HeadObjectCommand,
+  type _Object as ListedObject,
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3';

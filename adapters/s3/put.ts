@@ -8,16 +8,16 @@
 import { createHash, randomUUID } from 'node:crypto';
 import {
   AbortMultipartUploadCommand,
-  CompleteMultipartUploadCommand,
   type CompletedPart,
+  CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   HeadObjectCommand,
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { S3_PART_BYTES } from '../../core/kernel/limits.ts';
-import { S3Failure } from './failures.ts';
 import type { Budget } from './budget.ts';
+import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
 import { repeatable, type Sender } from './requests.ts';
 

@@ -8,9 +8,9 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Logger } from 'pino';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { openLayerStores } from '../server/buckets.ts';
 import { closer } from '../server/closer.ts';
 import type { Foundation } from '../server/foundation.ts';
-import { openLayerStores } from '../server/buckets.ts';
 import { type ComposedProjections, composeProjections } from '../server/projections.ts';
 import type { Settings } from '../server/settings.ts';
 

@@ -4,8 +4,8 @@ import type { AccountId, Uuid } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { refusalText } from '../api/refusals.ts';
-import type { AdminContext } from './context.ts';
 import { Refused } from './answer.ts';
+import type { AdminContext } from './context.ts';
 
 export function causeOf(context: Pick<AdminContext, 'ids'>, command: string): Cause {
   return {

@@ -8,18 +8,18 @@ import { destination, type Logger } from 'pino';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
-import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { openLayerStores } from '../server/buckets.ts';
+import { composeFoundation, type Foundation } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
-import { importLogFile } from './import-log.ts';
-import { type LogReport, verifyLog } from './verify-log.ts';
 import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
+import { type ExpiryReport, expireStorage } from './expire-storage.ts';
 import { exportAccountLog, exportAccountLogToFile } from './export-account-log.ts';
-import { expireStorage, type ExpiryReport } from './expire-storage.ts';
+import { importLogFile } from './import-log.ts';
 import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
+import { type LogReport, verifyLog } from './verify-log.ts';
 
 /** More than one command needs. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;

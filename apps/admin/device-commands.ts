@@ -8,10 +8,10 @@ import {
   grantDeviceLogin,
   readPendingDeviceSession,
 } from '../../core/use-cases/tokens/device-login.ts';
-import type { AdminContext } from './context.ts';
 import { type Act, Refused } from './answer.ts';
 import { type Permissions, withPermissionOptions } from './arguments.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
+import type { AdminContext } from './context.ts';
 
 interface Chosen {
   readonly username: string;

@@ -4,8 +4,8 @@
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { UNNAMED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { UNNAMED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { removeLeftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';

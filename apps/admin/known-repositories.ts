@@ -3,14 +3,15 @@
  *
  * Invariants: memory grows with the number of accounts and repositories, not of events.
  */
-import { accounts } from '../../core/account/evolve.ts';
+
 import type { AccountEvent } from '../../core/account/events.ts';
+import { accounts } from '../../core/account/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
 import type { LayerPlace } from '../../core/ports/layer-stores.ts';
+import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
 
 export interface KnownRepository {
   readonly id: RepositoryId;

@@ -1,12 +1,12 @@
 /** `strata-admin log …`: verifies, exports and imports the event log. */
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { noteSigning } from '../../adapters/node/note-signing.ts';
 import { verifierKeyText } from '../../core/audit/checkpoint.ts';
 import { type AccountId, parseUuid } from '../../core/kernel/ids.ts';
 import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
 import { type CommandOutput, Refused } from './answer.ts';
+import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
 
 export function addLogCommands(program: Command, { act, print, wantsJson }: CommandOutput): void {

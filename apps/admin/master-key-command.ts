@@ -6,10 +6,10 @@
  */
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import { makeNextMasterKey, parseMasterKey, replaceMasterKey } from '../../adapters/filesystem/master-key.ts';
 import { connectClient } from '../../adapters/postgres/pool.ts';
-import { rotateMasterKey, type RotationFault } from '../../adapters/postgres/rotate-master-key.ts';
-import type { Logger } from 'pino';
+import { type RotationFault, rotateMasterKey } from '../../adapters/postgres/rotate-master-key.ts';
 import { type Foundation, masterKeysOf } from '../server/foundation.ts';
 import type { Settings } from '../server/settings.ts';
 import { type Answer, type CommandOutput, Refused } from './answer.ts';

@@ -18,7 +18,7 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Manifest } from '../../core/repository/manifest.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { type FoundManifest, findManifests, readManifest } from '../../core/use-cases/manifests/read-manifest.ts';
-import { rebuildRepository, type RebuildRefusal } from '../../core/use-cases/manifests/rebuild-repository.ts';
+import { type RebuildRefusal, rebuildRepository } from '../../core/use-cases/manifests/rebuild-repository.ts';
 import { refusalText } from '../api/refusals.ts';
 import { pushRefusalText, REF_REFUSALS } from '../git-http/push-messages.ts';
 import { closer } from '../server/closer.ts';

@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import { findRepository, placeOf } from '../../core/use-cases/repositories/repositories.ts';
-import { type AdminContext, callersFolder } from './context.ts';
 import { type Act, Refused } from './answer.ts';
+import { type AdminContext, callersFolder } from './context.ts';
 import { rebuildFromStore } from './rebuild-from-store.ts';
 import type { StorageReport } from './storage.ts';
 

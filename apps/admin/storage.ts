@@ -9,17 +9,17 @@
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { streamName, type StreamName } from '../../core/kernel/envelope.ts';
+import { type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
 import { ORPHANED_LAYER_SPAN_MS, REPLACED_LAYERS_KEPT_MS_MIN } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/ports/layer-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import { type RepositoryEvent, repositoryEventKinds, type RecordedLayer } from '../../core/repository/events.ts';
+import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import { leftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
-import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import { checkLayer } from './check-layer.ts';
+import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import { type KnownRepository, ownersAmong, readKnownRepositories } from './known-repositories.ts';
 import { expiredSince } from './later-expiry.ts';
 

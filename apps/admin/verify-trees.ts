@@ -7,7 +7,7 @@
  * changed log is found as well. Memory grows with the number of accounts.
  */
 import { entryHash } from '../../core/audit/entry.ts';
-import { grow, type Growing, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
+import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type AccountId, uuid } from '../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryPlace, Hash } from '../../core/ports/account-log.ts';

@@ -6,15 +6,15 @@
  */
 import type { BucketEvent } from '../../core/account/buckets/events.ts';
 import { accountBuckets } from '../../core/account/buckets/evolve.ts';
-import { accounts } from '../../core/account/evolve.ts';
 import type { AccountEvent } from '../../core/account/events.ts';
+import { accounts } from '../../core/account/evolve.ts';
 import { isEventOf } from '../../core/account/facet.ts';
 import type { TrustRuleEvent } from '../../core/account/trust-rules/events.ts';
 import { accountTrustRules } from '../../core/account/trust-rules/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { type Vault, VaultError, type VaultField, parseVaultRef } from '../../core/ports/vault.ts';
+import { parseVaultRef, type Vault, VaultError, type VaultField } from '../../core/ports/vault.ts';
 
 export interface VaultCheck {
   /** The caller passes every readable event of the log, in order. */

@@ -20,13 +20,13 @@ import {
   PUBLIC_BODY_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
-import { type EncodedBody, encodeJson } from './body-cache.ts';
-import { type Admitted, admit, run } from './calls.ts';
-import type { ApiContext } from './context.ts';
 import { heldBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
 import { holdUnsent } from '../front-door/unsent-budget.ts';
+import { type EncodedBody, encodeJson } from './body-cache.ts';
+import { type Admitted, admit, run } from './calls.ts';
+import type { ApiContext } from './context.ts';
 import { rateAnswer, unsentRefusalAnswer } from './denials.ts';
 import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';

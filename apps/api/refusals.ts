@@ -3,27 +3,19 @@
  *
  * Invariants: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
  */
-import type {
-  BucketSetting,
-  BucketSettingFault,
-  DependentNames,
-  Refusal,
-  RefusalCode,
-} from '../../core/kernel/refusal.ts';
-import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import { LOST_PLACES } from '../front-door/lost-places.ts';
+
 import {
+  ACCESS_TOKENS_MAX,
   ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX,
   DEVICE_HOSTNAME_LENGTH_MAX,
   DROPPING_BYTES_MAX,
+  LOG_EXPORTS_OF_ACCOUNT_MAX,
   MFA_TOKEN_NAME_LENGTH_MAX,
-  ACCESS_TOKENS_MAX,
   MFA_TOKENS_MAX,
+  OUTGOING_URL_LENGTH_MAX,
   PASSWORD_LENGTH_MAX,
   PASSWORD_LENGTH_MIN,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
-  LOG_EXPORTS_OF_ACCOUNT_MAX,
-  OUTGOING_URL_LENGTH_MAX,
   STORAGE_BUCKET_NAME_LENGTH_MAX,
   STORAGE_BUCKETS_MAX,
   TOKEN_NAME_LENGTH_MAX,
@@ -37,7 +29,16 @@ import {
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
 } from '../../core/kernel/limits.ts';
+import type {
+  BucketSetting,
+  BucketSettingFault,
+  DependentNames,
+  Refusal,
+  RefusalCode,
+} from '../../core/kernel/refusal.ts';
+import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { tokenChangesText } from '../front-door/callers.ts';
+import { LOST_PLACES } from '../front-door/lost-places.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {

@@ -6,17 +6,17 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import type { Grant } from '../../core/kernel/grants.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import type { Grant } from '../../core/kernel/grants.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { Requirement } from '../../core/use-cases/callers/permission.ts';
 import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { Origin } from '../front-door/admission.ts';
-import type { ApiServices } from './services.ts';
-import { type Answer, type FieldFault, problem } from './http/answer.ts';
 import { changedMembers, fixedMembersOf, splitBody } from './fixed-members.ts';
+import { type Answer, type FieldFault, problem } from './http/answer.ts';
 import { check, namedStep, UNKNOWN_NAMED_MAX } from './http/input.ts';
+import type { ApiServices } from './services.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

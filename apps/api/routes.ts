@@ -21,21 +21,12 @@ import {
 import { getAccountEvents, getAccountExport } from './handlers/account-log.ts';
 import { getAccountState, getRefs } from './handlers/account-state.ts';
 import { getActivity } from './handlers/activity.ts';
-import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getArchive } from './handlers/archives.ts';
+import { getConsistencyProof, getInclusionProof, getLatestCheckpoint, getLogKeys } from './handlers/audit.ts';
 import { getBranch, getBranches } from './handlers/branches.ts';
 import { getCommit, getCommits } from './handlers/commits.ts';
 import { getContents } from './handlers/contents.ts';
 import { pollDeviceSession, postDeviceSession } from './handlers/device-login.ts';
-import {
-  deleteRule,
-  getRefusals,
-  getTrustRule,
-  getTrustRules,
-  postExchange,
-  postTrustRule,
-  putTrustRule,
-} from './handlers/trust-rules.ts';
 import { getDiscovery, getPublicKeys } from './handlers/identity.ts';
 import { getOpenApi } from './handlers/openapi.ts';
 import {
@@ -55,8 +46,17 @@ import {
   putStorageBucket,
   removeStorageBucket,
 } from './handlers/storage-buckets.ts';
-import { getTokenActivity } from './handlers/token-activity.ts';
 import { getTags } from './handlers/tags.ts';
+import { getTokenActivity } from './handlers/token-activity.ts';
+import {
+  deleteRule,
+  getRefusals,
+  getTrustRule,
+  getTrustRules,
+  postExchange,
+  postTrustRule,
+  putTrustRule,
+} from './handlers/trust-rules.ts';
 import { getDeletedRepositories, postPurge, postRestoration, postUndeletion } from './handlers/undo.ts';
 import { getUsage, getUsageLedger } from './handlers/usage.ts';
 import { getDeliveries, postPing, postRedelivery } from './handlers/webhook-deliveries.ts';
@@ -80,13 +80,14 @@ import {
 import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from './schemas/account-log.ts';
 import { ACCOUNT_STATE, REPOSITORY_REFS } from './schemas/account-state.ts';
 import { ACTIVITY } from './schemas/activity.ts';
-import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { ARCHIVE_PARAMS } from './schemas/archives.ts';
+import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from './schemas/audit.ts';
 import { BRANCH, BRANCH_PARAMS, BRANCHES } from './schemas/branches.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from './schemas/commits.ts';
 import { AT_QUERY, OPTIONAL_PAGE_QUERY, PAGE_QUERY } from './schemas/common.ts';
 import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from './schemas/contents.ts';
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from './schemas/device-login.ts';
+import { DISCOVERY, PUBLIC_KEYS } from './schemas/identity.ts';
 import { DELIVERY_PARAMS, ID_PARAMS, REPOSITORY_PARAMS } from './schemas/params.ts';
 import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from './schemas/repositories.ts';
 import {
@@ -99,6 +100,8 @@ import {
   STORAGE_BUCKET_CHANGES,
   STORAGE_BUCKETS,
 } from './schemas/storage-buckets.ts';
+import { TAGS } from './schemas/tags.ts';
+import { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from './schemas/token-activity.ts';
 import {
   EXCHANGE,
   EXCHANGED,
@@ -109,10 +112,9 @@ import {
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from './schemas/trust-rules.ts';
-import { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from './schemas/token-activity.ts';
-import { TAGS } from './schemas/tags.ts';
 import { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from './schemas/undo.ts';
 import { LEDGER_QUERY, USAGE, USAGE_LEDGER } from './schemas/usage.ts';
+import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-deliveries.ts';
 import {
   CHANGED_WEBHOOK,
   NEW_WEBHOOK,
@@ -121,8 +123,6 @@ import {
   WEBHOOK_WITH_SECRET,
   WEBHOOKS,
 } from './schemas/webhooks.ts';
-import { DISCOVERY, PUBLIC_KEYS } from './schemas/identity.ts';
-import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from './schemas/webhook-deliveries.ts';
 
 const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';

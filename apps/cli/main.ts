@@ -16,8 +16,8 @@ import type { Context } from './session/context.ts';
 import { Failure } from './session/failure.ts';
 import { BASE_URL_OTHERWISE, loginCommand } from './session/host.ts';
 import { ConfigError } from './settings/config-file.ts';
-import { showableLines } from './terminal/text.ts';
 import { createTerminal, type Terminal } from './terminal/terminal.ts';
+import { showableLines } from './terminal/text.ts';
 
 const INTERRUPTED = 130;
 

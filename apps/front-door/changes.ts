@@ -5,8 +5,8 @@
  * that has used up its plan can still be made safe.
  */
 import { accounts } from '../../core/account/evolve.ts';
-import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import { type ChangeBy, waitForChange } from '../../core/usage/changes.ts';
+import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import type { RateRefusal } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
 

@@ -1,7 +1,7 @@
 /** The context that REST and Git requests share; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
-import type { AccountId } from '../../core/kernel/ids.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import type { Digest } from '../../core/ports/digest.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';

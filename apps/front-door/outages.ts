@@ -5,8 +5,9 @@
  * Invariants: the table covers the codes of every port's error exactly, which its type checks. No message names a
  * machine, a path or an address.
  */
-import { RoleRefused } from '../../core/ports/buckets.ts';
+
 import { CheckpointError } from '../../core/ports/account-log.ts';
+import { RoleRefused } from '../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
@@ -18,8 +19,8 @@ import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
 import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
-import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
+import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../core/ports/signing-keys.ts';
 import { VaultError } from '../../core/ports/vault.ts';

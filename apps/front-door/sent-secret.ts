@@ -7,7 +7,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { readSecret, type ReadSecret } from '../../core/use-cases/callers/authenticate.ts';
+import { type ReadSecret, readSecret } from '../../core/use-cases/callers/authenticate.ts';
 import type { FrontDoor } from './front-door.ts';
 
 /** Returns the token in the value of an Authorization header, or null: apps/front-door/credentials.ts. */

@@ -22,8 +22,8 @@ import {
   wholeAnswer,
 } from '../../core/git/wire/ref-parts.ts';
 import { REF_ANSWERS_CACHE_BYTES_MAX, WHOLE_REF_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
 /** An answer, which was made whole if it is small. */
 export interface RefAnswer {

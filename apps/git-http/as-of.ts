@@ -8,8 +8,8 @@
 import { parseMoment } from '../../core/audit/moment.ts';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { MomentDenial } from '../../core/use-cases/as-of/repository-as-of.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { LOST_PLACES } from '../front-door/lost-places.ts';
 import { GitHttpError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';

@@ -7,14 +7,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
-import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
+import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 
 import { lackOf } from '../../core/use-cases/callers/permission.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
 import { type FoundRepository, isUsernameOf } from '../../core/use-cases/repositories/repositories.ts';
-import { closedSignal } from '../front-door/closed-signal.ts';
 import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
+import { closedSignal } from '../front-door/closed-signal.ts';
 import { gitToken } from '../front-door/credentials.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { formFault } from '../front-door/request-form.ts';

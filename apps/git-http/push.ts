@@ -7,12 +7,12 @@
  * none are while the rest of a refused push is read.
  */
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
-import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
+import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
-import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
+import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
+import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { originOf } from '../front-door/admission.ts';
 import { bucketOutageLine } from '../front-door/bucket-outages.ts';
 import { rateRefusalText, refChangesOf } from '../front-door/callers.ts';
@@ -21,18 +21,18 @@ import { logFault } from '../front-door/fault-log.ts';
 import { type Held, releaseWith } from '../front-door/held-bytes.ts';
 import { outageOf } from '../front-door/outages.ts';
 import { GitHttpError, sendBytes, writeHead } from './answer.ts';
+import { type Body, openBody } from './body.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
+import { limitListSpan } from './list-span.ts';
 import {
   adviceFor,
   OUTCOME_UNKNOWN,
   outageLine,
   pushRefusalText,
-  type ReadBody,
   REF_REFUSALS,
+  type ReadBody,
 } from './push-messages.ts';
-import { type Body, openBody } from './body.ts';
-import { limitListSpan } from './list-span.ts';
 import { createPushPace } from './push-pace.ts';
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';

@@ -8,9 +8,9 @@ import type { Grant } from '../../core/kernel/grants.ts';
 import type { Requirement } from '../../core/use-cases/callers/permission.ts';
 import { writeHead } from './answer.ts';
 import { refusePush } from './as-of.ts';
-import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveUploadPack } from './fetch.ts';
 import type { GitRequest } from './git-request.ts';
+import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveReceivePack } from './push.ts';
 import type { GitTarget } from './target.ts';
 

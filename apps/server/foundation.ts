@@ -4,7 +4,7 @@
  * Invariants: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
  * opened before it are closed.
  */
-import { closer } from './closer.ts';
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';
@@ -14,8 +14,8 @@ import { systemClock } from '../../adapters/node/clock.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { uuids } from '../../adapters/node/ids.ts';
-import { settledWithin } from '../../adapters/node/pause.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
+import { settledWithin } from '../../adapters/node/pause.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
 import {
@@ -26,39 +26,40 @@ import {
   createPostgresLayerCompactions,
   type PostgresLayerCompactions,
 } from '../../adapters/postgres/layer-compactions.ts';
-import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { claimLogForImport, type LogClaim, refuseUnfinishedImport } from '../../adapters/postgres/log-import.ts';
-import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
+import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
+import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
 import { endAllLeases } from '../../adapters/postgres/read-leases.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
-import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
-import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
-import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
+import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { createPostgresWaitingDeliveries } from '../../adapters/postgres/waiting-deliveries.ts';
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
+import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Digest } from '../../core/ports/digest.ts';
-import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
-import type { LogKeys } from '../../core/ports/log-keys.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { closer } from './closer.ts';
 import { lockDataDirectory } from './data-directory.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';

@@ -3,13 +3,14 @@
  *
  * Invariants: gauges that show the same answer of the database ask for it once.
  */
+
+import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { OverdueTimers } from '../../core/ports/workflows.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
-import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { Metrics } from './metrics.ts';
 
 export interface GaugesOptions {

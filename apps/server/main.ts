@@ -7,12 +7,11 @@
  * A failed start prints the reason, for an expected one in one line, and leaves nothing running.
  */
 import type { Server } from 'node:http';
-import type { DestinationStream } from 'pino';
+import type { DestinationStream, Logger } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
-import type { Logger } from 'pino';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
 import { readSettings, type Settings, SettingsError } from './settings.ts';

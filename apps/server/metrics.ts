@@ -5,7 +5,7 @@
  * something happens; no timer samples it.
  */
 import { performance } from 'node:perf_hooks';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { AttemptOutcome } from '../../core/webhook-delivery/events.ts';
 import type { ProjectionMetrics } from '../../projections/runner/runner.ts';
 import type { FinishedRequest } from '../git-http/context.ts';

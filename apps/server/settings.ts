@@ -19,8 +19,8 @@ import {
 } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
-import type { TlsPair } from './tls-renewal.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
+import type { TlsPair } from './tls-renewal.ts';
 
 export interface Settings {
   readonly port: number;

@@ -8,8 +8,8 @@ import { createAlarm } from '../../adapters/node/alarm.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
-import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresNotifiedPushes } from '../../adapters/postgres/notified-pushes.ts';
+import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresWaitingPushes } from '../../adapters/postgres/waiting-pushes.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import {
@@ -19,16 +19,16 @@ import {
   WEBHOOK_PENDING_DELIVERIES_RESUMED,
 } from '../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
+import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { DroppingContext } from '../../core/use-cases/compacting/drop-unreached.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { boundBodies } from '../../core/use-cases/webhooks/bound-bodies.ts';
 import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
-import type { DroppingContext } from '../../core/use-cases/compacting/drop-unreached.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
 import { closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';

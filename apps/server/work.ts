@@ -4,18 +4,18 @@
  * Invariants: no request depends on this work, and any number of processes may do it.
  */
 import type { Logger } from 'pino';
-import packageJson from '../../package.json' with { type: 'json' };
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
-import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
+import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
+import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { createDeletionFinisher } from '../../core/use-cases/repositories/finish-deletions.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { ComposedAccountStates } from './account-states.ts';
 import { closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';

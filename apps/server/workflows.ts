@@ -32,8 +32,8 @@ import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 import { createPartHealth, type StartedPart } from './readiness.ts';
-import { readNotifiedTo } from './webhooks.ts';
 import type { TemporalSettings } from './temporal-settings.ts';
+import { readNotifiedTo } from './webhooks.ts';
 
 /** The workflows whose timers the read model `workflow-timers` holds. */
 export const WORKFLOWS: readonly Workflow[] = [deviceLogin, webhookDelivery];

@@ -5,7 +5,7 @@
  * known key is wrong. A checkpoint's origin is the key's name, then `/log/` and the id of the account.
  */
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { hashOfBase64, type Hash } from './tree.ts';
+import { type Hash, hashOfBase64 } from './tree.ts';
 
 const ED25519 = 1;
 /** What comes before the key in its DER form: RFC 8410, section 4. */

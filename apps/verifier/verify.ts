@@ -7,8 +7,9 @@
  *   between which it lies. An opening that was left out is an erasure, and no fault;
  * - nothing of the service is imported: what is checked here was written against the documents alone.
  */
-import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
+
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
+import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
 import { checkEntry, createEntryOrder, type EntryOrder } from './entry.ts';
 import { emptyRange, type Hash, hashOfBase64, type Range, rangeOf, rootOf, withLeaf, withRange } from './tree.ts';
 

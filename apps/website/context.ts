@@ -1,13 +1,13 @@
 /** The context of the website; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { Background } from '../../core/ports/background.ts';
+import type { FirstCommits } from '../../core/ports/first-commits.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { Passkeys } from '../../core/ports/passkeys.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
-import type { FirstCommits } from '../../core/ports/first-commits.ts';
-import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { ApiContext } from '../api/context.ts';

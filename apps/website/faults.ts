@@ -9,10 +9,10 @@ import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { outageOf } from '../front-door/outages.ts';
-import { currentVisit, send, type Serving } from './binding.ts';
-import { CrossSiteForm } from './sessions/cross-site.ts';
+import { currentVisit, type Serving, send } from './binding.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';
+import { CrossSiteForm } from './sessions/cross-site.ts';
 
 export function answerFault(
   serving: Serving,

@@ -1,6 +1,7 @@
 /** The commands of an access token. */
-import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
+
 import type { Grant, Scope } from '../kernel/grants.ts';
+import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../ports/vault.ts';
 import type { ExchangedToken } from './state.ts';
 

@@ -1,6 +1,7 @@
 /** The repositories of an account that an access token, or a webhook made with one, may use. */
-import type { RepositoryId } from '../kernel/ids.ts';
+
 import type { Scope } from '../kernel/grants.ts';
+import type { RepositoryId } from '../kernel/ids.ts';
 
 export interface RepositorySelection {
   readonly scope: Scope;

@@ -5,8 +5,8 @@
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import { type BucketEvent, bucketEventKinds } from './buckets/events.ts';
-import type { Plan } from './plans.ts';
 import { type MfaEvent, mfaEventKinds } from './mfa/events.ts';
+import type { Plan } from './plans.ts';
 import { type OwnedRepositoryEvent, ownedRepositoryEventKinds } from './repositories/events.ts';
 import { type TrustRuleEvent, trustRuleEventKinds } from './trust-rules/events.ts';
 import { type WebhookEvent, webhookEventKinds } from './webhooks/events.ts';

@@ -5,11 +5,12 @@
  * export: nothing else is read, neither a clock nor a read model. Of the entries it skips, none changes what the state
  * shows (account-state.ts).
  */
-import { accessTokens } from '../access-token/evolve.ts';
+
 import { accessTokenEventKinds } from '../access-token/events.ts';
+import { accessTokens } from '../access-token/evolve.ts';
 import type { ActiveAccessToken } from '../access-token/state.ts';
-import { accounts } from '../account/evolve.ts';
 import { type AccountEvent, accountEventKinds } from '../account/events.ts';
+import { accounts } from '../account/evolve.ts';
 import type { Account } from '../account/state.ts';
 import { readEvent } from '../kernel/decider.ts';
 import { categoryOf, entityIdOf, type StreamName } from '../kernel/envelope.ts';

@@ -5,8 +5,9 @@
  * their reference alone. `digest` is the SHA-256 of the canonical text of all other members; it is the last member, so
  * the text before it, with a closing brace, is what it is the digest of. The form never changes under the same `schema`.
  */
-import type { ActiveAccessToken } from '../access-token/state.ts';
+
 import type { RepositorySelection } from '../access-token/repository-selection.ts';
+import type { ActiveAccessToken } from '../access-token/state.ts';
 import type { StorageBucket } from '../account/buckets/state.ts';
 import { type MfaToken, vaultRefOf } from '../account/mfa/state.ts';
 import type { OwnedRepository } from '../account/repositories/state.ts';

@@ -7,8 +7,8 @@
  */
 import type { RecordedEvent } from '../kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../kernel/json.ts';
-import type { Digest } from '../ports/digest.ts';
 import type { Hash } from '../ports/account-log.ts';
+import type { Digest } from '../ports/digest.ts';
 import type { VaultDisclosure, VaultRef } from '../ports/vault.ts';
 import { base64OfHex } from './base64.ts';
 import { leafHash } from './tree.ts';

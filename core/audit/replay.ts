@@ -12,8 +12,8 @@ import { later, type Timestamp } from '../kernel/ids.ts';
 import type { NextTurn } from '../kernel/turns.ts';
 import type { Digest } from '../ports/digest.ts';
 import {
-  refUpdatesEventKinds,
   type RepositoryEvent,
+  refUpdatesEventKinds,
   repositoryEventKinds,
   type StoredRefUpdate,
 } from '../repository/events.ts';

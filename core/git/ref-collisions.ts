@@ -5,8 +5,9 @@
  * work is linear in the bytes of the changed names, times a logarithm, however deep they are nested and however many
  * refs exist. If one such pair were accepted, every clone of the repository would fail.
  */
-import type { RefName } from './ref-name.ts';
+
 import { inParts, type Steps } from '../kernel/turns.ts';
+import type { RefName } from './ref-name.ts';
 import { byteOrderRank, sortUtf8 } from './utf8.ts';
 
 /** A created ref and a ref that it collides with: one whose name is a folder of its name, or the reverse. */

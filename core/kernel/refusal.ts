@@ -4,9 +4,10 @@
  * Invariants: a refusal is a value that a use case returns; a thrown error is a bug or an outage. One table in
  * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
-import type { TargetFault } from './target-fault.ts';
-import type { EventId, RepositoryId } from './ids.ts';
+
 import type { Grant, Scope } from './grants.ts';
+import type { EventId, RepositoryId } from './ids.ts';
+import type { TargetFault } from './target-fault.ts';
 
 /** A setting of a storage bucket, by its name on the wire. */
 export type BucketSetting =

@@ -5,13 +5,12 @@
  * the log waits until the models reach it, so no answer is older than what its reader already knows.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
+import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { AccountLogReader } from './account-log.ts';
 import type { ActivityReader } from './activity.ts';
-import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { BucketErrorLists } from './bucket-error-lists.ts';
 import type { HistoryReader } from './history.ts';
 import type { BucketsInUse, HalfDeletedRepositories, RepositoryLists, RepositoryOwners } from './repository-lists.ts';
-import type { UsageLedgerReader } from './usage-ledger.ts';
 import type {
   BucketStorageReader,
   ChangesProgress,
@@ -21,6 +20,7 @@ import type {
   UsageReader,
   WaitingStorageReader,
 } from './usage.ts';
+import type { UsageLedgerReader } from './usage-ledger.ts';
 import type { WebhookDeliveryLists } from './webhook-delivery-lists.ts';
 
 export interface ReadModelProgress {

@@ -1,6 +1,7 @@
 /** Lists of webhook deliveries, read from a read model. */
-import type { WebhookEventKind } from '../kernel/webhook-events.ts';
+
 import type { AccountId, EventId, Timestamp, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 export interface AttemptRow {
   /** Counts from 1; each redelivery starts the next series. */

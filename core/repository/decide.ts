@@ -14,7 +14,7 @@ import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } f
 import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
 import { sortedRefNames } from './ref-runs.ts';
-import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, refMemoryBytes, type Repository } from './state.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository, refMemoryBytes } from './state.ts';
 
 export function decideRepository(state: Repository, command: RepositoryCommand): Decision<RepositoryEvent> {
   switch (command.type) {

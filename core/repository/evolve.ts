@@ -9,10 +9,10 @@ import { PersistentMap } from '../kernel/persistent-map.ts';
 import type { ObjectType } from '../ports/object-database.ts';
 import {
   type LayersExpired,
+  type RecordedLayer,
   type RefsUpdated,
   type RepositoryEvent,
   repositoryEventKinds,
-  type RecordedLayer,
 } from './events.ts';
 import {
   changeLayers,
@@ -24,8 +24,8 @@ import {
   NO_LAYERS,
 } from './layers.ts';
 import { changeRefs, type RefRun, refRuns, refsOfRuns } from './ref-runs.ts';
+import { type LeftTip, type OpenRepository, type Ref, type Repository, refMemoryBytes } from './state.ts';
 import { leavesObjects } from './unreached.ts';
-import { type LeftTip, type OpenRepository, type Ref, refMemoryBytes, type Repository } from './state.ts';
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
   switch (event.type) {

@@ -7,7 +7,7 @@
  * - both objects follow from the state at the revision alone, so all writers of a revision write the same bytes;
  * - names have the revision in digits of equal number, so the last name in the order of bytes is the newest.
  */
-import { type RefName, parseRefName } from '../git/ref-name.ts';
+import { parseRefName, type RefName } from '../git/ref-name.ts';
 import {
   type EventId,
   type LayerId,

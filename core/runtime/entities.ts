@@ -26,8 +26,8 @@ import { type EventStore, EventStoreError } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
 import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
 import { LogFollower } from './log-follower.ts';
-import type { ReadLeases } from './read-leases.ts';
 import { type Complete, readEntity, saveSnapshot, snapshotOf } from './read-entity.ts';
+import type { ReadLeases } from './read-leases.ts';
 
 export interface EntitiesOptions {
   readonly events: EventStore;

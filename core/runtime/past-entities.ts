@@ -6,15 +6,16 @@
  * used only if the log holds the event that it ends with. Memory is bounded. A policy that moves forwards through one
  * repository's stream folds each of its events once.
  */
+
+import { accounts } from '../account/evolve.ts';
+import type { Account } from '../account/state.ts';
 import type { Decider } from '../kernel/decider.ts';
 import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../kernel/envelope.ts';
-import type { Account } from '../account/state.ts';
-import { accounts } from '../account/evolve.ts';
 import type { AccountId, RepositoryId } from '../kernel/ids.ts';
 import { repositories } from '../repository/evolve.ts';
 import type { Repository } from '../repository/state.ts';
 import type { Entities } from './entities.ts';
-import { type AnyEvent, advance, emptyEntity, type Entity, nextRevision } from './entity.ts';
+import { type AnyEvent, advance, type Entity, emptyEntity, nextRevision } from './entity.ts';
 import { latestSnapshot, type ReadingOptions } from './read-entity.ts';
 
 export interface PastEntities {

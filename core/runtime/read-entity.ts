@@ -11,7 +11,7 @@ import { isJsonObject, type JsonValue } from '../kernel/json.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';
-import { type AnyEvent, advance, emptyEntity, type Entity } from './entity.ts';
+import { type AnyEvent, advance, type Entity, emptyEntity } from './entity.ts';
 
 /** Completes an event before it is folded: a wide push stores parts of its `RefsUpdated` in other streams. */
 export type Complete = (event: RecordedEvent) => Promise<RecordedEvent>;

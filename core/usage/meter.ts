@@ -9,10 +9,10 @@ import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
 import { TRANSFER_ADDRESS_REFS_MAX, TRANSFER_ADDRESSES_MAX } from '../kernel/limits.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
-import { type Reader, type TransferRecorded, transferEventKinds, transferStream } from './events.ts';
 import { type Context, envelop } from '../runtime/execute.ts';
 import { isOutage } from '../runtime/is-outage.ts';
 import { systemCause } from '../runtime/system-cause.ts';
+import { type Reader, type TransferRecorded, transferEventKinds, transferStream } from './events.ts';
 
 /** One answer to a read. */
 export interface TransferRead {

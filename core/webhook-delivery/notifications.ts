@@ -3,10 +3,11 @@
  *
  * Invariants: an id is derived from what it names, so a replay makes the same ids and no second delivery.
  */
-import type { WebhookEventKind } from '../kernel/webhook-events.ts';
+
 import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
-import type { Ids } from '../ports/clock.ts';
 import { WEBHOOK_PUSH_REFS_MAX } from '../kernel/limits.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
+import type { Ids } from '../ports/clock.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 
 export type RefEventKind = Exclude<WebhookEventKind, 'ping'>;

@@ -9,8 +9,8 @@ import {
   WEBHOOK_PAYLOAD_PARENTS_MAX,
 } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
-import type { Commit, Signature, TagObject } from '../ports/object-database.ts';
 import type { CommitRow, PersonRow } from '../ports/history.ts';
+import type { Commit, Signature, TagObject } from '../ports/object-database.ts';
 import type { RefEvent } from './payload.ts';
 
 export function payloadCommit({ id, message, author, committer, parents }: Commit): CommitRow {

@@ -6,10 +6,10 @@
  * commits are.
  */
 import { commitTime } from '../git/commit-time.ts';
-import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { AccountId, EventId, ObjectId, RepositoryId, Timestamp, WebhookId } from '../kernel/ids.ts';
 import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { CommitRow, PersonRow } from '../ports/history.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 import { type RefEventKind, shortRef } from './notifications.ts';

@@ -1,6 +1,7 @@
 /** The state of a delivery, folded from its stream. */
-import type { WebhookEventKind } from '../kernel/webhook-events.ts';
+
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
+import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 
 export interface DeliveryFacts {
   readonly webhookId: WebhookId;

@@ -1,7 +1,8 @@
 /** The queries of ref changes and of the pushes that made them. */
-import type { ActivityRow, PushRow, PushTip } from '../../core/ports/activity.ts';
+
 import { type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
+import type { ActivityRow, PushRow, PushTip } from '../../core/ports/activity.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
 import { RUN_CHANGES_MAX } from './table.ts';

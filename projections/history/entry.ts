@@ -5,8 +5,8 @@
  */
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
-import type { Commit } from '../../core/ports/object-database.ts';
 import type { CommitRow } from '../../core/ports/history.ts';
+import type { Commit } from '../../core/ports/object-database.ts';
 import { storableText } from '../runner/bulk.ts';
 
 /**

@@ -5,11 +5,12 @@
  * `MissingCommits`; so a commit with a row never has an ancestor without one. The memory in use is bounded, whatever
  * the number and size of the commits.
  */
-import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
+
+import { listedCommit } from '../../core/git/history/listed-commit.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { Commit } from '../../core/ports/object-database.ts';
-import { listedCommit } from '../../core/git/history/listed-commit.ts';
 import type { HistoryReader } from './git-reading.ts';
+import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
 
 /** The repository's layers at this revision should hold the objects, but do not. */
 export class MissingCommits extends Error {

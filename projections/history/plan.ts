@@ -6,7 +6,7 @@
  */
 import type { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, type ObjectId, type RepositoryId, uuid, type Uuid } from '../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, type RepositoryId, type Uuid, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import {
   type CommittedObjects,
@@ -14,7 +14,7 @@ import {
   type Layer,
   type ObjectDatabase,
 } from '../../core/ports/object-database.ts';
-import { changeLayers, type CommittedLayers, NO_LAYERS } from '../../core/repository/layers.ts';
+import { type CommittedLayers, changeLayers, NO_LAYERS } from '../../core/repository/layers.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import { StreamFault } from '../runner/faults.ts';
 import { orderCommit } from './entry.ts';
@@ -23,7 +23,7 @@ import { GitFault, type HistoryReader, isMissing, mayPass, withReader } from './
 import { findNewCommits, MissingCommits, type NewCommits } from './new-commits.ts';
 import { type OrderChange, orderChange } from './order.ts';
 import type { Head, StoredHistory } from './stored.ts';
-import { type MemoryBudget, TooMuchWork, boundedOrder, type WorkBounds } from './work-bounds.ts';
+import { boundedOrder, type MemoryBudget, TooMuchWork, type WorkBounds } from './work-bounds.ts';
 
 export interface PlanContext {
   readonly objects: Pick<ObjectDatabase, 'open'>;

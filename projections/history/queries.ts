@@ -1,10 +1,11 @@
 /** The queries of branches and of the default branch's commits, for REST. */
+
+import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import {
   BRANCHES_COMMITS_BYTES_MAX,
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
-import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow, CommitRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';

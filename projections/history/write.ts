@@ -9,9 +9,9 @@ import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { runForList } from '../runner/bulk.ts';
 import type { ListStatement, Queryable, TableOf, Write } from '../runner/projection.ts';
 import { commitEntry } from './entry.ts';
-import { readCommits } from './new-commits.ts';
 import type { RepositoryChange } from './fold.ts';
 import { type HistoryReader, withReader } from './git-reading.ts';
+import { readCommits } from './new-commits.ts';
 import { faultOf, type RepositoryPlan } from './plan.ts';
 
 export interface HistoryBatch {

@@ -3,7 +3,7 @@
  *
  * Invariants: a batch is folded in memory first, so the number of statements does not grow with its events.
  */
-import { accountEventKinds, type AccountEvent } from '../../core/account/events.ts';
+import { type AccountEvent, accountEventKinds } from '../../core/account/events.ts';
 import { isEventOf } from '../../core/account/facet.ts';
 import { repositoryNameKey } from '../../core/account/names.ts';
 import type { OwnedRepositoryEvent } from '../../core/account/repositories/events.ts';

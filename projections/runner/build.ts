@@ -11,7 +11,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { moveCheckpoint, readLiveState } from './checkpoint.ts';
 import { CheckpointMoved, ProjectionHalted } from './faults.ts';
-import { buildLock, createGeneration, dropGeneration, switchLive, makeLive } from './generations.ts';
+import { buildLock, createGeneration, dropGeneration, makeLive, switchLive } from './generations.ts';
 import type { Projection } from './projection.ts';
 import { createRunnerTables, type Generation } from './tables.ts';
 import { serialized } from './transaction.ts';

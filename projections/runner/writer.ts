@@ -9,9 +9,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
-import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { wholeAppends } from '../../core/kernel/whole-appends.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { executeWrite } from './bulk.ts';
 import { type Checkpoint, checkpointAfter, moveCheckpoint, moveCheckpointWith } from './checkpoint.ts';
 import {
@@ -20,8 +20,8 @@ import {
   type FaultKind,
   faultKind,
   type ParkingReason,
-  parkingReason,
   ProjectionHalted,
+  parkingReason,
   type Retry,
   StreamFault,
 } from './faults.ts';

@@ -13,11 +13,11 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { grownBytes, layersChangeOf } from '../../core/repository/layers.ts';
-import { waitingChangeOf } from '../../core/usage/waiting-storage.ts';
 import { usageEventKinds } from '../../core/usage/events.ts';
+import { waitingChangeOf } from '../../core/usage/waiting-storage.ts';
+import { removeAged } from '../runner/bulk.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
 import { UnsummedChanges } from '../unsummed-transfer.ts';
-import { removeAged } from '../runner/bulk.ts';
 import { leaving, usageTables } from './table.ts';
 
 export const usageProjection: Projection = {

@@ -8,8 +8,8 @@ import type {
   PurgesOf,
   RemovedThrough,
 } from '../../core/ports/usage.ts';
-import type { TableOf } from '../runner/projection.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
+import type { TableOf } from '../runner/projection.ts';
 
 /** Days are `YYYY-MM-DD`, and the parameter is `YYYY-MM`. */
 const IN_MONTH = `day >= $2::text || '-01' AND day <= $2::text || '-31'`;

@@ -38,7 +38,7 @@ export function checksOf(root: string): Check[] {
   return [
     ...typeChecks(root),
     { name: 'lint', command: tool('oxlint'), args: ['--format=unix'] },
-    { name: 'format', command: tool('biome'), args: ['format', '--colors=off'] },
+    { name: 'format', command: tool('biome'), args: ['check', '--colors=off'] },
     { name: 'dead code', command: tool('knip'), args: ['--no-progress', '--no-config-hints'] },
     {
       name: 'architecture',

@@ -6,11 +6,11 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { digest } from '../../adapters/node/digest.ts';
-import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import type { createPool } from '../../adapters/postgres/pool.ts';
+import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
 import type { AccountLogReader } from '../../core/ports/account-log.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import { type AccountStates, createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import { appendLongAccount } from '../support/long-account.ts';
 import { Appender } from '../support/read-models.ts';

@@ -19,6 +19,7 @@ import { benchReading, renderReadingBench } from './reading.ts';
 import { benchRefCount, renderRefCountBench } from './ref-count.ts';
 import type { ScenarioResult } from './results.ts';
 import { runBench } from './run.ts';
+import { benchScale, renderScaleBench } from './scale/scale.ts';
 import {
   ALL_NAMES,
   AUDIT,
@@ -33,9 +34,8 @@ import {
   WEBHOOKS,
 } from './scenarios/catalogue.ts';
 import type { BenchContext } from './scenarios/scenario.ts';
-import { benchScale, renderScaleBench } from './scale/scale.ts';
 import { findHttpBackendPrograms } from './sides/http-backend.ts';
-import { startSides, type StartedSides } from './sides/start.ts';
+import { type StartedSides, startSides } from './sides/start.ts';
 import { benchStorage, renderStorageBench } from './storage.ts';
 import { renderResult } from './table.ts';
 import { benchWebhooks, renderWebhookBench } from './webhooks.ts';

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { describe, test } from 'vitest';
 import { setTimeout as delay } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { sampleMemory } from './memory.ts';
 import { createProcessGroup } from './processes.ts';
 

@@ -5,8 +5,8 @@
  * server's; and it is the same for every side.
  */
 import path from 'node:path';
-import { git, gitLines, gitText } from './git.ts';
 import { createGeneratedHistory } from './generated-history.ts';
+import { git, gitLines, gitText } from './git.ts';
 
 export interface Project {
   /** A bare repository; never written to. */

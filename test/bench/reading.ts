@@ -7,23 +7,23 @@
 import { execFile } from 'node:child_process';
 import os from 'node:os';
 import { pipeline } from 'node:stream/promises';
-import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
-import type { Apart } from '../../core/ports/object-history.ts';
 import type { Diff } from '../../core/git/diff/diff.ts';
 import { type RefName, refName } from '../../core/git/ref-name.ts';
+import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
 import { PersistentMap } from '../../core/kernel/persistent-map.ts';
+import type { Apart } from '../../core/ports/object-history.ts';
 import { changeRefs, refRuns, refsOfRuns } from '../../core/repository/ref-runs.ts';
 import type { Ref } from '../../core/repository/state.ts';
 import { type CompareContext, compareRefs, type KnownComparison } from '../../core/use-cases/reading/compare-refs.ts';
-import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
 import { findRefs, type WantedRefs } from '../../core/use-cases/reading/find-refs.ts';
 import type { KnownFolder } from '../../core/use-cases/reading/last-commits.ts';
+import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
 import {
   type KnownPathHistory,
   listCommitsOfPath,
   type PathCommitsContext,
 } from '../../core/use-cases/reading/list-commits-of-path.ts';
-import { listTree, type ListTreeContext } from '../../core/use-cases/reading/list-tree.ts';
+import { type ListTreeContext, listTree } from '../../core/use-cases/reading/list-tree.ts';
 import {
   type KnownPushes,
   type PushedCommits,

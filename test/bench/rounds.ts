@@ -5,8 +5,8 @@
  * Invariants: only one side works at a time; the order reverses each round; ratios are computed for each round.
  */
 import { runLoad } from './load.ts';
+import { type MemorySample, startMemorySampler } from './memory.ts';
 import { machineCpuSeconds } from './processes.ts';
-import { startMemorySampler, type MemorySample } from './memory.ts';
 import type { Comparison, ScenarioResult, SideResult } from './results.ts';
 import type { BenchContext, PreparedWorkload, Scenario } from './scenarios/scenario.ts';
 import type { Side } from './sides/side.ts';

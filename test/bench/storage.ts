@@ -8,12 +8,12 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Account, createAccount, gitUrl } from '../support/strata.ts';
 import { startS3Proxy } from '../support/s3-proxy.ts';
+import { type Account, createAccount, gitUrl } from '../support/strata.ts';
 import { startS3Server } from '../support/versitygw.ts';
 import { describeMachine, describeVersions } from './environment.ts';
 import { git } from './git.ts';
-import { prepareProject, type Project } from './project.ts';
+import { type Project, prepareProject } from './project.ts';
 import { createRawClient, pushChain } from './raw-client.ts';
 import { createRepository, type Ground, onGround, openScene, type Scene, startServer } from './scene.ts';
 import { smallCommits } from './small-commits.ts';

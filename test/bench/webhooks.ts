@@ -24,8 +24,8 @@ import { LOG_START, type RecordedEvent, streamName } from '../../core/kernel/env
 import { type AccountId, type EventId, plusMs, type Timestamp, timestamp, uuid } from '../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_RETRY_WAITS_MS } from '../../core/kernel/limits.ts';
 import { type AppendRequest, appendInOrder } from '../../core/ports/event-store.ts';
-import type { Ending } from '../support/cleanup.ts';
 import { createAuthority } from '../support/certificates.ts';
+import type { Ending } from '../support/cleanup.ts';
 import { newEvent } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
 import { startReceiver } from '../support/receiver.ts';

@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
 import { beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
-import type { Page } from 'playwright-core';
 import { assertAccessible, startBrowser, type TestBrowser } from '../support/browser.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { type Check, signUp, unchecked, WAYS } from '../support/journey.ts';

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { makeOpenApiDocument } from '../../apps/api/document.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../architecture/source-tree.ts';
-import { referenceText } from './reference.ts';
 import { type OpenApiDocument, typesOf } from './openapi-types.ts';
+import { referenceText } from './reference.ts';
 
 /** Returns the text of each file by its path below the root. */
 export async function generatedFiles(): Promise<ReadonlyMap<string, string>> {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type TestContext, test } from 'vitest';
 import { git, newWorkTree } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { type Client, CLIENTS } from './catalogue.ts';
+import { CLIENTS, type Client } from './catalogue.ts';
 import { cellOf, missingRow } from './cells.ts';
 import type { DriverAnswer } from './driver-protocol.ts';
 import { goDriver, NotInstalled } from './installing.ts';

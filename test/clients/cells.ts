@@ -8,7 +8,7 @@ import path from 'node:path';
 import { type Client, NEEDED_WORDS } from './catalogue.ts';
 import { shownWords } from './client.ts';
 import { type Refs, refsOfServer } from './judging.ts';
-import { type Operation, OPERATIONS, type Scene } from './operations.ts';
+import { OPERATIONS, type Operation, type Scene } from './operations.ts';
 import type { Cell, Row } from './table.ts';
 
 /** The row of a client that this machine cannot run. */

@@ -8,10 +8,10 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { existsSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import type { DriverCommand } from './client.ts';
 

@@ -20,16 +20,16 @@ import {
   git,
   gitUrl,
   newWorkTree,
-  startStrata,
   type Strata,
+  startStrata,
 } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { type Client, CLIENTS } from './catalogue.ts';
+import { CLIENTS, type Client } from './catalogue.ts';
 import { cellOf, missingRow } from './cells.ts';
 import { askDriver, type DriverCommand } from './client.ts';
 import { NotInstalled } from './installing.ts';
 import { OPERATIONS, type Scene } from './operations.ts';
-import { type Cell, countCells, renderTable, type Row } from './table.ts';
+import { type Cell, countCells, type Row, renderTable } from './table.ts';
 
 const COMMITS = 60;
 /** A machine with two cores has one for the server. */

@@ -1,7 +1,7 @@
 /** The table of clients: a row for each, a cell for each operation, and nothing counted that was not judged. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { countCells, renderTable, type Row } from './table.ts';
+import { countCells, type Row, renderTable } from './table.ts';
 
 const ROWS: readonly Row[] = [
   { client: 'git 2.39.5', cells: [{ is: 'ok' }, { is: 'refused', words: 'no | way' }] },

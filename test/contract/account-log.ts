@@ -9,8 +9,8 @@ import { type AccountId, plusMs } from '../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryFilter, EntryRange } from '../../core/ports/account-log.ts';
 import { readPlaces } from '../../core/ports/event-store.ts';
 import { updatesDigestText } from '../../core/repository/wide-updates.ts';
-import { rootOf } from '../support/memory/account-log.ts';
 import type { Ending } from '../support/cleanup.ts';
+import { rootOf } from '../support/memory/account-log.ts';
 import { type Appender, layer, newUuid } from '../support/read-models.ts';
 
 const ALL = { from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1_000 };

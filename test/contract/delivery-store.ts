@@ -1,11 +1,12 @@
 /** The contracts of core/ports/delivery-store.ts and core/ports/policy-marks.ts, run on every adapter. */
-import type { ReadMark } from '../../core/ports/read-mark.ts';
+
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp, type WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import type { DeliveryStore, StoredPayload } from '../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { ReadMark } from '../../core/ports/read-mark.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { newAccount, newId, newStream } from '../support/events.ts';
 

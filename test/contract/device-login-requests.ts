@@ -1,11 +1,11 @@
 /** The contract of core/ports/device-login-requests.ts, and of its rows as those of a workflow, on every store. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
+import { uuids } from '../../adapters/node/ids.ts';
 import { type DeviceSessionId, plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_KEPT_MS, DEVICE_SESSION_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { DeviceLoginRequests, DeviceRequestStep } from '../../core/ports/device-login-requests.ts';
 import type { WaitingRows } from '../../core/ports/workflows.ts';
-import { uuids } from '../../adapters/node/ids.ts';
 
 export type DeviceRequestStore = DeviceLoginRequests & WaitingRows<DeviceRequestStep>;
 

@@ -1,7 +1,6 @@
 /** Moving a log into an event store: what an import must keep unchanged on every adapter, and when it must fail. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
-import { createMemoryEventStore } from '../support/memory/event-store.ts';
+import { describe, type TestContext, test } from 'vitest';
 import { LOG_START } from '../../core/kernel/envelope.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../core/kernel/limits.ts';
@@ -9,6 +8,7 @@ import { appendInOrder, type EventStore } from '../../core/ports/event-store.ts'
 import { ImportError } from '../../core/use-cases/log-files/import-log.ts';
 import { asNew, newEvent, newStream } from '../support/events.ts';
 import { exportText, fillOddLog, importText } from '../support/log-files.ts';
+import { createMemoryEventStore } from '../support/memory/event-store.ts';
 
 /** Declares the suite; `open` returns a new, empty log for each test. */
 export function logImportContract(adapter: string, open: (context: TestContext) => Promise<EventStore>): void {

@@ -1,6 +1,6 @@
 /** Removing operational streams from a log: they go whole, after the retention, and nothing else ever does. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { LOG_START, type NewEvent, type StreamName, streamName } from '../../core/kernel/envelope.ts';
@@ -8,10 +8,10 @@ import { type AccountId, plusMs, type Timestamp } from '../../core/kernel/ids.ts
 import { PENDING_DELIVERY_KEPT_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
-import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { exportLog } from '../../core/use-cases/log-files/export-log.ts';
 import { importLog } from '../../core/use-cases/log-files/import-log.ts';
 import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';
+import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { pruneStreams } from '../../core/use-cases/sweeping/prune-streams.ts';
 import { collect, newAccount, newEvent, newId, newStream } from '../support/events.ts';
 import { createMemoryPolicyMarks } from '../support/memory/delivery-store.ts';

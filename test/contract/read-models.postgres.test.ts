@@ -1,9 +1,9 @@
 /** The read models' contract on the projections, in PostgreSQL. */
 import { digest } from '../../adapters/node/digest.ts';
+import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
-import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { createMemoryObjects } from '../support/memory/object-database.ts';
 import { newDatabase } from '../support/read-model-database.ts';
 import { Appender, startRunner } from '../support/read-models.ts';

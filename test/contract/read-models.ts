@@ -16,22 +16,22 @@ import {
   type WebhookId,
   ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
-import type { JsonObject } from '../../core/kernel/json.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
-import type { StoredRefUpdate } from '../../core/repository/events.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
+import type { StoredRefUpdate } from '../../core/repository/events.ts';
+import type { Ending } from '../support/cleanup.ts';
+import type { MemoryObjects } from '../support/memory/object-database.ts';
+import { type Appender, layer, newUuid } from '../support/read-models.ts';
 import { accountLogContract } from './account-log.ts';
 import { changesContract } from './changes.ts';
 import { usageLedgerContract } from './usage-ledger.ts';
 import { waitingStorageContract } from './waiting-storage.ts';
-import type { Ending } from '../support/cleanup.ts';
-import type { MemoryObjects } from '../support/memory/object-database.ts';
-import { type Appender, layer, newUuid } from '../support/read-models.ts';
 
 export interface OpenReadModels {
   /** Appends events to a log that is empty at first; its `now` is the time of the read models as well. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../adapters/node/ids.ts';
-import { plusMs, timestamp, type TrustRuleId } from '../../core/kernel/ids.ts';
+import { plusMs, type TrustRuleId, timestamp } from '../../core/kernel/ids.ts';
 import { REFUSED_EXCHANGE_KEPT_MS, REFUSED_EXCHANGES_MAX } from '../../core/kernel/limits.ts';
 import type { RefusedExchange, RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { Ending } from '../support/cleanup.ts';

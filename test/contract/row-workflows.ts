@@ -1,6 +1,6 @@
 /** The contract of workflows whose runs wait in rows (core/ports/workflows.ts), run on every engine. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { uuids } from '../../adapters/node/ids.ts';
 import { type DeviceSessionId, plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_KEPT_MS, DEVICE_SESSION_SPAN_MS } from '../../core/kernel/limits.ts';

@@ -1,10 +1,11 @@
 /** The session store's contract on PostgreSQL, one database for all its tests. */
-import { afterAll, beforeAll } from 'vitest';
+
 import type pg from 'pg';
+import { afterAll, beforeAll } from 'vitest';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { keepLog } from '../support/log.ts';
-import { testDatabase, type TestDatabase } from '../support/postgres.ts';
+import { type TestDatabase, testDatabase } from '../support/postgres.ts';
 import { sessionStoreContract } from './session-store.ts';
 
 let database: TestDatabase;

@@ -1,8 +1,8 @@
 /** The contract of references to the vault on PostgreSQL, and tests that need its tables or two sessions. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'vitest';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../adapters/postgres/vault.ts';
 import { createPostgresVaultReferences } from '../../adapters/postgres/vault-references.ts';

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
+import type { ReadMark } from '../../core/ports/read-mark.ts';
 import type { Vault, VaultRef } from '../../core/ports/vault.ts';
 import type { VaultReferences } from '../../core/ports/vault-references.ts';
-import type { ReadMark } from '../../core/ports/read-mark.ts';
 import type { Ending } from '../support/cleanup.ts';
 import { newAccount, newId, newStream } from '../support/events.ts';
 

@@ -1,6 +1,6 @@
 /** The contracts of core/ports/webhook-budgets.ts, waiting-deliveries.ts and waiting-pushes.ts, on every store. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { uuids } from '../../adapters/node/ids.ts';
 import { type LogPosition, streamName } from '../../core/kernel/envelope.ts';
 import {

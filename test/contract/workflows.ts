@@ -5,11 +5,11 @@
  * clock of the test sets the time: the tests only check at which time of that clock an engine does what.
  */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { type RecordedEvent, type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { carriedOut, type CarriedOutWorkflow, type DueStep, type Workflow } from '../../core/ports/workflows.ts';
+import { type CarriedOutWorkflow, carriedOut, type DueStep, type Workflow } from '../../core/ports/workflows.ts';
 import { newEvent, newId } from '../support/events.ts';
 import { until } from '../support/read-models.ts';
 import type { TestClock } from '../support/test-clock.ts';

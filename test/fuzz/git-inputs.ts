@@ -1,7 +1,7 @@
 /** Requests of Git clients: ref advertisements, ls-refs, fetches and pushes, each right or changed. */
 import { gzipSync } from 'node:zlib';
-import type { Dice } from '../support/seeded.ts';
 import { basicAuthorization, packet, ZERO } from '../support/git-wire.ts';
+import type { Dice } from '../support/seeded.ts';
 import type { Draft } from './heads.ts';
 import { EMPTY, FILLED, type Making, PUSHED } from './making.ts';
 import { hostileText, mutateBytes, mutateText } from './mutations.ts';

@@ -1,4 +1,6 @@
 /** A client with an account of its own that clones, pushes and reads, as long as the inputs come. */
+
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../support/cleanup.ts';
 import {
@@ -12,7 +14,6 @@ import {
 } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import type { Served } from './scene.ts';
-import path from 'node:path';
 
 const PAUSE_MS = 3_000;
 const REPOSITORY = 'work';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { blob, commit, pack } from '../support/git-wire.ts';
 import { inputOf, KINDS } from './inputs.ts';
+import type { Scene } from './making.ts';
 import { partsOf } from './packs.ts';
 import { operationsOf } from './rest-inputs.ts';
-import type { Scene } from './making.ts';
 
 const INPUTS = 3_000;
 const SEED = 5;

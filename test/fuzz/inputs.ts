@@ -6,8 +6,8 @@
 import { createDice, type Dice } from '../support/seeded.ts';
 import { advertisement, fetchV0, fetchV2, lsRefs, push } from './git-inputs.ts';
 import { type Draft, mutateHead, requestBytes } from './heads.ts';
-import { restInput } from './rest-inputs.ts';
 import type { Making, Scene } from './making.ts';
+import { restInput } from './rest-inputs.ts';
 import { formInput, pageInput } from './site.ts';
 
 export interface Kind {

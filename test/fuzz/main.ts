@@ -8,7 +8,7 @@ import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
 import { type FuzzOptions, readOptions, USAGE, UsageError } from './options.ts';
-import { fuzz, type FuzzResult } from './run.ts';
+import { type FuzzResult, fuzz } from './run.ts';
 import { MEMORY_BYTES_MAX } from './watch.ts';
 
 async function main(): Promise<number> {

@@ -4,8 +4,8 @@
  */
 import type { Dice } from '../support/seeded.ts';
 import type { Draft } from './heads.ts';
-import { hostileText, mutateBytes, mutateText } from './mutations.ts';
 import { EMPTY, FILLED, type Making, type Operation, PUSHED, type Schema } from './making.ts';
+import { hostileText, mutateBytes, mutateText } from './mutations.ts';
 
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;

@@ -7,16 +7,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Plan } from '../../core/account/plans.ts';
 import { treeCpuSeconds } from '../bench/processes.ts';
+import type { Ending } from '../support/cleanup.ts';
 import { createHonest, type Honest } from './honest.ts';
-import { fileInput, type FileSamples, fileSamples } from './in-process.ts';
+import { type FileSamples, fileInput, fileSamples } from './in-process.ts';
 import { diceOf, FILES, type Input, inputOf, KINDS } from './inputs.ts';
 import { createLanes, type Lanes, type Sent } from './lanes.ts';
-import type { FuzzOptions } from './options.ts';
 import type { Scene } from './making.ts';
+import type { FuzzOptions } from './options.ts';
 import { keepUsable, makeScene } from './scene.ts';
 import { type Service, startService } from './service.ts';
 import { createWatch, type Watch } from './watch.ts';
-import type { Ending } from '../support/cleanup.ts';
 
 const ROUND_MS = 10_000;
 /** The plans of the accounts that send inputs. */

@@ -1,6 +1,7 @@
 /** Lists that strangers or a dead bucket can lengthen: their rows have a bound, and a rebuild finds the same ones. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
+import { digest } from '../../adapters/node/digest.ts';
 import { LOG_START, type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { type AccessTokenId, plusMs, type RepositoryId, type StorageBucketId } from '../../core/kernel/ids.ts';
 import {
@@ -8,7 +9,6 @@ import {
   BUCKET_ERRORS_LISTED_MAX,
   EXCHANGED_TOKEN_KNOWN_MS,
 } from '../../core/kernel/limits.ts';
-import { digest } from '../../adapters/node/digest.ts';
 import { prunableBucketErrors } from '../../projections/bucket-errors/pruned.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';

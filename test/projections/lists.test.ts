@@ -1,14 +1,14 @@
 /** What the contract of the read models (test/contract/read-models.ts) leaves out: deliveries, unknown events and more. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
 import type { Pool } from 'pg';
+import { describe, type TestContext, test } from 'vitest';
+import { digest } from '../../adapters/node/digest.ts';
 import { LOG_START, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, timestamp, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
 import type { DueDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
-import { digest } from '../../adapters/node/digest.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { executeWrite } from '../../projections/runner/bulk.ts';
@@ -21,8 +21,8 @@ import {
   createMemoryEventStore,
   layer,
   newUuid,
-  startRunner,
   type StartedRunner,
+  startRunner,
   until,
 } from '../support/read-models.ts';
 

@@ -1,7 +1,6 @@
 /** The figures that operators see of timers: how many are overdue, and since when. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
@@ -11,6 +10,7 @@ import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { newEvent, newId } from '../support/events.ts';
 import { keepLog } from '../support/log.ts';
+import { createMemoryEventStore } from '../support/memory/event-store.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { startRunner } from '../support/read-models.ts';
 

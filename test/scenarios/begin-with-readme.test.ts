@@ -3,13 +3,13 @@
  * its README, and the person can go on from its page.
  */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import path from 'node:path';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
 import { suiteEnding } from '../support/cleanup.ts';
-import { leftovers } from '../support/leftovers.ts';
 import type { SiteBrowser } from '../support/form-browser.ts';
+import { leftovers } from '../support/leftovers.ts';
 import { signIn } from '../support/site-browser.ts';
 import { type Account, createAccount, git, gitUrl, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';

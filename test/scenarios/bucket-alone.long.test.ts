@@ -24,7 +24,7 @@ import {
   newWorkTree,
   type Strata,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startS3Server } from '../support/versitygw.ts';
 

@@ -3,8 +3,8 @@ import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';
 import {
-  type CrashService,
   type CompactionPoint,
+  type CrashService,
   isInBucketAlone,
   killAtCompaction,
   killAtPush,

@@ -3,11 +3,11 @@
  * password of the database's owner, with the read model of trees at hand as well.
  */
 import assert from 'node:assert/strict';
-import { beforeAll, describe, test } from 'vitest';
 import pg from 'pg';
+import { beforeAll, describe, test } from 'vitest';
 import type { LogReport } from '../../apps/admin/verify-log.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
-import { type Account, admin, createAccount, createRepository, tryAdmin, type Strata } from '../support/strata.ts';
+import { type Account, admin, createAccount, createRepository, type Strata, tryAdmin } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 describe('A log that was changed in the database', () => {

@@ -22,7 +22,7 @@ import {
   type Strata,
   tryGit,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const UNLIMITED = { repos: null, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: true };

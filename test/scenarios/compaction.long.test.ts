@@ -24,7 +24,7 @@ import {
   type Strata,
   tryAdmin,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const LIVES = { STRATA_FAILPOINT: '' };

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, test } from 'vitest';
 import { FAILPOINTS, type FailpointName } from '../../core/ports/failpoints.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { cleanUp } from '../support/cleanup.ts';
@@ -12,16 +12,16 @@ import { keepLog } from '../support/log.ts';
 import { madeDataDir } from '../support/made-data-dir.ts';
 import { testDatabase } from '../support/postgres.ts';
 import {
-  admin,
   type Account,
+  admin,
   commitFile,
   createAccount,
   createRepository,
   git,
   gitUrl,
   newWorkTree,
-  startStrata,
   type Strata,
+  startStrata,
 } from '../support/strata.ts';
 
 const NOT_ALLOWED = { code: '42501' };

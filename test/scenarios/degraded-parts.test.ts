@@ -1,12 +1,12 @@
 /** A node whose background work fails reports it, still answers every request, and recovers without a restart. */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
+import { test } from 'vitest';
 import { cleanUp } from '../support/cleanup.ts';
+import { until } from '../support/read-models.ts';
 import { CLOCK_OK, createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { until } from '../support/read-models.ts';
 
 async function readyz(strata: Strata): Promise<{ readonly status: number; readonly parts: unknown }> {
   const answer = await fetch(`${strata.url}/readyz`);

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
-import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
 import { person } from '../support/person.ts';
 import { until } from '../support/read-models.ts';
+import { type Account, admin, api, createAccount, type Strata, tryAdmin } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 interface Session {

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
+import { skippedFor } from '../support/skipped.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import {
   type Account,
@@ -24,7 +25,6 @@ import {
 } from '../support/strata.ts';
 import { sharedParts } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { skippedFor } from '../support/skipped.ts';
 
 const MIB = 1024 * 1024;
 const NO_ROOM = /remote: the server has no room left on its disk: nothing was changed, try again later/;

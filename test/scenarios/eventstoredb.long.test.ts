@@ -3,8 +3,8 @@
  * protocol server, a stand-in; `STRATA_TEST_LOG=eventstoredb npm test -- scenarios` runs the other scenarios on it.
  */
 import assert from 'node:assert/strict';
-import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, test } from 'vitest';
 import { READ_LEASE_SPAN_MS } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';

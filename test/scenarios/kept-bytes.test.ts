@@ -9,9 +9,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { beforeAll, describe, test } from 'vitest';
+import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { manifestKey, manifestRefsFile, manifestRefsKey } from '../../core/repository/manifest.ts';
-import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { projectTree, ROOT } from '../architecture/source-tree.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { person } from '../support/person.ts';
@@ -25,7 +25,7 @@ import {
   newWorkTree,
   type Strata,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const PASSWORD = 'correct horse battery';

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { noteFigure } from '../support/figures.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import {
@@ -21,7 +21,7 @@ import {
   type Strata,
   tryGit,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const SPAN_MS = Number(process.env['STRATA_LAYER_LIFE_MS'] ?? 300_000);

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {
@@ -21,7 +21,7 @@ import {
   type Strata,
   tryGit,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 describe('Layers', () => {

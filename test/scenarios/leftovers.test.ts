@@ -22,7 +22,7 @@ import {
   type Strata,
   tryAdmin,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 const DYING_PUT = path.resolve(import.meta.dirname, '../support/dying-put.ts');
 

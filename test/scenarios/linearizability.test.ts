@@ -4,8 +4,8 @@
  * copy.
  */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'vitest';
 import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';
 import { readRegister, setRegister } from '../support/register.ts';
 import { createDice, type Dice } from '../support/seeded.ts';

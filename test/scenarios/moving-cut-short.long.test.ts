@@ -5,20 +5,20 @@ import { once } from 'node:events';
 import { readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { headerLine, LOG_FILE_VERSION } from '../../core/use-cases/log-files/log-file.ts';
 import { newEvent, newStream } from '../support/events.ts';
-import { fillOddLog } from '../support/log-files.ts';
 import {
   filledInstallation,
+  type Installation,
   killedAt,
   newInstallation,
   onLog,
-  type Installation,
   query,
   refusedWith,
   textOf,
 } from '../support/installations.ts';
+import { fillOddLog } from '../support/log-files.ts';
 import { eventually } from '../support/processes.ts';
 import { admin, createAccount, startStrata, tryAdmin } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';

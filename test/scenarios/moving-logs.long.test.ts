@@ -4,10 +4,10 @@
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type TestContext, describe, test } from 'vitest';
 import pg from 'pg';
+import { describe, type TestContext, test } from 'vitest';
 import { eventStoreDbSettings } from '../support/eventstoredb/process.ts';
-import { filledInstallation, newInstallation, type Installation, query } from '../support/installations.ts';
+import { filledInstallation, type Installation, newInstallation, query } from '../support/installations.ts';
 import {
   admin,
   api,
@@ -18,8 +18,8 @@ import {
   gitUrl,
   type LogKind,
   newWorkTree,
-  startStrata,
   type Strata,
+  startStrata,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -1,7 +1,7 @@
 /** PostgreSQL stops: requests fail with a reason, no wrong answer is served, and service resumes without a restart. */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'vitest';
 import { startEmbeddedPostgres } from '../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { cleanUp } from '../support/cleanup.ts';

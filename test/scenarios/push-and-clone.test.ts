@@ -1,8 +1,8 @@
 /** What people do with git: push, clone, fetch, delete, with the real client against the real server. */
 import assert from 'node:assert/strict';
-import { beforeAll, describe, test } from 'vitest';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
-import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { databaseOn, startTestCluster } from '../support/postgres.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { familyOf } from '../support/process-family.ts';
 import {
   commitFile,

@@ -20,7 +20,7 @@ import {
   type Strata,
   tryGit,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const MIB = 1024 * 1024;

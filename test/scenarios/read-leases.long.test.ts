@@ -5,9 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { test, type TestContext } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { type TestContext, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { noteFigure } from '../support/figures.ts';
 import { type Answer, checkRegister, createRecorder, type Recorder, type Value } from '../support/linearizability.ts';

@@ -8,9 +8,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
+import { skippedFor } from '../support/skipped.ts';
 import { createAccount, createRepository, git, startStrata } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { skippedFor } from '../support/skipped.ts';
 
 const BUNDLE = process.env['STRATA_REAL_REPOSITORY'] ?? '';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'vitest';
 import pg from 'pg';
+import { describe, test } from 'vitest';
 import {
   type Account,
   admin,

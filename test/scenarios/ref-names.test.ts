@@ -5,8 +5,8 @@
  * One table of cases drives every surface that reads a ref, and git itself beside them.
  */
 import assert from 'node:assert/strict';
-import { beforeAll, describe, test } from 'vitest';
 import path from 'node:path';
+import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import type { SiteBrowser } from '../support/form-browser.ts';
 import { recordRefs } from '../support/recorded-refs.ts';

@@ -8,6 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
+import { createS3LayerStore } from '../../adapters/s3/layer-store.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {
@@ -19,15 +20,14 @@ import {
   reportOf,
   tree,
   type WireObject,
-  wirePush,
   type WireReport,
   type WireTarget,
+  wirePush,
 } from '../support/git-wire.ts';
 import { needs } from '../support/optional-suites.ts';
 import { type Account, api, createAccount, createRepository, type Strata } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { startS3Server } from '../support/versitygw.ts';
-import { createS3LayerStore } from '../../adapters/s3/layer-store.ts';
 
 const MAIN = 'refs/heads/main';
 const LARGE_BYTES = 20 * 1024 * 1024;

@@ -23,7 +23,7 @@ import {
   tryAdmin,
   tryGit,
 } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { type S3Server, startS3Server } from '../support/versitygw.ts';
 

@@ -8,8 +8,8 @@ import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
   api,
-  commitFile,
   CLOCK_OK,
+  commitFile,
   createAccount,
   createRepository,
   git,

@@ -13,7 +13,7 @@ import { keyIn, optionsIn } from '../support/mfa-pages.ts';
 import { until } from '../support/read-models.ts';
 import { browserOf } from '../support/site-browser.ts';
 import { createSoftwareAuthenticator } from '../support/software-authenticator.ts';
-import { admin, api, type ApiAnswer, type Strata } from '../support/strata.ts';
+import { type ApiAnswer, admin, api, type Strata } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { codeAt } from '../support/totp-app.ts';
 

@@ -15,7 +15,7 @@ import { layersIn } from '../support/layers-in.ts';
 import { keepLog } from '../support/log.ts';
 import { recordRefsIn } from '../support/recorded-refs.ts';
 import { type Account, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
-import { sharedParts, type SharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 describe('A repository of which only the store is left', () => {

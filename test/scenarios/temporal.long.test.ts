@@ -9,10 +9,10 @@ import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect } from 'node:net';
 import path from 'node:path';
 import { pipeline } from 'node:stream';
-import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer } from 'node:tls';
 import pg from 'pg';
+import { describe, type TestContext, test } from 'vitest';
 import { WORKFLOWS } from '../../apps/server/workflows.ts';
 import { LAYERS_AT_REST_MAX } from '../../core/kernel/limits.ts';
 import { createAuthority } from '../support/certificates.ts';
@@ -30,18 +30,18 @@ import {
   type Strata,
 } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { type TemporalServer, temporalServer } from '../support/temporal/server.ts';
 import { tempDir } from '../support/temp-dir.ts';
-import { isInBucketAlone } from './bucket-crash.ts';
+import { type TemporalServer, temporalServer } from '../support/temporal/server.ts';
 import {
   answeringStatus,
   createWebhook,
   type ListedDelivery,
   listDeliveries,
   NO_CONTENT,
-  webhookReceivers,
   untilDeliveries,
+  webhookReceivers,
 } from '../support/webhook-receiver.ts';
+import { isInBucketAlone } from './bucket-crash.ts';
 
 const OUTAGE_MS = Number(process.env['STRATA_TEMPORAL_OUTAGE_SECONDS'] ?? '10') * 1_000;
 /** The time within which due work must be carried out after everything runs again. */

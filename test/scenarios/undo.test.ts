@@ -5,6 +5,7 @@ import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { RETENTION_MS_MIN } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { until } from '../support/read-models.ts';
 import {
   type Account,
   admin,
@@ -17,7 +18,6 @@ import {
   startStrata,
   tryGit,
 } from '../support/strata.ts';
-import { until } from '../support/read-models.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { activity, mirror, type Restored, restore } from '../support/undoing.ts';
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'vitest';
-import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ANSWERS_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { keepLog } from '../support/log.ts';

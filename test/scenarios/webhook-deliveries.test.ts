@@ -1,10 +1,10 @@
 /** Webhook deliveries for real pushes: real git, a real server, real HTTPS receivers. */
 import assert from 'node:assert/strict';
-import { type TestContext, beforeAll, describe, test } from 'vitest';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import type { Behaviour } from '../support/receiver.ts';
-import { type Account, api, commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
 import type { Strata } from '../support/strata.ts';
+import { type Account, api, commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import {
   answeringStatus,
@@ -12,10 +12,10 @@ import {
   listDeliveries,
   NO_CONTENT,
   type Payload,
-  type WebhookReceivers,
-  webhookReceivers,
   signatureOf,
   untilDeliveries,
+  type WebhookReceivers,
+  webhookReceivers,
 } from '../support/webhook-receiver.ts';
 
 const ZERO = '0'.repeat(40);

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
 import { createAccount, createRepository, newWorkTree, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { createWebhook, webhookReceivers, untilDeliveries } from '../support/webhook-receiver.ts';
+import { createWebhook, untilDeliveries, webhookReceivers } from '../support/webhook-receiver.ts';
 
 /** Longer than the claim of a dead process lasts. */
 const SPAN_MS = 150_000;

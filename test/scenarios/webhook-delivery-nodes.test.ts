@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { api, commitFile, createAccount, createRepository, git, newWorkTree } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { createWebhook, webhookReceivers, untilDeliveries } from '../support/webhook-receiver.ts';
+import { createWebhook, untilDeliveries, webhookReceivers } from '../support/webhook-receiver.ts';
 
 describe('Deliveries of several servers', { concurrent: true }, () => {
   test('continue when the delivering server freezes, and are not repeated when it resumes', async (context) => {

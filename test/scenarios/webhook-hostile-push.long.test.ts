@@ -3,8 +3,8 @@
  * with a webhook. The server would have to build, store and send gigabytes of payloads, while other deliveries wait.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import {
   WEBHOOK_PAYLOAD_BYTES_MAX,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
@@ -24,8 +24,8 @@ import {
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import {
   createWebhook,
-  listDeliveries,
   type ListedDelivery,
+  listDeliveries,
   type Payload,
   type ReceivedDelivery,
   webhookReceivers,

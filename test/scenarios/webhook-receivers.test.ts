@@ -4,21 +4,21 @@
  * test/workflows/webhook-delivery/receivers.test.ts covers all later attempts.
  */
 import assert from 'node:assert/strict';
-import { type TestContext, beforeAll, describe, test } from 'vitest';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { attemptError } from '../../apps/api/attempt-errors.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
-import { type ReceiverKind, receiverKinds } from '../support/receiver-kinds.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { type ReceiverKind, receiverKinds } from '../support/receiver-kinds.ts';
 import { api, commitFile, createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import {
   createWebhook,
   type ListedDelivery,
   listDeliveries,
+  untilDeliveries,
   type WebhookReceivers,
   webhookReceivers,
-  untilDeliveries,
 } from '../support/webhook-receiver.ts';
 
 /** The figures of the specification, not the constants of the product. */

@@ -3,7 +3,7 @@
  * request is sent twice.
  */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
 import type { Behaviour } from '../support/receiver.ts';
 import { api, createAccount, type Strata } from '../support/strata.ts';
@@ -12,8 +12,8 @@ import {
   answeringStatus,
   createWebhook,
   NO_CONTENT,
-  webhookReceivers,
   untilDeliveries,
+  webhookReceivers,
 } from '../support/webhook-receiver.ts';
 
 /** Longer than the claim of a dead process lasts. */

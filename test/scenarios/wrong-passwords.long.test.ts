@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { Agent, request as send } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TestContext, test } from 'vitest';
+import { median, percentile } from '../bench/statistics.ts';
+import { noteFigure } from '../support/figures.ts';
 import {
   commitFile,
   createAccount,
@@ -15,8 +17,6 @@ import {
   type Strata,
   startStrata,
 } from '../support/strata.ts';
-import { median, percentile } from '../bench/statistics.ts';
-import { noteFigure } from '../support/figures.ts';
 
 const GUESSES = 10_000;
 /** Guesses under way at once, each on a connection of its own. */

@@ -2,14 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { api, createToken, git, gitUrl, type Strata } from '../support/strata.ts';
-import { ADA, History } from '../demo/history.ts';
 import {
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
   REPOSITORY_NAME_LENGTH_MAX,
   TOKEN_NAME_LENGTH_MAX,
   USERNAME_LENGTH_MAX,
 } from '../../core/kernel/limits.ts';
+import { ADA, History } from '../demo/history.ts';
+import { api, createToken, git, gitUrl, type Strata } from '../support/strata.ts';
 
 const cut = (text: string, length: number): string => text.repeat(Math.ceil(length / text.length)).slice(0, length);
 

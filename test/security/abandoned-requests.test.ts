@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, test } from 'vitest';
 import { ROUTES } from '../../apps/api/routes.ts';
 import { gitKinds, type RequestKind, restKinds } from '../support/abandoned-requests.ts';
 import { suiteEnding } from '../support/cleanup.ts';

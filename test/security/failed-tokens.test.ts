@@ -1,8 +1,8 @@
 /** Somebody who tries access tokens, from one address or from many. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { createFailedTokens, type FailedTokens } from '../../apps/front-door/failed-tokens.ts';
 import { LOG_START } from '../../core/kernel/envelope.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';

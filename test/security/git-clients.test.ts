@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { beforeAll, describe, test } from 'vitest';
-import { type Ending, cleanUp, suiteEnding } from '../support/cleanup.ts';
+import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../support/git-below.ts';
 import {
   basicAuthorization,
@@ -27,10 +27,10 @@ import {
 import { leftovers } from '../support/leftovers.ts';
 import { eventually } from '../support/processes.ts';
 import { exchange } from '../support/raw-http.ts';
+import { skippedFor } from '../support/skipped.ts';
 import { type Account, api, createAccount, createRepository, git, tryGit } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
-import { skippedFor } from '../support/skipped.ts';
 
 const MAIN = 'refs/heads/main';
 const ROOT = commit('root');

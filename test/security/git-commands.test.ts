@@ -1,8 +1,8 @@
 /** Hostile command lists and ref names: the server refuses the whole list or single refs, and nothing else. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { beforeAll, describe, test } from 'vitest';
 import { gzipSync } from 'node:zlib';
+import { beforeAll, describe, test } from 'vitest';
 import { PUSH_COMMANDS_MAX, REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import {

@@ -4,8 +4,8 @@
  * read of every user got 503, and the server died again after each start.
  */
 import assert from 'node:assert/strict';
-import { beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, test } from 'vitest';
 import {
   COMMIT_PARENTS_MAX,
   PUSH_OPTIONS_BYTES_MAX,
@@ -19,9 +19,9 @@ import {
   packet,
   postService,
   reportOf,
+  type WireTarget,
   wirePush,
   wireRefs,
-  type WireTarget,
 } from '../support/git-wire.ts';
 import { commitBytes, EMPTY_TREE, packOfLargeCommits, packOfTags, tagBytes } from '../support/hostile-packs.ts';
 import { rawEntry, rawId, rawPack } from '../support/raw-pack.ts';

@@ -18,11 +18,11 @@ import {
   wireObject,
   wirePush,
 } from '../support/git-wire.ts';
-import { type Story, story } from '../support/wire-story.ts';
 import { rawRequest } from '../support/raw-http.ts';
 import { type Account, createAccount, git } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
+import { type Story, story } from '../support/wire-story.ts';
 
 const MAIN = 'refs/heads/main';
 const VERSIONS = [0, 2] as const;

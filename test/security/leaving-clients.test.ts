@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { beforeAll, describe, test } from 'vitest';
 import pg from 'pg';
+import { beforeAll, describe, test } from 'vitest';
 import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
-import { basicAuthorization, commandList, commit, pack, wirePush, type WireTarget } from '../support/git-wire.ts';
+import { basicAuthorization, commandList, commit, pack, type WireTarget, wirePush } from '../support/git-wire.ts';
 import { leftovers } from '../support/leftovers.ts';
 import { eventually } from '../support/processes.ts';
 import { type Account, api, createAccount, createRepository, type Strata } from '../support/strata.ts';

@@ -22,10 +22,10 @@ import {
   wireObject,
   wirePush,
 } from '../support/git-wire.ts';
-import { type Story, story } from '../support/wire-story.ts';
 import { api, git, gitUrl } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
+import { type Story, story } from '../support/wire-story.ts';
 
 const MAIN = 'refs/heads/main';
 /** More objects than a pack may have that is checked in process. */

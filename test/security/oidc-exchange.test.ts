@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import { CompactSign, decodeJwt, exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
-import { authenticate } from '../support/accounts.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
@@ -21,8 +20,8 @@ import {
 import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import { createRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { NewTrustRule } from '../../core/use-cases/tokens/trust-rules.ts';
+import { authenticate } from '../support/accounts.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';
-import { CAUSE } from '../support/node.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
 import {
   type Claims,
@@ -33,6 +32,7 @@ import {
   startIssuer,
   type TestIssuer,
 } from '../support/identity-issuer.ts';
+import { CAUSE } from '../support/node.ts';
 
 const AUDIENCE = 'http://localhost:8080/ada';
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');

@@ -13,7 +13,7 @@ import { enrolTotp } from '../support/mfa.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres-proxy.ts';
 import { codeAt } from '../support/totp-app.ts';
-import { type Browser, createWebsiteFixture, type Page, PASSWORD, type WebsiteFixture } from '../support/website.ts';
+import { type Browser, createWebsiteFixture, PASSWORD, type Page, type WebsiteFixture } from '../support/website.ts';
 
 const STATEMENT_SPAN_MS = 500;
 /** The client waits two seconds longer than the server may take, and connecting takes up to five. */

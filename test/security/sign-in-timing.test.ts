@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
-import { signIn } from '../../core/use-cases/signing-in/sign-in.ts';
 import { eraseAccount } from '../../core/use-cases/erasing/erase-account.ts';
+import { signIn } from '../../core/use-cases/signing-in/sign-in.ts';
 import { accepted, codeOf, newAccount } from '../support/accounts.ts';
-import { CAUSE, startNode } from '../support/node.ts';
 import { createMemoryEventStore } from '../support/memory/event-store.ts';
+import { CAUSE, startNode } from '../support/node.ts';
 
 const ROUNDS_MIN = 8;
 /** On a busy machine more tries are needed; an account may fail 100 times. */

@@ -1,6 +1,7 @@
 /** Attacks on and through the pages of repositories (docs/interface.md, Website). */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
+import { CONTENTS_BUFFERED_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../support/form-browser.ts';
 import { browserOf, signIn } from '../support/site-browser.ts';
@@ -15,7 +16,6 @@ import {
   type Strata,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
-import { CONTENTS_BUFFERED_BYTES_MAX } from '../../core/kernel/limits.ts';
 
 const SCRIPT = '<script>alert(1)</script>';
 const IMAGE = '"><img src=x onerror=alert(1)>';

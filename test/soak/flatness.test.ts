@@ -1,7 +1,7 @@
 /** What a soak calls flat, and how it shows that. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { amountText, type Figure, isTelling, judge, renderFigures, type Sample, SAMPLES_MIN } from './flatness.ts';
+import { amountText, type Figure, isTelling, judge, renderFigures, SAMPLES_MIN, type Sample } from './flatness.ts';
 
 const FIGURE: Figure = { name: 'handles', unit: 'count', slack: { share: 0.1, least: 5 } };
 

@@ -13,20 +13,20 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { createAuthority } from '../support/certificates.ts';
-import { leftovers } from '../support/leftovers.ts';
 import { cleanUp } from '../support/cleanup.ts';
+import { leftovers } from '../support/leftovers.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
 import { isAlive } from '../support/processes.ts';
 import { answering, startReceiver } from '../support/receiver.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import { createWebhook } from '../support/webhook-receiver.ts';
-import { isTelling, judge, renderFigures, type Sample, SAMPLES_MIN } from './flatness.ts';
 import { createFilling, FILLING_FIGURES, FREE_PLAN, LONG_ANSWER } from './filling.ts';
+import { isTelling, judge, renderFigures, SAMPLES_MIN, type Sample } from './flatness.ts';
 import { type Act, HONEST_ACTS } from './honest.ts';
 import { HOSTILE_ACTS } from './hostile.ts';
 import { readOptions, type SoakOptions, USAGE, UsageError } from './options.ts';
+import { descriptorsOf, type Measured, measure, processesOf } from './sampling.ts';
 import { createQueue, type Person, type Scene, setScene } from './scene.ts';
-import { descriptorsOf, measure, type Measured, processesOf } from './sampling.ts';
 import { type SoakServer, startServer } from './server.ts';
 
 /** For two processors. */

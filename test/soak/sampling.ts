@@ -8,8 +8,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { familyOf, textOfProcess } from '../support/process-family.ts';
 import { filesBelow } from '../support/files-below.ts';
+import { familyOf, textOfProcess } from '../support/process-family.ts';
 import type { Figure, Slack } from './flatness.ts';
 import type { SoakServer } from './server.ts';
 

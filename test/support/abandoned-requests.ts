@@ -1,7 +1,6 @@
 /** One request of each kind that the server answers, as bytes, for tests whose clients disconnect before the answer. */
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import type { HeldServer } from './held-server.ts';
 import {
   basicAuthorization,
   blob,
@@ -16,6 +15,7 @@ import {
   wirePush,
   wireRefs,
 } from './git-wire.ts';
+import type { HeldServer } from './held-server.ts';
 
 export interface RequestBytes {
   readonly bytes: Buffer;

@@ -1,17 +1,17 @@
 /** Makes accounts, tokens and repositories through the use cases, on a test node or on a server's foundation. */
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
+import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import type { Plan } from '../../core/account/plans.ts';
 import type { AccessTokenId, AccountId, WebhookId } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { authenticate as authenticateRead, readSecret } from '../../core/use-cases/callers/authenticate.ts';
 import type { TokenPrincipal } from '../../core/use-cases/callers/principal.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
+import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import { createWebhook } from '../../core/use-cases/webhooks/webhooks.ts';
-import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
-import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import { CAUSE, type TestNode } from './node.ts';
 
 /** Returns the result; throws if it is a refusal. */

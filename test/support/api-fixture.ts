@@ -4,24 +4,16 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
-import { createMemoryWaitingDeliveries, createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
-import { createMemoryDeliveryStore, createMemoryPolicyMarks } from './memory/delivery-store.ts';
-import { createMemoryEventStore } from './memory/event-store.ts';
-import { createMemoryRateLimits } from './memory/rate-limits.ts';
-import { createMemoryIdentity } from './memory/signing-keys.ts';
-import { createMemoryCheckpoints } from './memory/log-keys.ts';
-import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
-import { createMemorySnapshots } from './memory/snapshots.ts';
-import { createMemoryVault } from './memory/vault.ts';
+import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
+import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
-import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
-import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
+import { pause, settledWithin } from '../../adapters/node/pause.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
-import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
-import { createBodyCache } from '../../apps/api/body-cache.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
+import { createBodyCache } from '../../apps/api/body-cache.ts';
 import type { ApiContext, FinishedApiRequest } from '../../apps/api/context.ts';
 import { createArchiveLane } from '../../apps/front-door/archive-lane.ts';
 import { createBodyBudget } from '../../apps/front-door/body-budget.ts';
@@ -32,9 +24,11 @@ import { createRequestTurns } from '../../apps/front-door/request-turns.ts';
 import { createSharedTransferBudget } from '../../apps/front-door/transfer-budget.ts';
 import { createUnsentBudget } from '../../apps/front-door/unsent-budget.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
+import { ALL_REPOSITORIES, type RepositorySelection } from '../../core/access-token/repository-selection.ts';
 import type { WantedBucketSettings } from '../../core/account/buckets/settings.ts';
 import { DEFAULT_PLANS, type Plan, type Plans } from '../../core/account/plans.ts';
 import type { Cause, RecordedEvent } from '../../core/kernel/envelope.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import {
   type AccessTokenId,
   type AccountId,
@@ -43,50 +37,56 @@ import {
   type StorageBucketId,
   type Timestamp,
   type TrustRuleId,
+  timestamp,
   type WebhookDeliveryId,
   type WebhookId,
-  timestamp,
 } from '../../core/kernel/ids.ts';
-import { pause, settledWithin } from '../../adapters/node/pause.ts';
+import type { Refusal } from '../../core/kernel/refusal.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LastUse, Used } from '../../core/ports/last-use.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import type { Refusal } from '../../core/kernel/refusal.ts';
-import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
+import { createEntities } from '../../core/runtime/entities.ts';
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
+import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
+import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
+import { createRepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
+import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
+import {
+  createRepository,
+  deleteRepository,
+  type FoundRepository,
+} from '../../core/use-cases/repositories/repositories.ts';
+import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import {
   createTrustRule,
   deleteTrustRule,
   listTrustRules,
   type NewTrustRule,
 } from '../../core/use-cases/tokens/trust-rules.ts';
-import { createEntities } from '../../core/runtime/entities.ts';
-import { createPastEntities } from '../../core/runtime/past-entities.ts';
-import {
-  createRepository,
-  deleteRepository,
-  type FoundRepository,
-} from '../../core/use-cases/repositories/repositories.ts';
-import { createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
-import { createRepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
-import { createBucket, deleteBucket, listBuckets } from '../../core/use-cases/buckets/buckets.ts';
-import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
-import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
-import { createTransferMeter } from '../../core/usage/meter.ts';
-import { createMemoryBuckets, type MemoryBuckets } from './memory/buckets.ts';
-import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
-import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { layersIn } from './layers-in.ts';
+import { createMemoryBuckets, type MemoryBuckets } from './memory/buckets.ts';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from './memory/delivery-store.ts';
+import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { createMemoryCheckpoints } from './memory/log-keys.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';
 import { appendPush } from './memory/pushes.ts';
+import { createMemoryRateLimits } from './memory/rate-limits.ts';
 import { createMemoryReadModels, type MemoryReadModels } from './memory/read-models.ts';
-import { ALL_REPOSITORIES, type RepositorySelection } from '../../core/access-token/repository-selection.ts';
+import { createMemoryRefusedExchanges } from './memory/refused-exchanges.ts';
+import { createMemoryIdentity } from './memory/signing-keys.ts';
+import { createMemorySnapshots } from './memory/snapshots.ts';
+import { createMemoryVault } from './memory/vault.ts';
+import { createMemoryWaitingDeliveries, createMemoryWebhookBudgets } from './memory/webhook-budgets.ts';
 
 export interface TestClock extends Clock {
   advance(ms: number): void;

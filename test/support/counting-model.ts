@@ -2,8 +2,9 @@
  * A minimal read model and faults for the tests of its runner. The model counts events by stream, so that an event
  * applied twice, or never, shows. The faults are connections that end and answers that never arrive.
  */
-import type { TestContext } from 'vitest';
+
 import type pg from 'pg';
+import type { TestContext } from 'vitest';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { Projection } from '../../projections/runner/projection.ts';

@@ -1,6 +1,7 @@
 /** Webhook deliveries in memory, on a clock that a test moves. Only the network and the time are replaced. */
-import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
+
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import type {
   AccountId,
   EventId,
@@ -9,20 +10,20 @@ import type {
   WebhookDeliveryId,
   WebhookId,
 } from '../../core/kernel/ids.ts';
-import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
-import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import { carriedOut } from '../../core/ports/workflows.ts';
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { requestDelivery, storePayloads } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, findWebhook } from '../../core/use-cases/webhooks/webhooks.ts';
-import { carriedOut } from '../../core/ports/workflows.ts';
+import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
 import { createDispatcher, type Dispatcher } from '../../workflows/webhook-delivery/dispatcher.ts';
-import { onDeliveryEvents } from '../../workflows/webhook-delivery/on-delivery-events.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
+import { onDeliveryEvents } from '../../workflows/webhook-delivery/on-delivery-events.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
 import { accepted, newAccount } from './accounts.ts';
 import { createMemoryDeliveries } from './memory/deliveries.ts';
+import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryTimers } from './memory/timers.ts';
 import { CAUSE, startNode } from './node.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';

@@ -3,21 +3,21 @@
  * clock.
  */
 import type { TestContext } from 'vitest';
-import { createMemoryEventStore } from './memory/event-store.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { createPostgresLead } from '../../adapters/postgres/lead.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
+import { type CarriedOutWorkflow, onStreams, type Timers } from '../../core/ports/workflows.ts';
 import { createTimersProjection } from '../../projections/workflow-timers/apply.ts';
 import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import { startEmbeddedEngine } from '../../workflows/embedded/engine.ts';
-import { type CarriedOutWorkflow, onStreams, type Timers } from '../../core/ports/workflows.ts';
+import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
 import { cleanUp } from './cleanup.ts';
-import { keepLog } from './log.ts';
 import { killable } from './killable-steps.ts';
+import { keepLog } from './log.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import { testDatabase } from './postgres.ts';
 import { startRunner, until } from './read-models.ts';
 import { createTestClock } from './test-clock.ts';
-import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
 
 /** Opens an empty database, an empty log and workers that run one workflow. */
 export async function openEmbedded(context: TestContext): Promise<OpenWorkflows> {

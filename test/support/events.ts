@@ -10,8 +10,8 @@ import {
   streamName,
 } from '../../core/kernel/envelope.ts';
 import { type AccountId, type EventId, timestamp, uuid } from '../../core/kernel/ids.ts';
-import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import type { EventStore, Subscription } from '../../core/ports/event-store.ts';
+import type { RecordPlace } from '../../core/ports/read-mark.ts';
 
 export function newId(): EventId {
   return uuid(randomUUID());

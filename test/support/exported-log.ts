@@ -1,9 +1,8 @@
 /** An account with a log of many kinds of entries, and exports of it over the API. */
 import assert from 'node:assert/strict';
-import { parseKeys, type VerifierKey } from '../../apps/verifier/checkpoint.ts';
-import type { VerifyOptions } from '../../apps/verifier/verify.ts';
-import { parseCheckpoint } from '../../apps/verifier/checkpoint.ts';
+import { parseCheckpoint, parseKeys, type VerifierKey } from '../../apps/verifier/checkpoint.ts';
 import { verifyChunks } from '../../apps/verifier/file.ts';
+import type { VerifyOptions } from '../../apps/verifier/verify.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from './api-fixture.ts';
 

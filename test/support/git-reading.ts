@@ -3,14 +3,14 @@
  * database, over a log in memory.
  */
 import { join } from 'node:path';
+import { DEFAULT_PLANS } from '../../core/account/plans.ts';
 import { refName } from '../../core/git/ref-name.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
-import { DEFAULT_PLANS } from '../../core/account/plans.ts';
-import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
+import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { newAccount, newRepository } from './accounts.ts';
-import { temporaryFolder, type TestRepository, testRepository } from './git.ts';
+import { type TestRepository, temporaryFolder, testRepository } from './git.ts';
 import { layersIn } from './layers-in.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryObjects } from './memory/object-database.ts';

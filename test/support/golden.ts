@@ -1,9 +1,9 @@
 /** Golden events: one stored event of each type and version, kept for ever in test/golden/<category>. */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { Actor } from '../../core/kernel/envelope.ts';
 import { type LogPosition, type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../core/kernel/ids.ts';
-import type { Actor } from '../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 
 const FOLDER = path.join(import.meta.dirname, '..', 'golden');

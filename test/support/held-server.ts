@@ -4,7 +4,7 @@
  * Invariants: the Git and REST handlers are joined as in the product. The object database is the real one, limited
  * to one git process at a time, so that the next request hangs when a process slot was not released.
  */
-import type { JsonObject } from '../../core/kernel/json.ts';
+
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -13,12 +13,13 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
-import { createRefAnswers } from '../../apps/git-http/advertise.ts';
 import { createApi } from '../../apps/api/app.ts';
+import { createRefAnswers } from '../../apps/git-http/advertise.ts';
 import { createGitHandler } from '../../apps/git-http/handler.ts';
 import { createHttpServer } from '../../apps/server/http.ts';
 import { DEFAULT_PLANS } from '../../core/account/plans.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import type { JsonObject } from '../../core/kernel/json.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from './api-fixture.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { filesBelow } from './files-below.ts';

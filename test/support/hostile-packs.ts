@@ -2,7 +2,7 @@
  * Packs of a few kilobytes whose objects inflate to gigabytes: one whole object, then small deltas against it
  * (gitformat-pack(5)). git itself never writes such packs.
  */
-import { objectId, type ObjectId } from '../../core/kernel/ids.ts';
+import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from './raw-pack.ts';
 
 export const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';

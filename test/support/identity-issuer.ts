@@ -4,10 +4,11 @@
  *
  * Invariants: its keys live in memory and are gone with the process.
  */
-import { createServer } from 'node:https';
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWK, SignJWT } from 'jose';
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';

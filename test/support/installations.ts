@@ -1,7 +1,7 @@
 /** Installations between which a service can be moved: a database and a data directory, with no server running. */
 import assert from 'node:assert/strict';
-import type { TestContext } from 'vitest';
 import pg from 'pg';
+import type { TestContext } from 'vitest';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { cleanUp } from './cleanup.ts';
 import { keepLog } from './log.ts';

@@ -5,8 +5,9 @@
  * Invariants: a seed always gives the same pack. Ids are recomputed after each change, so that what is wrong is found
  * only by who looks at it.
  */
-import { deflateSync } from 'node:zlib';
+
 import { createHash } from 'node:crypto';
+import { deflateSync } from 'node:zlib';
 import type { ObjectType } from '../../core/ports/object-database.ts';
 import { deltaSize, type RawEntry, rawEntry, rawId } from './raw-pack.ts';
 import { createDice, type Dice } from './seeded.ts';

@@ -1,9 +1,9 @@
 /** The object database over a layer store in memory, with pushes into it as the use case makes them. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { GitObjectDatabaseOptions } from '../../adapters/git/object-database.ts';
-import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
+import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
 import type {
@@ -13,9 +13,9 @@ import type {
   Quarantine,
   ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
-import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
 import { temporaryFolder } from './git.ts';
 import { layersIn, onPlatform } from './layers-in.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 
 export interface TestDatabase {
   readonly database: GitObjectDatabase;

@@ -1,6 +1,7 @@
 /** Repositories as they stood at a moment, over the ports of a test. */
-import { createPastEntities } from '../../core/runtime/past-entities.ts';
+
 import type { Entities } from '../../core/runtime/entities.ts';
+import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import {
   createPastRepositories,
   type PastRepositories,

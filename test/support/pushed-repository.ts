@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import type { TestContext } from 'vitest';
 import type pg from 'pg';
+import type { TestContext } from 'vitest';
+import { digest } from '../../adapters/node/digest.ts';
 import { type LogPosition, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type ObjectId, objectId, type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { JsonValue } from '../../core/kernel/json.ts';
@@ -13,7 +14,6 @@ import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts
 import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
 import type { HistoryOptions } from '../../projections/history/apply.ts';
-import { digest } from '../../adapters/node/digest.ts';
 import { createModels, type Models } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { cleanUp } from './cleanup.ts';

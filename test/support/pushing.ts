@@ -1,21 +1,22 @@
 /** A repository that can be pushed to, on a node with a log, layers and objects that a test can hold back and fail. */
-import { layersIn } from './layers-in.ts';
-import { createMemoryLayerStore } from './memory/layer-store.ts';
-import { repositories } from '../../core/repository/evolve.ts';
-import type { OpenRepository } from '../../core/repository/state.ts';
-import type { AccountUsage } from '../../core/ports/usage.ts';
+
 import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
 import { permits } from '../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
-import type { FailpointName } from '../../core/ports/failpoints.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { FailpointName } from '../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { AccountUsage } from '../../core/ports/usage.ts';
+import { repositories } from '../../core/repository/evolve.ts';
+import type { OpenRepository } from '../../core/repository/state.ts';
 import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import { grantsOf } from '../../core/use-cases/callers/principal.ts';
 import { type Push, type PushContext, type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import { findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { authenticate, newAccount, newRepository, newToken } from './accounts.ts';
 import { createFakeObjects, type FakeObjects } from './fake-objects.ts';
+import { layersIn } from './layers-in.ts';
+import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { CAUSE, type NodeOptions, startNode, type TestNode } from './node.ts';
 import { newBucket, newRepositoryIn } from './stored-buckets.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';

@@ -2,8 +2,9 @@
  * A random history of an account, as its use cases append it: repositories and their pushes, tokens, webhooks, buckets,
  * trust rules, sums of usage, deletions and undone ones. Every choice follows from the dice.
  */
-import { type AccessTokenId, type AccountId, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
+
 import { streamName } from '../../core/kernel/envelope.ts';
+import { type AccessTokenId, type AccountId, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { splitUpdates, updatesDigestText } from '../../core/repository/wide-updates.ts';
 import { type Appender, digest, layer, newUuid } from './read-models.ts';

@@ -1,6 +1,7 @@
 /** Gives each test of the read models a database of its own. */
-import { createPool } from '../../adapters/postgres/pool.ts';
+
 import type pg from 'pg';
+import { createPool } from '../../adapters/postgres/pool.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { keepLog } from './log.ts';
 import { testDatabase } from './postgres.ts';

@@ -1,11 +1,11 @@
 /** For tests of the read models: a log, runners on a real database, and events as the use cases append them. */
-import { digest as nodeDigest } from '../../adapters/node/digest.ts';
-import { pause } from '../../adapters/node/pause.ts';
-import { createTakeLead } from '../../adapters/postgres/lead.ts';
+
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { createMemoryEventStore } from './memory/event-store.ts';
+import { digest as nodeDigest } from '../../adapters/node/digest.ts';
+import { pause } from '../../adapters/node/pause.ts';
+import { createTakeLead } from '../../adapters/postgres/lead.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { RECORD_V1 } from '../../core/kernel/decider.ts';
 import {
@@ -38,7 +38,8 @@ import {
   type ProjectionRunner,
 } from '../../projections/runner/runner.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
-import { keepLog, type KeptLog } from './log.ts';
+import { type KeptLog, keepLog } from './log.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 
 export const digest = {
   sha256: (text: string) => createHash('sha256').update(text, 'utf8').digest('hex'),

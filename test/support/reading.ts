@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
-import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
-import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { createTransferMeter, type TransferMeter } from '../../core/usage/meter.ts';
+import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
+import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { newAccount, newRepository } from './accounts.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
 import { createMemoryObjects, type MemoryObjects } from './memory/object-database.ts';

@@ -2,7 +2,7 @@
 import { type RefName, refName } from '../../core/git/ref-name.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { RequestedUpdate } from '../../core/repository/commands.ts';
-import type { RefsUpdated, RecordedLayer, StoredRefUpdate } from '../../core/repository/events.ts';
+import type { RecordedLayer, RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
 
 /** Returns the object id that begins with these hex digits, padded with zeros. */
 export function oid(digits: string): ObjectId {

@@ -6,7 +6,7 @@
  * the client's connection breaks. The proxy does not interpret the requests.
  */
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { cleanUp, type Ending } from './cleanup.ts';
 
 export interface RoundRobin {

@@ -2,8 +2,9 @@
  * An HTTP proxy in front of an S3 server that does to each request what a test says: the faults of networks and of busy
  * buckets.
  */
-import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+
 import { once } from 'node:events';
+import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
 

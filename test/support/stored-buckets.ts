@@ -1,9 +1,9 @@
 /** Makes storage buckets of an account, and repositories in them, on a test node. */
 import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import type { AccountId, StorageBucketId } from '../../core/kernel/ids.ts';
-import { createRepository, type FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { createBucket } from '../../core/use-cases/buckets/buckets.ts';
 import { type VerifyContext, verifyBucket } from '../../core/use-cases/buckets/verify-bucket.ts';
+import { createRepository, type FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { accepted } from './accounts.ts';
 import { CAUSE } from './node.ts';
 

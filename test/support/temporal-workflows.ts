@@ -8,26 +8,26 @@ import { defaultPayloadConverter, WorkflowNotFoundError } from '@temporalio/comm
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { createMemoryPolicyMarks } from './memory/delivery-store.ts';
-import { createMemoryEventStore } from './memory/event-store.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { msBetween, plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
 import { startTemporalEngine } from '../../workflows/temporal/engine.ts';
+import { type RunState, runIdOf } from '../../workflows/temporal/protocol.ts';
 import { readRunState } from '../../workflows/temporal/read-run-state.ts';
-import { runIdOf, type RunState } from '../../workflows/temporal/protocol.ts';
 import { useRuntime } from '../../workflows/temporal/runtime.ts';
 import type { OpenWorkflows, Worker } from '../contract/workflows.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
-import { keepLog } from './log.ts';
 import { killable } from './killable-steps.ts';
+import { keepLog } from './log.ts';
+import { createMemoryPolicyMarks } from './memory/delivery-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 import { until } from './read-models.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
-import { findTool } from './tools.ts';
 import { createTestClock, type TestClock } from './test-clock.ts';
 import { createTestLeads } from './test-lead.ts';
+import { findTool } from './tools.ts';
 
 /** Starts a test server. Tests must not share one: all its clients share its clock. */
 async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment> {

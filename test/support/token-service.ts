@@ -1,6 +1,7 @@
 /** A token service that answers as a test says, in the XML of Amazon's; it checks nothing. */
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+
 import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { cleanUp, type Ending } from './cleanup.ts';
 

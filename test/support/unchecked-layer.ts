@@ -11,7 +11,7 @@ import { type LayerId, uuid } from '../../core/kernel/ids.ts';
 import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
 import type { CommittedObjects, Layer } from '../../core/ports/object-database.ts';
 import { temporaryFolder } from './git.ts';
-import { withLayer, type TestDatabase } from './object-database.ts';
+import { type TestDatabase, withLayer } from './object-database.ts';
 
 export async function putUncheckedLayer(layers: LayerStore, repository: string, packed: Buffer): Promise<Layer> {
   const folder = temporaryFolder('unchecked');

@@ -1,7 +1,8 @@
 /** An event log whose calls a test can count, hold back and fail; it can switch to another log, as a failover does. */
-import { createMemoryEventStore } from './memory/event-store.ts';
+
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
 import type { AppendRequest, EventStore } from '../../core/ports/event-store.ts';
+import { createMemoryEventStore } from './memory/event-store.ts';
 
 /** Functions that a test runs before a call, or between a call and its answer. When one throws, the call fails. */
 export interface Interceptors {

@@ -6,12 +6,12 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { categoryOf } from '../../core/kernel/envelope.ts';
-import { filesBelow } from './files-below.ts';
 import type { Ending } from './cleanup.ts';
+import { filesBelow } from './files-below.ts';
 import { type WireReport, type WireTarget, wireFetch, wireRefs } from './git-wire.ts';
 import { leftovers } from './leftovers.ts';
 import { type Account, createAccount, createRepository, type Strata } from './strata.ts';
-import { sharedParts, type SharedParts, startNode } from './strata-on-postgres.ts';
+import { type SharedParts, sharedParts, startNode } from './strata-on-postgres.ts';
 
 export interface WatchedServer {
   readonly strata: Strata;

@@ -19,9 +19,9 @@ import { type ApiFixture, createApiFixture, type FixtureOptions } from './api-fi
 import { type Carrier, createSiteBrowser, type SiteBrowser, type SitePage } from './form-browser.ts';
 import { layersIn } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
+import { createMemorySessionStore } from './memory/session-store.ts';
 import { mfaParts } from './mfa.ts';
 import { testPastRepositories } from './past-repositories.ts';
-import { createMemorySessionStore } from './memory/session-store.ts';
 
 /** The password of every account that `WebsiteFixture.account` makes. */
 export const PASSWORD = 'correct horse battery';

@@ -7,7 +7,7 @@
 import { relative } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { ROOT } from '../architecture/source-tree.ts';
-import { readImports, reaches } from './imported-modules.ts';
+import { reaches, readImports } from './imported-modules.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,9 +1,6 @@
 /** How a device login ends: the engine carries out its steps, on a clock that the test moves. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
-import { createMemoryDeviceLoginRequests } from '../support/memory/device-login-requests.ts';
-import { createMemorySnapshots } from '../support/memory/snapshots.ts';
-import { createMemoryVault } from '../support/memory/vault.ts';
+import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
@@ -11,15 +8,18 @@ import { type Cause, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS, DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
 import { carriedOut, type Wait } from '../../core/ports/workflows.ts';
+import { createEntities } from '../../core/runtime/entities.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { denyDeviceLogin, grantDeviceLogin, requestDeviceLogin } from '../../core/use-cases/tokens/device-login.ts';
 import { findPolledSession, pollDeviceLogin } from '../../core/use-cases/tokens/device-login-token.ts';
-import { createEntities } from '../../core/runtime/entities.ts';
 import { deviceLogin } from '../../workflows/device-login/logic.ts';
 import { createDeviceLoginSteps } from '../../workflows/device-login/steps.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { openEmbedded } from '../support/embedded-workflows.ts';
 import { goldenEvents } from '../support/golden.ts';
+import { createMemoryDeviceLoginRequests } from '../support/memory/device-login-requests.ts';
+import { createMemorySnapshots } from '../support/memory/snapshots.ts';
+import { createMemoryVault } from '../support/memory/vault.ts';
 import { requestOlderDeviceLogin } from '../support/older-device-login.ts';
 import { until } from '../support/read-models.ts';
 

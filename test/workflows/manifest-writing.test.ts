@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { createPostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { type AccountId, plusMs, type Timestamp, uuid } from '../../core/kernel/ids.ts';
@@ -15,8 +15,8 @@ import {
 } from '../../core/kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestWrites } from '../../core/ports/manifest-writes.ts';
-import { changeRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
+import { changeRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
 import { accepted } from '../support/accounts.ts';
 import { cleanUp } from '../support/cleanup.ts';

@@ -3,10 +3,10 @@ import type { Cause } from '../../core/kernel/envelope.ts';
 import { type DeviceSessionId, uuid } from '../../core/kernel/ids.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
-import { closeDeviceLogin, expireDeviceLogin } from '../../core/use-cases/tokens/device-login-token.ts';
 import type { Context } from '../../core/runtime/execute.ts';
-import { type DeviceLoginStep, deviceLogin } from './logic.ts';
 import { systemCause } from '../../core/runtime/system-cause.ts';
+import { closeDeviceLogin, expireDeviceLogin } from '../../core/use-cases/tokens/device-login-token.ts';
+import { type DeviceLoginStep, deviceLogin } from './logic.ts';
 
 export function createDeviceLoginSteps(
   context: Context & { readonly vault: Pick<Vault, 'eraseAccount'> },

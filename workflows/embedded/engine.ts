@@ -12,8 +12,8 @@ import { plusMs, type Timestamp } from '../../core/kernel/ids.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import { type CarriedOutWorkflow, onStreams, type Timer, type Timers } from '../../core/ports/workflows.ts';
 import type { Lead } from '../../core/ports/lead.ts';
+import { type CarriedOutWorkflow, onStreams, type Timer, type Timers } from '../../core/ports/workflows.ts';
 import { waitUntilProjected } from '../../core/runtime/wait-until-projected.ts';
 import { WakeSignal } from './wake-signal.ts';
 

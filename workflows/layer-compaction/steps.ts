@@ -26,12 +26,12 @@ import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../c
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
-import { findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import {
   type CompactionContext,
-  compactLayers,
   type CompactionOutcome,
+  compactLayers,
 } from '../../core/use-cases/compacting/compact-layers.ts';
+import { findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { createDrops, type DropsContext } from './drops.ts';
 
 export interface CompactionStepsContext extends CompactionContext, DropsContext {

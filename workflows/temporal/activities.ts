@@ -11,8 +11,8 @@ import { untilAborted } from '../../core/kernel/aborted.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
 import type { Alarm, Pause } from '../../core/ports/clock.ts';
 import type { CarriedOutWorkflow } from '../../core/ports/workflows.ts';
-import { type RunStateContext, readRunState } from './read-run-state.ts';
 import type { DueArguments, LookActivities, RunState, StepActivities } from './protocol.ts';
+import { type RunStateContext, readRunState } from './read-run-state.ts';
 
 export interface ActivityContext extends RunStateContext {
   readonly workflows: readonly CarriedOutWorkflow[];

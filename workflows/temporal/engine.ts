@@ -8,12 +8,12 @@
  */
 import type { Alarm, Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Lead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { type CarriedOutWorkflow, onRows, onStreams } from '../../core/ports/workflows.ts';
-import type { Lead } from '../../core/ports/lead.ts';
-import { type Behind, startFeed } from './feed.ts';
 import type { TemporalConnection } from './connection-options.ts';
+import { type Behind, startFeed } from './feed.ts';
 import { openTemporalServer, type Reachability } from './server.ts';
 import { createSignals } from './signals.ts';
 import { keepWorking } from './worker.ts';

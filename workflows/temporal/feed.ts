@@ -12,15 +12,15 @@ import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
+import type { Lead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import type { RowWorkflow, Workflow } from '../../core/ports/workflows.ts';
 import type { ReadMark } from '../../core/ports/read-mark.ts';
-import type { Lead } from '../../core/ports/lead.ts';
+import type { RowWorkflow, Workflow } from '../../core/ports/workflows.ts';
 import { isOutage } from '../../core/runtime/is-outage.ts';
 import { markAfter, provenMark } from '../../core/runtime/read-mark.ts';
-import { readRunState } from './read-run-state.ts';
 import { type Moved, type RunName, runIdOf } from './protocol.ts';
+import { readRunState } from './read-run-state.ts';
 import type { TemporalServer } from './server.ts';
 import type { Signals } from './signals.ts';
 

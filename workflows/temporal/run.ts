@@ -23,9 +23,9 @@ import {
   MOVED_SIGNAL,
   type Moved,
   type RunName,
-  STATE_QUERY,
   type RunState,
   type RunWait,
+  STATE_QUERY,
   type StepActivities,
   stepQueueOf,
 } from './protocol.ts';

@@ -7,7 +7,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock, Pause } from '../../core/ports/clock.ts';
-import { type TemporalConnection, connectionOptions } from './connection-options.ts';
+import { connectionOptions, type TemporalConnection } from './connection-options.ts';
 
 export interface Reachability {
   /** Whether the namespace answered the last probe; false before the first answer. */

@@ -11,7 +11,7 @@ import { backoff } from '../../core/kernel/backoff.ts';
 import { WORKFLOW_STEPS_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type ActivityContext, createLookActivities, createStepActivities } from './activities.ts';
-import { type TemporalConnection, connectionOptions } from './connection-options.ts';
+import { connectionOptions, type TemporalConnection } from './connection-options.ts';
 import { stepQueueOf } from './protocol.ts';
 import { sdkLogger, useRuntime } from './runtime.ts';
 

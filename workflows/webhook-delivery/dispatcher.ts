@@ -27,16 +27,16 @@ import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/due-deliveries.ts';
 import type { DeliverySchedule } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import {
-  setWindow,
-  leavesOut,
+  endAttempt,
   type Lane,
+  leavesOut,
+  NO_POSITION,
   newLane,
   nextStartable,
-  NO_POSITION,
   putBack,
   type Running,
   runsLow,
-  endAttempt,
+  setWindow,
 } from './lane.ts';
 
 export interface DispatcherOptions {

@@ -3,13 +3,14 @@
  *
  * Invariants: it reports every event that makes an attempt due, whichever process appended it.
  */
+
+import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';
-import { readEvent } from '../../core/kernel/decider.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import { type WebhookDeliveryEvent, webhookDeliveryEventKinds } from '../../core/webhook-delivery/events.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
-import type { Dispatcher, DeliveryEntry } from './dispatcher.ts';
+import type { DeliveryEntry, Dispatcher } from './dispatcher.ts';
 
 /** Handles a batch of deliveries' events in log order. */
 export async function onDeliveryEvents(

@@ -9,8 +9,9 @@
  * bounded too, since each takes memory, however small it is. What is in memory is one of the whole answers, and leaves
  * with it.
  */
-import { mkdir, rm } from 'node:fs/promises';
+
 import type { FileHandle } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { type AnswerFiles, createAnswerFiles, piecesOf, readAll } from './answer-files.ts';
 import { type AnswerMemory, createAnswerMemory, type HeldBytes } from './answer-memory.ts';
 import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';

@@ -8,9 +8,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
-import { type CacheFolder, viewOf } from './cache-folder.ts';
 import { commandError, type Git, type GitCommand } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
+import { type CacheFolder, viewOf } from './cache-folder.ts';
 
 /** In smaller repositories git is as fast without a bitmap. */
 const OBJECTS_MIN = 2_000;

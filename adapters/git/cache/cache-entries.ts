@@ -6,6 +6,8 @@
  */
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
+import type { OpenPack } from '../packs/object-source.ts';
+import type { GitLog } from '../process/log.ts';
 import {
   type CacheFolder,
   type CachePaths,
@@ -19,8 +21,6 @@ import {
 } from './cache-folder.ts';
 import { DiskWork } from './disk-work.ts';
 import type { HeldRoom } from './held-packs.ts';
-import type { GitLog } from '../process/log.ts';
-import type { OpenPack } from '../packs/object-source.ts';
 
 /** How long after the last push of a repository its packs come onto the disk: at least so long, and less than twice. */
 const HELD_MS = 30_000;

@@ -5,10 +5,12 @@
  * it counts towards the cache's size and is added to its folder's manifest. Layers of one bucket of a user do not wait
  * for those of another, nor for the platform's.
  */
+
+import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { Layer } from '../../../core/ports/object-database.ts';
-import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
+import type { PackBytes } from '../packs/joined-pack.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
 import {
@@ -26,7 +28,6 @@ import {
 import type { WithRoom } from './disk-room.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 import { fetchLayer } from './layer-fetch.ts';
-import type { PackBytes } from '../packs/joined-pack.ts';
 
 /** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
 const FETCHES_MAX = 16;

@@ -8,13 +8,19 @@ import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { CommittedObjects, Layer } from '../../../core/ports/object-database.ts';
+import type { PagedFile } from '../packs/file-pages.ts';
+import { joinable, type PackBytes } from '../packs/joined-pack.ts';
+import { movePack, type OpenPack, openHeldPack, openPack } from '../packs/object-source.ts';
+import type { PackMemory } from '../packs/pack-file.ts';
+import type { BackgroundWork } from '../process/background-work.ts';
+import type { GitLog } from '../process/log.ts';
 import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
 import {
   type CacheFolder,
   isCausedByMissing,
   type PackFiles,
-  packPlace,
   type PresentLayer,
+  packPlace,
   startCache,
 } from './cache-folder.ts';
 import { createDiskRoom } from './disk-room.ts';
@@ -22,12 +28,6 @@ import { FolderMerges } from './folder-merges.ts';
 import { asDatabaseError, HeldRoom } from './held-packs.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
-import type { BackgroundWork } from '../process/background-work.ts';
-import type { GitLog } from '../process/log.ts';
-import type { PagedFile } from '../packs/file-pages.ts';
-import { joinable, type PackBytes } from '../packs/joined-pack.ts';
-import { movePack, type OpenPack, openHeldPack, openPack } from '../packs/object-source.ts';
-import type { PackMemory } from '../packs/pack-file.ts';
 
 /** Packs in memory. */
 export interface SmallPacks {

@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { LayerContent } from '../../../core/ports/object-database.ts';
-import { fileChunks, type FilePages, type PagedFile } from '../packs/file-pages.ts';
+import { type FilePages, fileChunks, type PagedFile } from '../packs/file-pages.ts';
 
 const BLOCK_BYTES = 512;
 /** The size in a tar header has eleven octal digits. */

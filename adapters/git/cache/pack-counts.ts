@@ -6,11 +6,11 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { type CacheFolder, viewOf } from './cache-folder.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
+import { type CacheFolder, viewOf } from './cache-folder.ts';
 
 /** git answers clones of smaller repositories as fast. */
 const OBJECTS_MIN = 1_000;

@@ -8,21 +8,21 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { partsToMerge } from '../../../core/kernel/geometric-series.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import {
-  type CacheFolder,
-  copyLayers,
-  makeCacheFolder,
-  recordLayers,
-  type PresentLayer,
-  packPath,
-  removeFolder,
-  viewOf,
-} from './cache-folder.ts';
-import { commandError, completed, type Git, type GitCommand } from '../process/git-commands.ts';
 import { createTurns } from '../packs/event-loop-turns.ts';
 import { lines } from '../packs/git-objects.ts';
 import { joinable, joinPacks, type PackBytes } from '../packs/joined-pack.ts';
 import { packIndexRows } from '../packs/pack-index-file.ts';
+import { commandError, completed, type Git, type GitCommand } from '../process/git-commands.ts';
+import {
+  type CacheFolder,
+  copyLayers,
+  makeCacheFolder,
+  type PresentLayer,
+  packPath,
+  recordLayers,
+  removeFolder,
+  viewOf,
+} from './cache-folder.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
 /** Larger packs are not merged: copying them costs more than keeping them. */

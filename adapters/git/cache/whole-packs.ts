@@ -9,14 +9,14 @@
 import { LRUCache } from 'lru-cache';
 import type { ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { PlainClone, RefsView } from '../../../core/ports/object-database.ts';
-import { type CacheFolder, packPath, viewOf } from './cache-folder.ts';
-import { createPackCounts, type LeasedPacks, type WholePack } from './pack-counts.ts';
 import { lines } from '../packs/git-objects.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource, OpenPack } from '../packs/object-source.ts';
 import { areReached } from '../packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
+import { type CacheFolder, packPath, viewOf } from './cache-folder.ts';
+import { createPackCounts, type LeasedPacks, type WholePack } from './pack-counts.ts';
 import { SharedWork } from './shared-work.ts';
 import {
   type NewerObjects,

@@ -17,7 +17,7 @@ import { lines } from '../packs/git-objects.ts';
 import { openPackIndex } from '../packs/pack-index.ts';
 import type { GitCommand } from '../process/git-commands.ts';
 import { createDroppedObjects } from './dropped-objects.ts';
-import { mergedLayers, type MergingContext, openWritten } from './merge-layers.ts';
+import { type MergingContext, mergedLayers, openWritten } from './merge-layers.ts';
 
 /** Ids that are read from an index at once. */
 const IDS_AT_ONCE = 4_096;

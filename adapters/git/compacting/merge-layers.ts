@@ -13,7 +13,7 @@ import { type CacheFolder, makeCacheFolder, objectsPath, packPath } from '../cac
 import type { LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import { type JoinedPackOptions, writeJoinedPack, writeMergedPack, writeRepackedPack } from '../cache/pack-merging.ts';
-import { openFreshPack, type OpenPack } from '../packs/object-source.ts';
+import { type OpenPack, openFreshPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 import { hasAllOf, openPackIndex } from '../packs/pack-index.ts';
 import type { Git } from '../process/git-commands.ts';

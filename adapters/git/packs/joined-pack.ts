@@ -5,7 +5,7 @@
  * pack too, so no delta needs itself. Whoever keeps the pack has git index it first, which computes each id anew.
  */
 import { createHash } from 'node:crypto';
-import { deltaHeader, entryHeader, type EntryHeader } from './entry-header.ts';
+import { deltaHeader, type EntryHeader, entryHeader } from './entry-header.ts';
 import type { Turns } from './event-loop-turns.ts';
 import { objectsIn, packIndexRows } from './pack-index-file.ts';
 

@@ -7,6 +7,7 @@ import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import { ObjectDatabaseError, type ObjectInfo, type ObjectType } from '../../../core/ports/object-database.ts';
+import type { PackBytes } from './joined-pack.ts';
 import {
   type BeforeLarge,
   openPackFile,
@@ -15,7 +16,6 @@ import {
   type SizeBounds,
   type StoredObject,
 } from './pack-file.ts';
-import type { PackBytes } from './joined-pack.ts';
 import { openPackIndex, type PackIndex } from './pack-index.ts';
 
 /** The empty tree is built into git: it exists without being in a pack. */

@@ -5,15 +5,16 @@
  * Invariants: memory, depth and work are bounded whatever the pack contains; an object beyond the bounds is null, and
  * the caller reads it by git. The event loop has turns within a chain of deltas as between reads (read-turns.ts).
  */
-import { LRUCache } from 'lru-cache';
+
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
-import { applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
 import { inOwnMemory } from './own-memory.ts';
+import { applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
 import type { PackIndex } from './pack-index.ts';
 import { ENTRY_WORK, INSTRUCTION_WORK, type ReadTurns } from './read-turns.ts';
 

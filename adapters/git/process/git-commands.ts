@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { BackgroundWork } from './background-work.ts';
-import { checkGitVersion, type ConfigPairs, type Environment, findGit, gitEnvironment } from './git-environment.ts';
+import { type ConfigPairs, checkGitVersion, type Environment, findGit, gitEnvironment } from './git-environment.ts';
 import { ProcessStartError } from './helper-process.ts';
 import type { ProcessEnd, ProcessRunner, RunningProcess } from './process-runner.ts';
 

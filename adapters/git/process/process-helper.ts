@@ -20,8 +20,8 @@ import {
   type HelperRequest,
   IDLE_CONNECTIONS,
   lineSplitter,
-  STDERR_HALF_BYTES,
   type SpawnRequest,
+  STDERR_HALF_BYTES,
 } from './process-protocol.ts';
 
 /** How long the rest of a group may keep standard error open after its leader exited, before it is killed too. */

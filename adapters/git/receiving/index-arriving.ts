@@ -13,7 +13,7 @@ import type { Git, ObjectView } from '../process/git-commands.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 import { createFastPack, heldBytes, holdBytes, holdPack } from './held-pack.ts';
 import { IncomingFullError, type IncomingPush } from './incoming-bytes.ts';
-import { indexPack, type IndexedPack, type QuarantineFolder } from './index-pack.ts';
+import { type IndexedPack, indexPack, type QuarantineFolder } from './index-pack.ts';
 import { type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import type { PackAdmission, PushMemory } from './push-memory.ts';
 import { arrivingPack, type SentPack, wholePack } from './sent-pack.ts';

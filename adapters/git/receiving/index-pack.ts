@@ -12,12 +12,12 @@ import { type CacheFolder, objectsPath, viewOf } from '../cache/cache-folder.ts'
 import type { PackBytes } from '../packs/joined-pack.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { type ConfigPairs, quoteAlternate } from '../process/git-environment.ts';
+import type { ProcessEnd } from '../process/process-runner.ts';
+import { unlessAborted } from '../process/unless-aborted.ts';
 import { SlowSenderError } from './pack-input.ts';
 import { refusalOf } from './pack-refusal.ts';
-import type { ProcessEnd } from '../process/process-runner.ts';
 import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
-import { unlessAborted } from '../process/unless-aborted.ts';
 
 /**
  * `--strict` turns every warning of fsck into an error (git-fsck(1)). These are the exceptions: real old histories hold

@@ -4,8 +4,9 @@
  * Invariants: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
  * committed before; beyond the bounds it throws, and starts no git.
  */
-import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
+
 import { whenThere } from '../../../core/kernel/soon.ts';
+import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
 import type { FoundType, PackFile } from '../packs/pack-file.ts';
 
 /** git's own default (git-pack-objects(1), --depth). */

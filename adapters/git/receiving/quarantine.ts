@@ -6,8 +6,8 @@
  */
 import { join } from 'node:path';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
-import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
+import { canonicalJson } from '../../../core/kernel/json.ts';
 import type {
   CommittedObjects,
   Layer,
@@ -15,24 +15,24 @@ import type {
   PackRefusal,
   Quarantine,
 } from '../../../core/ports/object-database.ts';
-import type { Git } from '../process/git-commands.ts';
+import { type PackFiles, viewOf } from '../cache/cache-folder.ts';
+import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
+import { layerContent } from '../cache/layer-tar.ts';
+import type { WholePacks } from '../cache/whole-packs.ts';
+import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
+import { readCommitSeconds, readTips } from '../packs/object-graph.ts';
 import type { HashObject } from '../packs/object-hash.ts';
-import { type IndexedPack, quarantineView, recheckPack } from './index-pack.ts';
+import { createObjectSource, type OpenPack, openFreshPack, openHeldPack } from '../packs/object-source.ts';
+import type { PackMemory } from '../packs/pack-file.ts';
+import type { Git } from '../process/git-commands.ts';
+import type { GitLog } from '../process/log.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
+import { type IndexedPack, quarantineView, recheckPack } from './index-pack.ts';
 import { holdsLeftOver, type PushedTips, type SentObjects } from './left-over.ts';
 import type { PushMemory } from './push-memory.ts';
 import { packBaseIn, QuarantineFiles } from './quarantine-files.ts';
-import { trimPack, type TrimOptions } from './trim-pack.ts';
-import { type PackFiles, viewOf } from '../cache/cache-folder.ts';
-import type { WholePacks } from '../cache/whole-packs.ts';
-import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
-import { layerContent } from '../cache/layer-tar.ts';
-import type { GitLog } from '../process/log.ts';
-import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
-import { readCommitSeconds, readTips } from '../packs/object-graph.ts';
-import { createObjectSource, openFreshPack, openHeldPack, type OpenPack } from '../packs/object-source.ts';
-import type { PackMemory } from '../packs/pack-file.ts';
+import { type TrimOptions, trimPack } from './trim-pack.ts';
 
 export interface QuarantineContext {
   readonly git: Git;

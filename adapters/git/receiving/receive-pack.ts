@@ -10,20 +10,20 @@ import {
   type Quarantine,
   type ReceivePackOptions,
 } from '../../../core/ports/object-database.ts';
+import { isDiskFull } from '../cache/disk-room.ts';
+import type { CacheLease } from '../cache/layer-cache.ts';
+import { unlessAborted } from '../process/unless-aborted.ts';
 import { explainRefusal } from './explain-refusal.ts';
+import type { IncomingPush } from './incoming-bytes.ts';
 import { indexArriving } from './index-arriving.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
-import type { CacheLease } from '../cache/layer-cache.ts';
-import { isDiskFull } from '../cache/disk-room.ts';
-import type { IncomingPush } from './incoming-bytes.ts';
 import { createNearbyObjects } from './nearby-objects.ts';
-import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { beginBoundsCheck, refuseLargeObjects, takesGit } from './pack-bounds.ts';
+import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
 import { QuarantineFiles } from './quarantine-files.ts';
 import { indexSmallPack } from './small-pack.ts';
 import { unfinishedQuarantine } from './unfinished-quarantine.ts';
-import { unlessAborted } from '../process/unless-aborted.ts';
 
 const DISK_FULL: PackRefusal = { refused: 'disk-full', detail: 'the server has no room left' };
 

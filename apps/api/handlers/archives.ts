@@ -9,8 +9,8 @@ import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import { attachment } from '../http/disposition.ts';
-import { answerWith } from '../representation.ts';
 import type { ReaderPace } from '../http/reader-pace.ts';
+import { answerWith } from '../representation.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
 

@@ -5,7 +5,7 @@
  */
 import type { z } from 'zod';
 import { LOG_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
-import { proveConsistency, proveInclusion, type Proof } from '../../../core/use-cases/auditing/checkpoints.ts';
+import { type Proof, proveConsistency, proveInclusion } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { ok, plainText } from '../http/answer.ts';
 import type { AccountCall, Outcome, PublicCall } from '../route.ts';
 import type { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';

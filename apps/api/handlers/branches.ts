@@ -7,10 +7,10 @@
 import type { z } from 'zod';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type BranchList, listBranches } from '../../../core/use-cases/reading/list-branches.ts';
 import { readBranch } from '../../../core/use-cases/reading/read-branch.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { conditionalAnswer, encodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitSummary } from '../commit-json.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';

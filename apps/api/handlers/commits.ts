@@ -2,17 +2,17 @@
 import type { z } from 'zod';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
+import { commitRow } from '../../../core/use-cases/reading/commit-walk.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
-import { commitRow } from '../../../core/use-cases/reading/commit-walk.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
 import { textPath } from '../http/contents-path.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
-import { pageOf, paginationOf } from '../schemas/common.ts';
 import type { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
+import { pageOf, paginationOf } from '../schemas/common.ts';
 
 type Query = z.output<typeof COMMITS_QUERY>;
 type Refused = { readonly refused: Refusal };

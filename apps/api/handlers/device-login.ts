@@ -8,9 +8,9 @@ import {
   DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
 } from '../../../core/kernel/limits.ts';
 import { isIpv6, wideNetworkOf } from '../../../core/kernel/network.ts';
+import { type NetworkLimits, networkCounts } from '../../../core/use-cases/callers/network-counts.ts';
 import { requestDeviceLogin } from '../../../core/use-cases/tokens/device-login.ts';
 import { findPolledSession, pollDeviceLogin } from '../../../core/use-cases/tokens/device-login-token.ts';
-import { type NetworkLimits, networkCounts } from '../../../core/use-cases/callers/network-counts.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { ok, problem } from '../http/answer.ts';
 import type { Outcome, PublicCall } from '../route.ts';

@@ -1,17 +1,17 @@
 /** Repositories: list, create, read, change, delete. */
 import type { z } from 'zod';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
+import { selectionOf } from '../../../core/use-cases/callers/principal.ts';
+import { listRepositories, repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import {
   changeRepository,
   createRepository,
   deleteRepository,
 } from '../../../core/use-cases/repositories/repositories.ts';
-import { listRepositories, repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
 import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
 import type { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from '../schemas/repositories.ts';
-import { selectionOf } from '../../../core/use-cases/callers/principal.ts';
 
 type RepositoryObject = z.output<typeof REPOSITORY>;
 

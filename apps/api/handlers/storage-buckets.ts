@@ -4,19 +4,19 @@ import type { WantedBucketSettings } from '../../../core/account/buckets/setting
 import { roleSetup } from '../../../core/account/role-trust.ts';
 import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
-import { type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
 import {
   type BucketCommandOrigin,
   type BucketViewer,
   changeBucket,
   createBucket,
   deleteBucket,
-  findBucket,
   type FoundBucket,
+  findBucket,
   listBuckets,
 } from '../../../core/use-cases/buckets/buckets.ts';
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
+import { type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
 import { bucketErrorText } from '../bucket-errors.ts';
 import { wantedSettings } from '../bucket-settings.ts';
 import { noContent, ok } from '../http/answer.ts';

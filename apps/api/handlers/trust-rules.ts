@@ -4,15 +4,8 @@ import { parseUuid, type TrustRuleId } from '../../../core/kernel/ids.ts';
 import { EXCHANGES_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
 import { networkOf } from '../../../core/kernel/network.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
-import { exchangeIdentityToken } from '../../../core/use-cases/tokens/exchange-identity-token.ts';
 import { grantsOf, type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
-import {
-  changeTrustRule,
-  createTrustRule,
-  deleteTrustRule,
-  type NewTrustRule,
-  type TrustRuleOrigin,
-} from '../../../core/use-cases/tokens/trust-rules.ts';
+import { exchangeIdentityToken } from '../../../core/use-cases/tokens/exchange-identity-token.ts';
 import {
   addRuleLastUse,
   listRefusedExchanges,
@@ -20,6 +13,13 @@ import {
   readTrustRule,
   type TrustRuleWithLastUse,
 } from '../../../core/use-cases/tokens/list-trust-rules.ts';
+import {
+  changeTrustRule,
+  createTrustRule,
+  deleteTrustRule,
+  type NewTrustRule,
+  type TrustRuleOrigin,
+} from '../../../core/use-cases/tokens/trust-rules.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { noContent, ok, problem } from '../http/answer.ts';
 import { faultMessage } from '../refused-exchanges.ts';

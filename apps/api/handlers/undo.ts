@@ -1,15 +1,15 @@
 /** What undoes: restorations of refs, deleted repositories, purges. */
 import type { z } from 'zod';
-import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { refuse } from '../../../core/kernel/decider.ts';
-import { listDeletedRepositories } from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
-import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
+import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { RestorePoint } from '../../../core/use-cases/as-of/moment.ts';
-import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
+import { listDeletedRepositories } from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
+import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
+import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/undo/restore-refs.ts';
+import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
 import { LOST_PLACES } from '../../front-door/lost-places.ts';
 import { ok } from '../http/answer.ts';
-import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';
 import type { DELETED_REPOSITORIES, PURGE, PURGED, RESTORATION, RESTORED, UNDELETION } from '../schemas/undo.ts';

@@ -1,6 +1,5 @@
 /** The account's usage, the quotas of its plan, and what the figures are the sum of. */
 import type { z } from 'zod';
-import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import {
   accountBucketStorage,
   accountChanges,
@@ -8,6 +7,7 @@ import {
   accountUsage,
   accountWaitingStorage,
 } from '../../../core/use-cases/metering/account-usage.ts';
+import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../schemas/usage.ts';

@@ -2,14 +2,14 @@
 import type { z } from 'zod';
 import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core/kernel/ids.ts';
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
-import { type RequestedDelivery, pingWebhook, redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
+import { pingWebhook, type RequestedDelivery, redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { attemptError, deferralText } from '../attempt-errors.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
-import { viewerOf, webhookOrigin } from './webhooks.ts';
 import type { DELIVERY_PARAMS, ID_PARAMS } from '../schemas/params.ts';
 import type { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from '../schemas/webhook-deliveries.ts';
+import { viewerOf, webhookOrigin } from './webhooks.ts';
 
 type DeliveryObject = z.output<typeof DELIVERIES>['deliveries'][number];
 

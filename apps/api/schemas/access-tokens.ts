@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, INSTANT, PAGINATION, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
+import { ID, INSTANT, idSchema, PAGINATION, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
 
 const SCOPE = z.enum(SCOPES).meta({
   description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',

@@ -7,7 +7,7 @@ import {
   ENTRIES_PAGE_LIMIT_MAX,
   STREAM_NAME_BYTES_MAX,
 } from '../../../core/kernel/limits.ts';
-import { ID, idSchema, INSTANT, pageLength, sequenceNumber, TIMESTAMP } from './common.ts';
+import { ID, INSTANT, idSchema, pageLength, sequenceNumber, TIMESTAMP } from './common.ts';
 
 const REFERENCE = z.string().nullable().meta({ description: 'A commitment: SHA-256(nonce || value), in hex.' });
 

@@ -1,8 +1,8 @@
 /** Schemas that several resources share. */
 import { z } from 'zod';
 import { parseTimestamp, parseUuid, type Timestamp, type Uuid } from '../../../core/kernel/ids.ts';
-import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
+import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 
 /**
  * `moves` marks a time that goes on by itself, so that a client that writes it back may have an earlier one.

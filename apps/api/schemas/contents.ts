@@ -1,8 +1,8 @@
 /** Contents on the wire: one shape each for files, folders, symbolic links and submodules. */
 import { z } from 'zod';
 import { CONTENTS_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
-import { BYTES, HEXSHA, PAGE_QUERY, pageLength, PAGINATION } from './common.ts';
 import { REF } from './commits.ts';
+import { BYTES, HEXSHA, PAGE_QUERY, PAGINATION, pageLength } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
 
 const PATH = z.string().meta({

@@ -1,8 +1,8 @@
 /** Webhooks on the wire. */
 import { z } from 'zod';
 import { SCOPES } from '../../../core/kernel/grants.ts';
-import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import { ID, TIMESTAMP, URL_PATTERN } from './common.ts';
 
 const EVENTS = z.array(z.enum(WEBHOOK_EVENT_KINDS)).meta({

@@ -5,7 +5,7 @@
  * Invariants: the token goes to `baseUrl` and nowhere else. A request that changes something is sent again only
  * when the answer says that nothing was done (429).
  */
-import { OPERATIONS, type AccessToken, type ErrorBody, type Operations } from './operations.ts';
+import { type AccessToken, type ErrorBody, OPERATIONS, type Operations } from './operations.ts';
 import type { Environment } from './proxy.ts';
 import { BODY_BYTES_MAX, createTransport, readText, type Transport, type WireAnswer } from './transport.ts';
 

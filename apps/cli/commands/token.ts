@@ -1,8 +1,8 @@
 /** `strata token …`. */
 import type { AccessToken } from '../client/operations.ts';
 import type { Context, Given } from '../session/context.ts';
-import { showable } from '../terminal/text.ts';
 import { type Column, fieldsText, tableText } from '../terminal/table.ts';
+import { showable } from '../terminal/text.ts';
 import { timeCell } from '../terminal/values.ts';
 import { parseGrants, parseScope, selection, time } from './fields.ts';
 import { given as givenOnly, show } from './show.ts';

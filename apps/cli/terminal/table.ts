@@ -4,8 +4,9 @@
  *
  * Invariants: no line on a terminal is longer than the terminal is wide, however narrow it is.
  */
-import { cutTo, showable, widthOf } from './text.ts';
+
 import type { Terminal } from './terminal.ts';
+import { cutTo, showable, widthOf } from './text.ts';
 
 export interface Column<Row> {
   readonly title: string;

@@ -20,8 +20,8 @@ import type { FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
 import { refusedField } from '../../api/refusals.ts';
 import { NEW_STORAGE_BUCKET } from '../../api/schemas/storage-buckets.ts';
 import { checkBox, type Field, type FieldErrors, type Fields, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
-import { refusedForm, type RefusedForm } from '../layout/refused.ts';
+import { type Html, html } from '../layout/html.ts';
+import { type RefusedForm, refusedForm } from '../layout/refused.ts';
 
 type TextSetting = 'role_arn' | 'region' | 'endpoint_url' | 'access_key_id' | 'secret_access_key';
 

@@ -4,8 +4,8 @@ import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import {
   type BucketCommandOrigin,
   type BucketViewer,
-  findBucket,
   type FoundBucket,
+  findBucket,
 } from '../../../core/use-cases/buckets/buckets.ts';
 import type { SiteContext } from '../context.ts';
 import type { PersonVisit } from '../layout/visit.ts';

@@ -1,7 +1,7 @@
 /** The page of one storage bucket: what it is, how its verification ended, which repositories depend on it, and its errors. */
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
-import { findBucket, type FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
+import { type FoundBucket, findBucket } from '../../../core/use-cases/buckets/buckets.ts';
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
 import { listRepositories } from '../../../core/use-cases/repositories/list-repositories.ts';
@@ -9,17 +9,17 @@ import { bucketErrorText } from '../../api/bucket-errors.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm, errorSummary } from '../layout/forms.ts';
-import { html, type Html, NOTHING } from '../layout/html.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
-import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { BUCKETS, bucketOf, bucketOrigin, pathOf, viewerOf } from './bucket-visit.ts';
 import { errorTable } from './errors.ts';
-import { placeText, PROVIDERS, statusMark } from './words.ts';
+import { PROVIDERS, placeText, statusMark } from './words.ts';
 
 /** The newest errors that the page shows; the page of all errors has the others. */
 const ERRORS_SHOWN_MAX = 10;

@@ -11,8 +11,8 @@ import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import {
   BUCKET_KINDS,
-  bucketFields,
   type BucketKind,
+  bucketFields,
   type EnteredBucket,
   enteredIn,
   kindNamed,

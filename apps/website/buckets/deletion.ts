@@ -5,7 +5,7 @@ import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
-import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { BUCKETS, bucketOf, bucketOrigin, pathOf } from './bucket-visit.ts';

@@ -6,7 +6,7 @@ import { type FoundBucket, listBuckets } from '../../../core/use-cases/buckets/b
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { bucketErrorText } from '../../api/bucket-errors.ts';
 import { showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';

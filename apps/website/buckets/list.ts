@@ -2,12 +2,12 @@
 import { STORAGE_BUCKETS_MAX } from '../../../core/kernel/limits.ts';
 import { type FoundBucket, listBuckets } from '../../../core/use-cases/buckets/buckets.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { BUCKETS, pathOf, viewerOf } from './bucket-visit.ts';
-import { placeText, PROVIDERS, statusMark } from './words.ts';
+import { PROVIDERS, placeText, statusMark } from './words.ts';
 
 export function listRoutes({ context, page: add }: Site): void {
   add(BUCKETS, async (visit) => showList(visit, await listBuckets(context, viewerOf(visit))));

@@ -2,7 +2,7 @@
 import { type IssuerFault, issuerFault, roleSetup } from '../../../core/account/role-trust.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { html, type Html, NOTHING } from '../layout/html.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';

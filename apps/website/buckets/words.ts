@@ -2,7 +2,7 @@
 import type { BucketProvider } from '../../../core/account/buckets/settings.ts';
 import type { BucketStatus } from '../../../core/account/buckets/state.ts';
 import type { ShownBucketSettings } from '../../../core/use-cases/buckets/buckets.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 
 export const PROVIDERS: { readonly [Provider in BucketProvider]: string } = {
   S3: 'Amazon S3',

@@ -1,6 +1,6 @@
 /** The reference of the API: one page for each subject, from the OpenAPI document. */
 import { type SiteAnswer } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Visit } from '../layout/visit.ts';
 import { commands, DOCS, showDocs, words } from './frame.ts';

@@ -5,7 +5,7 @@
  * whatever is shown can be copied as it is.
  */
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Visit } from '../layout/visit.ts';
 

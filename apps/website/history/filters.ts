@@ -4,15 +4,16 @@
  * Invariants: a filter that cannot be read selects nothing and says why beside its field. Links between pages carry
  * every filter as it was written.
  */
+
+import { parseMoment } from '../../../core/audit/moment.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
-import { parseMoment } from '../../../core/audit/moment.ts';
 import type { EntryFilter } from '../../../core/ports/account-log.ts';
 import { findRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { listAccessTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';
 import { type FieldErrors, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { bytesOf } from '../layout/weight.ts';
 import { shownName } from '../repositories/shown-text.ts';

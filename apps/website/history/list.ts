@@ -6,15 +6,15 @@ import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts
 import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { firstWithin } from '../layout/weight.ts';
-import { filterForm, type Filters, historyAddress, readFilters } from './filters.ts';
+import { type Filters, filterForm, historyAddress, readFilters } from './filters.ts';
 import { readRecord, recordPanel } from './record.ts';
-import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 import { actorText, addressOf } from './who.ts';
+import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 
 /** The rows of a page share it with the filters and the record. */
 const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 14_000;

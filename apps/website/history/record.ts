@@ -11,7 +11,7 @@ import { logFault } from '../../front-door/fault-log.ts';
 import type { SiteContext } from '../context.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { buttonForm, hiddenField, postForm } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { counted } from '../repositories/shown-text.ts';

@@ -9,7 +9,7 @@ import { parseTimestamp, type Timestamp } from '../../../core/kernel/ids.ts';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
 import { refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
-import { redirectTo, showContent, type SiteAnswer } from '../layout/answer.ts';
+import { redirectTo, type SiteAnswer, showContent } from '../layout/answer.ts';
 import type { Fields } from '../layout/forms.ts';
 import { showProblem } from '../layout/problems.ts';
 import type { Room } from '../layout/room.ts';

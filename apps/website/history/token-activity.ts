@@ -4,18 +4,18 @@
  * Invariants: another account's token and an id of no token get the same page.
  */
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
+import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import {
-  readTokenActivity,
   type OpenedTokenUse,
+  readTokenActivity,
   type TokenActivity,
   type TokenActivityPlace,
   type TokenChange,
 } from '../../../core/use-cases/tokens/token-activity.ts';
-import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import { activityPlaceText, TOKEN_ACTIVITY_QUERY } from '../../api/schemas/token-activity.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import { timeAgo } from '../layout/times.ts';

@@ -1,5 +1,5 @@
 /** Who caused an event, in words, and from where. */
-import { accessTokenOf, type Actor } from '../../../core/kernel/envelope.ts';
+import { type Actor, accessTokenOf } from '../../../core/kernel/envelope.ts';
 import { isJsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
 import type { LogNames } from '../../../core/use-cases/reading/names-in-log.ts';

@@ -5,17 +5,17 @@
  */
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
 import {
+  type Confirmation,
   changeOwnEmail,
   changeOwnPassword,
-  type Confirmation,
   readOwnEmail,
 } from '../../../core/use-cases/accounts/own-account.ts';
 import { listSessions } from '../../../core/use-cases/signing-in/list-sessions.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { sessionList } from './session-list.ts';

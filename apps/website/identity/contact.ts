@@ -1,5 +1,5 @@
 /** How to reach who runs the service, as the operator has set it. */
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 
 export function contactText(operatorContact: string | null): Html {
   if (operatorContact === null) return html`Ask the person or the team who gave you this address.`;

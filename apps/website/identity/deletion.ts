@@ -10,7 +10,7 @@ import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit, SignedInToClosed, Visit } from '../layout/visit.ts';

@@ -1,9 +1,10 @@
 /** The list of sessions on the settings page, with buttons that revoke one or all others; sign-out. */
-import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/signing-in/sessions.ts';
+
 import type { ListedSession } from '../../../core/use-cases/signing-in/list-sessions.ts';
+import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/signing-in/sessions.ts';
 import { redirectTo } from '../layout/answer.ts';
 import { buttonForm } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';

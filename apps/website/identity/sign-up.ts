@@ -10,7 +10,7 @@ import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { Visit } from '../layout/visit.ts';
 import { contactText } from './contact.ts';

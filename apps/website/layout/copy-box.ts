@@ -1,5 +1,5 @@
 /** A text to copy: a command, an address or a secret. Scripts add the button; without them it can be selected. */
-import { html, type Html } from './html.ts';
+import { type Html, html } from './html.ts';
 
 /** `what` completes the button's name for screen readers: `the clone address`. */
 export function copyBox(text: string, what: string): Html {

@@ -4,7 +4,7 @@
  * Invariants: every field has a label. An error stands beside its field and in the summary above the form. What was
  * entered is kept, except for passwords. Every form works without scripts.
  */
-import { type Content, html, type Html, NOTHING } from './html.ts';
+import { type Content, type Html, html, NOTHING } from './html.ts';
 
 /** The fields of a submitted form. */
 export interface Fields {

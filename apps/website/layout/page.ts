@@ -5,8 +5,8 @@
  * page has a title of its own and one h1.
  */
 import { assetPath, type ScriptName } from '../assets/files.ts';
-import { type Content, html, type Html, NOTHING } from './html.ts';
 import { buttonForm } from './forms.ts';
+import { type Content, type Html, html, NOTHING } from './html.ts';
 import type { Visit } from './visit.ts';
 
 export interface PageOptions {

@@ -4,9 +4,10 @@
  * Invariants: `page` and `form` reach their handlers only for somebody who is signed in; the others of this
  * interface say in their name that anybody may. Every form is checked for its token and its sender before its handler.
  */
+
+import type { SiteContext } from '../context.ts';
 import type { SiteAnswer } from './answer.ts';
 import type { Fields } from './forms.ts';
-import type { SiteContext } from '../context.ts';
 import type { NavigationLink, PersonVisit, SignedIn, Visit } from './visit.ts';
 
 export interface Room {

@@ -1,6 +1,6 @@
 /** Times on pages: relative for reading, with the whole UTC time in `datetime` and `title`. */
 import type { Timestamp } from '../../../core/kernel/ids.ts';
-import { html, type Html } from './html.ts';
+import { type Html, html } from './html.ts';
 
 const UNITS: readonly (readonly [name: string, seconds: number])[] = [
   ['year', 365 * 86_400],

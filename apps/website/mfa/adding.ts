@@ -11,13 +11,13 @@ import { confirmationOf, currentPassword } from '../identity/account-settings.ts
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { qrCode } from './qr.ts';
 import { codeField } from './code-field.ts';
+import { qrCode } from './qr.ts';
 
 const FIELDS = { 'mfa-token-name-length': 'name', 'password-wrong': 'current_password' } as const;
 

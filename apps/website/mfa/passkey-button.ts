@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../../core/kernel/json.ts';
 import type { ScriptName } from '../assets/files.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 
 /** The scripts of a page with the button, in the order in which they need each other. */
 export const PASSKEY_SCRIPTS: readonly ScriptName[] = ['webauthn.js', 'passkeys.js'];

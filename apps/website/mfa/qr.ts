@@ -1,6 +1,6 @@
 /** QR codes as inline SVG, for apps that read a text from the screen. */
 import encodeQr from '@paulmillr/qr';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 
 /** Modules of white around the code, which readers need. */
 const BORDER = 4;

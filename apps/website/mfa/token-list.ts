@@ -4,7 +4,7 @@ import type { Timestamp } from '../../../core/kernel/ids.ts';
 import { MFA_TOKENS_MAX } from '../../../core/kernel/limits.ts';
 import { contactText } from '../identity/contact.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';

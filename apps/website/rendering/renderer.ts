@@ -11,8 +11,8 @@ import {
   RENDERED_CODE_LENGTH_MAX,
   RENDERED_MARKDOWN_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
-import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
 import type { CodeJob, CodeLines, MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
+import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
 
 export interface RenderedText {
   /** Names the text: the id of its blob. */

@@ -7,7 +7,7 @@ import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { ActivityKind, ActivityRow } from '../../../core/ports/activity.ts';
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';

@@ -5,9 +5,9 @@
  * leads to that ref, whatever other refs there are.
  */
 import { momentInUrl } from '../../../core/audit/moment.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
-import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
+import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 
 export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits';
 

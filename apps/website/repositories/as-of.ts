@@ -5,8 +5,8 @@
  */
 import { parseMoment } from '../../../core/audit/moment.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import type { MomentDenial, PastRepositories } from '../../../core/use-cases/as-of/repository-as-of.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type Content, html } from '../layout/html.ts';
 import type { Problem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';

@@ -6,8 +6,8 @@
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import type { SiteAnswer } from '../layout/answer.ts';

@@ -9,12 +9,12 @@ import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from '../../../core/kernel/
 import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import type { LineWindow } from '../rendering/line-window.ts';
 import { isMarkdown, languageOf } from '../rendering/language.ts';
+import type { LineWindow } from '../rendering/line-window.ts';
 import { placeAddress, shownAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';

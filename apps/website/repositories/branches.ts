@@ -4,7 +4,7 @@ import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type ListedBranch, listBranchPage } from '../../../core/use-cases/reading/list-branch-page.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';

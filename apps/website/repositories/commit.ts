@@ -1,18 +1,18 @@
 /** One commit: who made it, its message, and what it changed. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { listedCommit } from '../../../core/git/history/listed-commit.ts';
+import type { Commit, Signature } from '../../../core/ports/object-database.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
-import type { Commit, Signature } from '../../../core/ports/object-database.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { diffView } from './diff-view.ts';
-import { pushedBy } from './pushed-by.ts';
 import { showRepositoryPage } from './frame.ts';
+import { pushedBy } from './pushed-by.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 
 export async function showCommit(asked: Asked): Promise<SiteAnswer> {

@@ -7,7 +7,7 @@ import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';

@@ -1,10 +1,10 @@
 /** What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same. */
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { bytesOf } from '../layout/weight.ts';
 import { commitAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';

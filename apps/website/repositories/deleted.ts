@@ -1,24 +1,24 @@
 /** Deleted repositories: their list, their way back, and their purge. */
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
+import type { LostPlace } from '../../../core/kernel/refusal.ts';
 import { findDeletion } from '../../../core/use-cases/repositories/deletions.ts';
 import {
   type DeletedRepository,
   listDeletedRepositories,
 } from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
 import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
-import type { LostPlace } from '../../../core/kernel/refusal.ts';
 import { refusalText } from '../../api/refusals.ts';
 import { LOST_PLACES } from '../../front-door/lost-places.ts';
+import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, postForm, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import type { SiteContext } from '../context.ts';
 import { repositoryAddress } from './addresses.ts';
 import { type Purged, purgeNamed, showPurge } from './purge.ts';
 

@@ -1,8 +1,9 @@
 /** The table of a folder's entries, each with the commit that last touched it. */
-import { LINKED_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+
 import { commitTime } from '../../../core/git/commit-time.ts';
+import { LINKED_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';

@@ -3,13 +3,13 @@ import { momentInUrl } from '../../../core/audit/moment.ts';
 import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
-import { placeAddress, type PlaceKind, repositoryAddress, shownAddress } from './addresses.ts';
+import { type PlaceKind, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
 import type { Asked } from './asked.ts';
-import { shownName, shortId } from './shown-text.ts';
+import { shortId, shownName } from './shown-text.ts';
 
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
 

@@ -1,24 +1,24 @@
 /** The home of a repository: its files, its last commit, its README, and how to clone it. */
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
-import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import { listTree } from '../../../core/use-cases/reading/list-tree.ts';
 import { branchText, findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
+import { placeAddress } from './addresses.ts';
 import { type Asked, showRefusal } from './asked.ts';
 import { emptyHome } from './empty-home.ts';
-import { folderPage, lastCommit } from './tree.ts';
-import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { folderTable } from './folder-table.ts';
-import { pusher } from './pushed-by.ts';
+import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { pager } from './pager.ts';
-import { shownName } from './shown-text.ts';
+import { pusher } from './pushed-by.ts';
 import { readmeOf } from './readme.ts';
-import { placeAddress } from './addresses.ts';
+import { shownName } from './shown-text.ts';
+import { folderPage, lastCommit } from './tree.ts';
 
 export async function showHome(asked: Asked): Promise<SiteAnswer> {
   const { context, repository } = asked;

@@ -6,7 +6,7 @@ import { searchRepositories } from '../../../core/use-cases/repositories/search-
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';

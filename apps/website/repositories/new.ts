@@ -4,7 +4,6 @@ import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../../core/repository/state.ts';
-import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type BucketChoice, bucketChoices } from '../../../core/use-cases/buckets/bucket-choices.ts';
 import {
   createRepositoryWithReadme,
@@ -12,6 +11,7 @@ import {
   type ReadmeOptions,
 } from '../../../core/use-cases/pushing/begin-with-readme.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { refusalText, refusedField } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
@@ -24,7 +24,7 @@ import {
   selectField,
   textField,
 } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';

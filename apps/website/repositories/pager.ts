@@ -6,7 +6,7 @@
  */
 import { PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
-import { html, type Html, NOTHING } from '../layout/html.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 import type { Visit } from '../layout/visit.ts';
 import { bytesOf } from '../layout/weight.ts';
 import { numberAsked } from './asked.ts';

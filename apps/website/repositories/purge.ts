@@ -4,14 +4,14 @@
  * Invariants: there is no way back, so the name is typed.
  */
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
-import { planPurge, type Purge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { Origin } from '../../front-door/admission.ts';
+import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
 import { refusalText } from '../../api/refusals.ts';
+import type { Origin } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';

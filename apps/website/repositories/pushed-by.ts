@@ -1,7 +1,7 @@
 /** Which push brought something, and who pushed. */
 import type { ActorKind } from '../../../core/kernel/envelope.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { Asked } from './asked.ts';
 import { shownName } from './shown-text.ts';

@@ -1,11 +1,12 @@
 /** The README below a folder's entries. */
-import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
-import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
+
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { PAGE_TEXT_BYTES_MAX } from '../../../core/kernel/limits.ts';
-import { html, type Html, NOTHING } from '../layout/html.ts';
-import { markInvisible } from '../rendering/invisible.ts';
+import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
+import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
+import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';

@@ -1,7 +1,7 @@
 /** The field above a list of branches or tags, and what a search without a result shows. */
-import { html, type Html, NOTHING } from '../layout/html.ts';
-import type { Asked } from './asked.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 import { momentField } from './as-of.ts';
+import type { Asked } from './asked.ts';
 import { shownName } from './shown-text.ts';
 
 const SEARCH_LENGTH_MAX = 200;

@@ -5,12 +5,12 @@
  * (apps/website/rendering).
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { refOfAnyAddress } from '../../../core/use-cases/reading/ref-path.ts';
 import { type Html, trustedHtml } from '../layout/html.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
 import { encodeName, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
-import { refOfAnyAddress } from '../../../core/use-cases/reading/ref-path.ts';
 
 export interface TextFile {
   readonly id: ObjectId;

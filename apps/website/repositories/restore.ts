@@ -13,7 +13,7 @@ import { planRestoration, restoreRefs, type WantedRestoration } from '../../../c
 import { refusalText } from '../../api/refusals.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import { repositoryAddress } from './addresses.ts';
 import { longTime } from './as-of.ts';

@@ -5,8 +5,8 @@
  * a reserved name (core/account/names.ts).
  */
 import type { Room } from '../layout/room.ts';
-import { onPlace, onRepository, onRepositoryAsOf } from './asked.ts';
 import { showActivity } from './activity.ts';
+import { onPlace, onRepository, onRepositoryAsOf } from './asked.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { showCommit } from './commit.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../core/use-cases/repositories/repositories.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';

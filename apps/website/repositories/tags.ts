@@ -5,12 +5,12 @@ import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/lis
 import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
-import { showRepositoryPage } from './frame.ts';
 import { shellWord } from './empty-home.ts';
+import { showRepositoryPage } from './frame.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shortId, shownName, subjectOf } from './shown-text.ts';

@@ -1,10 +1,10 @@
 /** A folder of a repository. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
-import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
+import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';

@@ -8,15 +8,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
 import { identifyPerson, type Person } from '../../../core/use-cases/callers/authenticate.ts';
-import { closedSignal } from '../../front-door/closed-signal.ts';
 import { originOf, upToDate } from '../../front-door/admission.ts';
+import { closedSignal } from '../../front-door/closed-signal.ts';
 import type { SiteContext } from '../context.ts';
 import { localPath } from '../layout/answer.ts';
 import type { NavigationLink, PersonVisit, SignedIn, SignedInToClosed, Visit } from '../layout/visit.ts';
 import { agentOf, noteSeen, sessionOf } from './browser-sessions.ts';
 import type { Cookies } from './cookies.ts';
-import { knownBrowser } from './known-browser.ts';
 import { takeFlash } from './flash.ts';
+import { knownBrowser } from './known-browser.ts';
 
 export interface VisitMaking {
   readonly context: SiteContext;

@@ -4,9 +4,10 @@
  * Invariants: the secret stands in one answer and nowhere else, which no browser keeps. A form makes at most one
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
  */
+
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { createAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';

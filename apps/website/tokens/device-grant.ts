@@ -7,15 +7,15 @@
  */
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import {
+  type DeviceSessionDetails,
   defaultTokenName,
   denyDeviceLogin,
-  type DeviceSessionDetails,
   grantDeviceLogin,
   readPendingDeviceSession,
 } from '../../../core/use-cases/tokens/device-login.ts';
 import { refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { REFUSALS, refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';

@@ -1,14 +1,14 @@
 /** Changing what a token may do. */
 import type { AccessTokenId } from '../../../core/kernel/ids.ts';
+import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { type AccessTokenWithLastUse, refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
-import { notFound } from '../layout/problems.ts';
 import { page } from '../layout/page.ts';
+import { notFound } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { choiceOf, choiceSent, errorsOfRefusal, parseChoice, type TokenChoice, tokenFields } from './token-form.ts';

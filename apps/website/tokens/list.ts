@@ -1,9 +1,10 @@
 /** The list of access tokens, and the page that asks before one is revoked. */
-import type { AccessTokenWithLastUse } from '../../../core/use-cases/tokens/list-access-tokens.ts';
+
 import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { AccessTokenWithLastUse } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';

@@ -1,13 +1,13 @@
 /** The pages of access tokens, and of the devices that ask for one. */
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import { TOKEN_FORM_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { listOwnRepositories } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { revokeAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import {
   type AccessTokenWithLastUse,
   listAccessTokens,
   readAccessToken,
 } from '../../../core/use-cases/tokens/list-access-tokens.ts';
-import { listOwnRepositories } from '../../../core/use-cases/repositories/own-repositories.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import type { Fields } from '../layout/forms.ts';

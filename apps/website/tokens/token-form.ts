@@ -7,7 +7,7 @@
  */
 import type { z } from 'zod';
 import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
-import { type Grant, GRANTS } from '../../../core/kernel/grants.ts';
+import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
@@ -25,7 +25,7 @@ import {
   textArea,
   textField,
 } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { GRANT_LABELS } from './words.ts';
 
 /** What a form holds, as it was sent or as it is first shown. */

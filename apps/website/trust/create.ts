@@ -1,6 +1,7 @@
 /** Creating a trust rule. */
-import { createTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
+
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import { createTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';

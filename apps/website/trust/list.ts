@@ -1,10 +1,10 @@
 /** The list of trust rules, in the order in which they are compared with a token. */
 import { TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
-import { listRulesWithLastUse, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import { listRulesWithLastUse, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';

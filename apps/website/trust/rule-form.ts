@@ -10,12 +10,12 @@ import {
   TRUST_RULE_PATTERN_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { refusalText, refusedField } from '../../api/refusals.ts';
 import { NEW_TRUST_RULE } from '../../api/schemas/trust-rules.ts';
 import { type FieldErrors, type Fields, textArea, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { grantsChosen, permissionFields, repositoriesChosen, repositoryFields } from '../tokens/token-form.ts';
 
 /** What a form holds, as it was sent or as it is first shown. */

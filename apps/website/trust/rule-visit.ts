@@ -1,8 +1,8 @@
 /** What the pages of trust rules take from a visit: the origin of a change, and the rule of the address. */
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { parseUuid, type TrustRuleId } from '../../../core/kernel/ids.ts';
-import type { TrustRuleOrigin } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { readTrustRule, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
+import type { TrustRuleOrigin } from '../../../core/use-cases/tokens/trust-rules.ts';
 import type { SiteContext } from '../context.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 

@@ -1,10 +1,10 @@
 /** The page of one trust rule: what it asks for, what it gives, and which exchanges it refused. */
 import type { CountedRefusal } from '../../../core/ports/refused-exchanges.ts';
-import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { faultMessage } from '../../api/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';

@@ -12,9 +12,9 @@ import { type FoundTrustRule, listTrustRules } from '../../../core/use-cases/tok
 import { faultMessage } from '../../api/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm, textArea } from '../layout/forms.ts';
-import { type Content, html, type Html, NOTHING } from '../layout/html.ts';
+import { type Content, type Html, html, NOTHING } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { markInvisible } from '../rendering/invisible.ts';

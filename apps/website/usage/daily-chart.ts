@@ -6,7 +6,7 @@
 import { daysInMonth } from '../../../core/kernel/calendar.ts';
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import type { DayTraffic } from '../../../core/ports/usage.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 
 const WIDTH = 780;

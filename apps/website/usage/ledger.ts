@@ -4,16 +4,17 @@
  * Invariants: the levels and sums are of the whole month, whatever the page. The next page begins behind the last
  * entry that this one shows.
  */
-import { monthOf } from '../../../core/usage/ledger.ts';
-import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
+
 import type { Timestamp } from '../../../core/kernel/ids.ts';
+import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { LedgerEntry, LedgerMember, LedgerPage } from '../../../core/ports/usage-ledger.ts';
+import { monthOf } from '../../../core/usage/ledger.ts';
 import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
 import { LEDGER_QUERY, placeText } from '../../api/schemas/usage.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';

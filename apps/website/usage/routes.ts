@@ -12,11 +12,11 @@ import {
   type UsedOfQuota,
 } from '../../../core/use-cases/metering/account-usage.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
-import { sizeText } from '../layout/sizes.ts';
 import type { Room } from '../layout/room.ts';
+import { sizeText } from '../layout/sizes.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { DELETED } from '../repositories/deleted.ts';
 import { dailyChart, dailyTable } from './daily-chart.ts';

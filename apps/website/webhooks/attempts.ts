@@ -2,7 +2,7 @@
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_RETRY_WAITS_MS } from '../../../core/kernel/limits.ts';
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { attemptError } from '../../api/attempt-errors.ts';
-import { html, type Html, NOTHING } from '../layout/html.ts';
+import { type Html, html, NOTHING } from '../layout/html.ts';
 
 /** The attempts of the last series; each redelivery begins one. */
 export function attemptLine({ status, attemptLog, deferredUntil }: WebhookDeliveryRow): Html {

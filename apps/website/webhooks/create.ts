@@ -4,14 +4,14 @@ import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
-import { NEW_FORM, refusedForm, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { shortUrl } from './list.ts';
 import { showSecret } from './secret-page.ts';
 import {
-  enteredIn,
   type EnteredWebhook,
+  enteredIn,
   FIELD_OF,
   NEW_WEBHOOK_ENTERED,
   parseWebhook,

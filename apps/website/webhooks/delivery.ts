@@ -12,9 +12,9 @@ import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.t
 import { attemptError, deferralText } from '../../api/attempt-errors.ts';
 import { refusalText } from '../../api/refusals.ts';
 import type { SiteContext } from '../context.ts';
-import { redirectTo, showContent, type SiteAnswer, showPage } from '../layout/answer.ts';
+import { redirectTo, type SiteAnswer, showContent, showPage } from '../layout/answer.ts';
 import { buttonForm } from '../layout/forms.ts';
-import { type Content, html, type Html } from '../layout/html.ts';
+import { type Content, type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';

@@ -5,12 +5,12 @@ import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
-import { NEW_FORM, refusedForm, type RefusedForm, wrongForm } from '../layout/refused.ts';
+import { NEW_FORM, type RefusedForm, refusedForm, wrongForm } from '../layout/refused.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { shortUrl } from './list.ts';
 import { showSecret } from './secret-page.ts';
-import { enteredIn, type EnteredWebhook, FIELD_OF, parseWebhook, webhookFields } from './webhook-form.ts';
+import { type EnteredWebhook, enteredIn, FIELD_OF, parseWebhook, webhookFields } from './webhook-form.ts';
 import { pathOf, webhookOf, webhookOrigin } from './webhook-visit.ts';
 
 export function editRoutes(site: Site): void {

@@ -2,7 +2,7 @@
 import { WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
 import { listWebhookHealths, type WebhookHealth } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { Site } from '../layout/room.ts';
 import type { PersonVisit } from '../layout/visit.ts';

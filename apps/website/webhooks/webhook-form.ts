@@ -8,7 +8,7 @@ import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import type { NewWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { NEW_WEBHOOK } from '../../api/schemas/webhooks.ts';
 import { checkBox, type FieldErrors, type Fields, fieldSet, textField } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 
 /** The field at fault for each refusal that one field causes. */
 export const FIELD_OF = {

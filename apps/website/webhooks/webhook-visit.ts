@@ -2,8 +2,8 @@
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { parseUuid, type WebhookId } from '../../../core/kernel/ids.ts';
 import {
-  findWebhook,
   type FoundWebhook,
+  findWebhook,
   type WebhookCommandOrigin,
   type WebhookViewer,
 } from '../../../core/use-cases/webhooks/webhooks.ts';

@@ -5,7 +5,7 @@ import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-web
 import type { FoundWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm } from '../layout/forms.ts';
-import { html, type Html } from '../layout/html.ts';
+import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';

@@ -4,8 +4,9 @@
  * Invariants: subject and claims may name persons, so they stand in the vault. A changed or deleted rule names the
  * vault record that is removed after the event.
  */
-import type { Grant, Scope } from '../../kernel/grants.ts';
+
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
+import type { Grant, Scope } from '../../kernel/grants.ts';
 
 export type TrustRuleCreated = DomainEvent<
   'TrustRuleCreated',

@@ -1,6 +1,6 @@
 /** Folds the events of an account's trust rules. */
 import type { Grant, Scope } from '../../kernel/grants.ts';
-import { type RepositoryId, type Timestamp, timestamp, type TrustRuleId, uuid } from '../../kernel/ids.ts';
+import { type RepositoryId, type Timestamp, type TrustRuleId, timestamp, uuid } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
 import { vaultRef } from '../../ports/vault.ts';
 import type { Facet } from '../facet.ts';

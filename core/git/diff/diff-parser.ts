@@ -15,8 +15,8 @@ import {
   DIFF_PATHS_BYTES_MAX,
   DIFF_READ_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import { decodeUtf8Lossy } from '../utf8.ts';
 import { ByteLines } from '../byte-lines.ts';
+import { decodeUtf8Lossy } from '../utf8.ts';
 import type { ChangedFile, ChangeStatus, Diff, DiffBound, DiffLine, FileVersion, Hunk } from './diff.ts';
 
 export interface DiffBounds {

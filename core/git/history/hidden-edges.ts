@@ -8,9 +8,9 @@
 import type { ObjectId } from '../../kernel/ids.ts';
 import { parseObjectId } from '../../kernel/ids.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
-import { createTurnedPackets } from '../wire/packet-turns.ts';
-import { concatBytes, dataPacket, DELIMITER_PACKET, FLUSH_PACKET, lineOf } from '../wire/pkt-line.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
+import { createTurnedPackets } from '../wire/packet-turns.ts';
+import { concatBytes, DELIMITER_PACKET, dataPacket, FLUSH_PACKET, lineOf } from '../wire/pkt-line.ts';
 
 /** The id of no object: git skips such a `have`. Without any `have`, git would answer a request of another form. */
 const UNKNOWN_HAVE = dataPacket(`have ${'f'.repeat(40)}\n`);

@@ -5,10 +5,11 @@
  * Invariants: a commit counts for an entry only if it left the entry with the mode and id that the folder shows, so
  * a change that a later merge threw away counts for nothing.
  */
-import { ByteLines } from '../byte-lines.ts';
+
 import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import { DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import type { TreeEntry } from '../../ports/object-database.ts';
+import { ByteLines } from '../byte-lines.ts';
 
 const NUL = 0;
 const SLASH = 0x2f;

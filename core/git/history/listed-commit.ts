@@ -6,8 +6,8 @@ import {
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
-import { commitLength, type CommitTexts } from './commit-length.ts';
 import type { Commit, Signature } from '../../ports/object-database.ts';
+import { type CommitTexts, commitLength } from './commit-length.ts';
 
 /** Returns the commit with its texts cut to the length that lists return. */
 export function listedCommit(commit: Commit): Commit {

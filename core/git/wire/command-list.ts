@@ -15,6 +15,14 @@ import {
   SHALLOW_LINES_MAX,
 } from '../../kernel/limits.ts';
 import {
+  newNameRefusal,
+  parseRefName,
+  type RefName,
+  type RefNameRefusal,
+  type RefNameRefusalCode,
+} from '../ref-name.ts';
+import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
+import {
   createPacketDecoder,
   lineOf,
   type Packet,
@@ -22,15 +30,7 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
-import {
-  newNameRefusal,
-  parseRefName,
-  type RefName,
-  type RefNameRefusal,
-  type RefNameRefusalCode,
-} from '../ref-name.ts';
 import { excerpt } from './side-band.ts';
-import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
 /**
  * The update of one ref. `before` is null if the push creates the ref, `after` if it deletes it. Both are null for the

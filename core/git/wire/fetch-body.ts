@@ -4,13 +4,15 @@
  *
  * Invariants: as for v2 (fetch-request.ts), the result names every object that upload-pack will act on.
  */
+
+import { decodeUtf8 } from '../utf8.ts';
 import {
   type FetchDraft,
   type FetchRefusal,
   type FetchRequest,
   finishFetch,
-  newFetchDraft,
   NOT_TEXT,
+  newFetchDraft,
   readBoundary,
   readHave,
   readWant,
@@ -18,7 +20,6 @@ import {
 import type { TurnedPackets } from './packet-turns.ts';
 import { lineOf, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
-import { decodeUtf8 } from '../utf8.ts';
 
 const DONE_BYTES = 'done'.length;
 

@@ -14,10 +14,10 @@ import {
   REF_NAME_BYTES_MAX,
   SHALLOW_LINES_MAX,
 } from '../../kernel/limits.ts';
+import { decodeUtf8, encodeUtf8, utf8Length } from '../utf8.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { excerpt, type SideBandKind } from './side-band.ts';
-import { decodeUtf8, encodeUtf8, utf8Length } from '../utf8.ts';
 
 export type FetchRefusalCode =
   | 'want-malformed'

@@ -5,12 +5,12 @@
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
 import { LS_REFS_PREFIX_LINES_MAX, LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
+import { byRefOrder } from '../ref-name.ts';
+import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 import { type AdvertisedRefs, firstPlace, headIdOf, type RefPlace } from './advertisement.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { type AdvertisedRun, createRefParts, type RefPart, type RefParts, type WriteRef } from './ref-parts.ts';
 import { excerpt } from './side-band.ts';
-import { byRefOrder } from '../ref-name.ts';
-import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 
 export interface LsRefsRequest {
   /** Name the branch that HEAD points to. */

@@ -6,10 +6,10 @@
  * flush.
  */
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
+import { encodeUtf8 } from '../utf8.ts';
 import type { PushCapabilities } from './command-list.ts';
 import { concatBytes, createLineWriter, errorPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';
 import { fatalPackets, oneSafeLine, progressPackets, sideBandPackets } from './side-band.ts';
-import { encodeUtf8 } from '../utf8.ts';
 
 /** The result of one command. */
 export interface RefReport {

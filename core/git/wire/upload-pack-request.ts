@@ -11,6 +11,7 @@ import {
   SERVER_OPTIONS_MAX,
 } from '../../kernel/limits.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
+import { decodeUtf8, utf8Length } from '../utf8.ts';
 import { parseFetchBody } from './fetch-body.ts';
 import { createFetchArguments, type FetchRefusalCode, type FetchRequest } from './fetch-request.ts';
 import { createLsRefsArguments, type LsRefsRefusal, type LsRefsRequest } from './ls-refs.ts';
@@ -24,7 +25,6 @@ import {
   TRUNCATED,
 } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
-import { decodeUtf8, utf8Length } from '../utf8.ts';
 
 export type UploadPackRequest =
   /** Only a flush, which a client sends before a long request to test its access: answer 200 without a body. */

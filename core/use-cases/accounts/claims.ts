@@ -5,8 +5,9 @@
  * created is abandoned first. An account that claimed an address for a change keeps another address at the takeover:
  * the append is guarded by its stream, as the change is guarded by the stream of the claim.
  */
-import { accounts } from '../../account/evolve.ts';
+
 import { decideAccount } from '../../account/decide.ts';
+import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';
 import type { ClosedAccount, OpenAccount } from '../../account/state.ts';
 import { decideClaim } from '../../claim/decide.ts';

@@ -15,9 +15,9 @@ import { codePointCount } from '../../kernel/text.ts';
 import type { PasswordHasher } from '../../ports/password-hasher.ts';
 import type { RateLimits } from '../../ports/rate-limits.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 import { changePassword } from './accounts.ts';
 import { changeEmail, type EmailContext } from './change-email.ts';
-import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 
 export interface OwnAccountContext extends EmailContext {
   readonly passwords: PasswordHasher;

@@ -4,13 +4,14 @@
  * Invariants: a moment selects a prefix of the account's log (core/runtime/log-time.ts), and everything shown as of
  * that moment is folded from that prefix alone.
  */
+
+import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, later, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, LogPrefix } from '../../ports/account-log.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';

@@ -14,9 +14,9 @@ import { type AccountId, type EventId, type RepositoryId, uuid } from '../../ker
 import type { LostPlace } from '../../kernel/refusal.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
-import { logAsOf, type LogAsOfContext } from './as-of.ts';
 import { type DeletionsContext, findDeletion } from '../repositories/deletions.ts';
 import { lastExpiry, listDeletedRepositories } from '../repositories/list-deleted-repositories.ts';
+import { type LogAsOfContext, logAsOf } from './as-of.ts';
 
 export type AbsenceDenial =
   | { readonly code: 'moment-in-future' }

@@ -12,7 +12,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { logAsOf, type LogAsOfContext } from './as-of.ts';
+import { type LogAsOfContext, logAsOf } from './as-of.ts';
 
 /** What refs may be set back to. */
 export type RestorePoint =

@@ -5,6 +5,8 @@
  * Invariants: an answer shows all refs of that moment or none. If an object that one of them names has left storage,
  * it is refused. No object is readable but what these refs reach. Memory and work are bounded for each account.
  */
+
+import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Moment } from '../../audit/moment.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
@@ -14,18 +16,17 @@ import {
   PAST_REPOSITORIES_READ_AT_ONCE_MAX,
   PAST_REPOSITORIES_SIZE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
-import type { FoundRepository } from '../repositories/repositories.ts';
 import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
-import { logAsOf, repositoryAt } from './as-of.ts';
-import { absenceAt, type AbsenceDenial, type DeletedAsOfContext } from './deleted-as-of.ts';
 import type { DeletionsContext } from '../repositories/deletions.ts';
-import { expiredTip, type ExpiredTipContext } from './expired-tip.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
+import { logAsOf, repositoryAt } from './as-of.ts';
+import { type AbsenceDenial, absenceAt, type DeletedAsOfContext } from './deleted-as-of.ts';
+import { type ExpiredTipContext, expiredTip } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
 import { type MomentContext, ownEvent } from './moment.ts';
 

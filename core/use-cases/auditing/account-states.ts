@@ -6,20 +6,7 @@
  * the log holds the entry that it ends with. A node folds one state of an account at a time, and few of all accounts;
  * entries, refs and text are handled in parts, so that neither memory nor a turn of the event loop grows with them.
  */
-import { refuse } from '../../kernel/decider.ts';
-import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
-import { createFairSlots } from '../../kernel/fair-slots.ts';
-import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
-import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
-import { canonicalJson, isJsonObject } from '../../kernel/json.ts';
-import {
-  ACCOUNT_FOLD_REFS_MAX,
-  ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
-  ACCOUNT_SNAPSHOT_LENGTH_MAX,
-  ACCOUNT_STATES_AT_ONCE_MAX,
-  ENTRIES_READ_LENGTH_MAX,
-} from '../../kernel/limits.ts';
-import type { Refusal } from '../../kernel/refusal.ts';
+
 import {
   type AccountStateFold,
   foldEntry,
@@ -32,10 +19,24 @@ import { ACCOUNT_FOLD_SNAPSHOT_VERSION, readAccountFold, writeAccountFold } from
 import { accountStateText, madeAccount, type NamedRefs } from '../../audit/account-state.ts';
 import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';
+import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
+import { refuse } from '../../kernel/decider.ts';
+import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
+import { createFairSlots } from '../../kernel/fair-slots.ts';
+import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
+import { canonicalJson, isJsonObject } from '../../kernel/json.ts';
+import {
+  ACCOUNT_FOLD_REFS_MAX,
+  ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
+  ACCOUNT_SNAPSHOT_LENGTH_MAX,
+  ACCOUNT_STATES_AT_ONCE_MAX,
+  ENTRIES_READ_LENGTH_MAX,
+} from '../../kernel/limits.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
+import type { Clock } from '../../ports/clock.ts';
 import type { Digest } from '../../ports/digest.ts';
 import { type EventStore, EventStoreError, readPlaces } from '../../ports/event-store.ts';
-import type { Clock } from '../../ports/clock.ts';
 import type { Snapshots } from '../../ports/snapshots.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';

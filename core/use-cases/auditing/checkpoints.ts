@@ -11,8 +11,8 @@ import {
   checkpointText,
   originOf,
   readCheckpoint,
-  signedNote,
   type Signer,
+  signedNote,
   signerOf,
   type TreeHead,
   verifierKeyText,
@@ -21,15 +21,15 @@ import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtrees
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, Timestamp } from '../../kernel/ids.ts';
 import { CHECKPOINT_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
-import { shareRead } from '../../kernel/shared-read.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
+import { shareRead } from '../../kernel/shared-read.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import type { Digest } from '../../ports/digest.ts';
 import {
   type LayerKey,
-  layerKey,
   type LayerStore,
   LayerStoreError,
+  layerKey,
   type StoredLayer,
 } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';

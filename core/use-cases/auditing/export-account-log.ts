@@ -14,7 +14,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { Hash } from '../../ports/account-log.ts';
 import type { Checkpoints, SignedCheckpoint } from './checkpoints.ts';
 import type { ExportSlots } from './export-slots.ts';
-import { entriesBefore, type EntriesContext, entryLines } from './read-entries.ts';
+import { type EntriesContext, entriesBefore, entryLines } from './read-entries.ts';
 
 export interface ExportContext extends EntriesContext {
   readonly exportSlots: ExportSlots;

@@ -9,7 +9,7 @@ import type { AccountId, EventId } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
 import { ENTRIES_PAGE_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { EntryFilter, EntryPlace } from '../../ports/account-log.ts';
-import { entriesBefore, type EntriesContext, entryLines, type ReadEntry } from './read-entries.ts';
+import { type EntriesContext, entriesBefore, entryLines, type ReadEntry } from './read-entries.ts';
 
 export interface WantedEntries {
   readonly account: AccountId;

@@ -5,9 +5,10 @@
  * changes, whatever address the service gets. A node never signs with a key that it has only made and not read back,
  * since another node may have won. A key that another node added signs here within a minute.
  */
-import { shareRead } from '../../kernel/shared-read.ts';
+
 import { msBetween, type Timestamp } from '../../kernel/ids.ts';
 import { LOG_KEYS_READ_INTERVAL_MS } from '../../kernel/limits.ts';
+import { shareRead } from '../../kernel/shared-read.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type LogKey, type LogKeys, LogKeysError, type NoteSigning } from '../../ports/log-keys.ts';
 

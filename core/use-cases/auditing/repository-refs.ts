@@ -16,9 +16,9 @@ import type { NextTurn } from '../../kernel/turns.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
+import { type LogAsOfContext, logAsOf, repositoryAt } from '../as-of/as-of.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { namedRefs, type TextAnswer } from './account-states.ts';
-import { type LogAsOfContext, logAsOf, repositoryAt } from '../as-of/as-of.ts';
 
 export interface RepositoryRefsContext extends LogAsOfContext {
   readonly past: PastEntities;

@@ -26,8 +26,8 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault, VaultRef } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { deletedInBucket, type DeletionsContext } from '../repositories/deletions.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
+import { type DeletionsContext, deletedInBucket } from '../repositories/deletions.ts';
 import { readSettings, removeRecords, storeAccess, storePlace } from './bucket-records.ts';
 
 export type BucketContext = Context & {

@@ -11,7 +11,7 @@ import type { Clock } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError, type StoredLayer } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import { connectionOf } from './bucket-connection.ts';
-import { createBucketGate, type BucketGate } from './bucket-gate.ts';
+import { type BucketGate, createBucketGate } from './bucket-gate.ts';
 import { type BucketContext, readStoredBucket } from './buckets.ts';
 import type { BucketError } from './record-bucket-error.ts';
 

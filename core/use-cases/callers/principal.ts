@@ -6,12 +6,12 @@
  */
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { ActiveAccessToken, ExchangedToken } from '../../access-token/state.ts';
-import type { Grant } from '../../kernel/grants.ts';
 import type { Actor } from '../../kernel/envelope.ts';
+import type { Grant } from '../../kernel/grants.ts';
 import type { AccessTokenId, AccountId } from '../../kernel/ids.ts';
+import type { StreamGuard } from '../../ports/event-store.ts';
 import type { Used } from '../../ports/last-use.ts';
 import type { Reader } from '../../usage/events.ts';
-import type { StreamGuard } from '../../ports/event-store.ts';
 
 /** An access token that was valid when it was read. `guards` hold the revision of its stream at that time. */
 export interface AccessTokenPrincipal {

@@ -10,9 +10,9 @@
  */
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, LayerId, RepositoryId } from '../../kernel/ids.ts';
+import type { SettledWithin } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
-import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Layer } from '../../ports/object-database.ts';
 import { compactionWantedInMs, layersToMerge } from '../../repository/compaction.ts';
@@ -21,9 +21,9 @@ import { repositories } from '../../repository/evolve.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById, type FoundRepository, placeOf } from '../repositories/repositories.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
+import { type FoundRepository, findRepositoryById, placeOf } from '../repositories/repositories.ts';
 
 export interface CompactionContext extends Context {
   readonly layers: LayerStores;

@@ -16,8 +16,8 @@ import { readEvent } from '../../kernel/decider.ts';
 import type { Cause, LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
 import {
   type AccountId,
-  later,
   type LayerId,
+  later,
   type ObjectId,
   plusMs,
   type RepositoryId,
@@ -37,10 +37,10 @@ import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unrea
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { findRepositoryById, type FoundRepository } from '../repositories/repositories.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
+import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { type CompactionContext, layerDescription, storeMerged } from './compact-layers.ts';
 
 export interface DroppingContext extends Omit<CompactionContext, 'objects'> {

@@ -6,8 +6,9 @@
  * while pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which
  * is no less than this remembers a request.
  */
-import { COMPACTION_ASKED_AGAIN_MS } from '../../kernel/limits.ts';
+
 import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
+import { COMPACTION_ASKED_AGAIN_MS } from '../../kernel/limits.ts';
 import type { Background } from '../../ports/background.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerCompactions } from '../../ports/layer-compactions.ts';

@@ -24,12 +24,12 @@ import type { PasskeyChallenges } from '../../ports/passkey-challenges.ts';
 import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import type { SessionStore } from '../../ports/session-store.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
-import { settleClaim } from '../accounts/claims.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { recordErasure } from './erasure-records.ts';
+import { settleClaim } from '../accounts/claims.ts';
 import { letLayersGo } from '../repositories/let-layers-go.ts';
 import { closeRepository } from '../repositories/repositories.ts';
 import { repositoriesEver } from '../repositories/repositories-ever.ts';
+import { recordErasure } from './erasure-records.ts';
 
 export interface ErasureContext extends Context {
   readonly vault: Vault;

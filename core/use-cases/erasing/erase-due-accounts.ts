@@ -13,7 +13,7 @@ import { type AccountId, timestamp, uuid } from '../../kernel/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { eraseDueAccount, type ErasureContext } from './erase-account.ts';
+import { type ErasureContext, eraseDueAccount } from './erase-account.ts';
 
 export type DueAccountsContext = ErasureContext & PassingContext & { readonly log: Log };
 

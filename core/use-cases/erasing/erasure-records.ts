@@ -6,7 +6,7 @@
  */
 import { type AccountId, parseUuid } from '../../kernel/ids.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
-import { layerKey, type LayerStore } from '../../ports/layer-store.ts';
+import { type LayerStore, layerKey } from '../../ports/layer-store.ts';
 
 const FOLDER = 'erasures/';
 

@@ -12,7 +12,7 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { Log } from '../../ports/log.ts';
 import { VaultError } from '../../ports/vault.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
-import { eraseAccount, type ErasureContext, finishErasure } from './erase-account.ts';
+import { type ErasureContext, eraseAccount, finishErasure } from './erase-account.ts';
 import { recordedErasures } from './erasure-records.ts';
 
 export type RepeatingContext = ErasureContext & { readonly log: Log };

@@ -9,9 +9,9 @@
  * - an import has succeeded only after all events were read back from the target and gave the file's digest.
  */
 import { LOG_START, type RecordedEvent } from '../../kernel/envelope.ts';
+import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import type { Digest } from '../../ports/digest.ts';
 import { type AppendRequest, appendInOrder, type EventStore } from '../../ports/event-store.ts';
-import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import { readPages } from './export-log.ts';
 import {
   eventText,
@@ -20,9 +20,9 @@ import {
   type FileLine,
   firstDigest,
   type LogFileEnd,
-  type LogFileVersion,
   LogFileError,
   LogFileReader,
+  type LogFileVersion,
   nextDigest,
 } from './log-file.ts';
 

@@ -13,22 +13,22 @@
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import type { PlanQuotas, Plans } from '../../account/plans.ts';
 import { branchOfRef, newNameRefusal, parseDefaultBranch, parseRefName, type RefName } from '../../git/ref-name.ts';
-import { createPacketDecoder, createLineWriter } from '../../git/wire/pkt-line.ts';
+import { createLineWriter, createPacketDecoder } from '../../git/wire/pkt-line.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
-import type { Refusal } from '../../kernel/refusal.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import type { Manifest } from '../../repository/manifest.ts';
+import { type PushContext, type PushOutcome, pushRefs } from '../pushing/push-refs.ts';
 import {
   changeRepository,
   createRepository,
   deleteRepository,
-  findRepository,
   type FoundRepository,
+  findRepository,
 } from '../repositories/repositories.ts';
-import { type PushContext, type PushOutcome, pushRefs } from '../pushing/push-refs.ts';
 import { type ManifestRef, readManifestRefs } from './read-manifest.ts';
 
 export interface RebuildContext extends PushContext {

@@ -13,8 +13,8 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
-import type { NextTurn } from '../../kernel/turns.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
+import type { NextTurn } from '../../kernel/turns.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
@@ -23,6 +23,7 @@ import type { Log } from '../../ports/log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import {
   MANIFEST_REFS_HEADER,
+  type ManifestRefs,
   manifestEventLine,
   manifestFilesIn,
   manifestKey,
@@ -32,7 +33,6 @@ import {
   manifestRefsKey,
   manifestsLeaveAt,
   manifestText,
-  type ManifestRefs,
 } from '../../repository/manifest.ts';
 import { refRuns } from '../../repository/ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';

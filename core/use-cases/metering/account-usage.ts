@@ -5,8 +5,9 @@ import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { PolicyMarks } from '../../ports/policy-marks.ts';
+import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type {
   BucketStorage,
   BucketStorageReader,
@@ -19,7 +20,6 @@ import type {
   WaitingStorageReader,
 } from '../../ports/usage.ts';
 import type { Context } from '../../runtime/execute.ts';
-import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { TransferMeter } from '../../usage/meter.ts';
 import { removedThrough } from '../../usage/waiting-storage.ts';
 

@@ -16,8 +16,8 @@ import type { Guarding } from '../../runtime/execute.ts';
 import {
   createRepository,
   deleteRepository,
-  findRepositoryById,
   type FoundRepository,
+  findRepositoryById,
   type NewRepository,
   type RepositoryCommandOrigin,
 } from '../repositories/repositories.ts';

@@ -35,13 +35,13 @@ import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
+import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
+import { committedObjects } from '../reading/committed-objects.ts';
+import { type FoundRepository, placeOf } from '../repositories/repositories.ts';
 import { commitSpan, type NewLayers, wasTooLate, withNewLayers } from './new-layers.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
-import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
-import { type FoundRepository, placeOf } from '../repositories/repositories.ts';
-import { committedObjects } from '../reading/committed-objects.ts';
 
 export interface PushContext extends Context, PartsContext {
   readonly layers: LayerStores;

@@ -6,9 +6,9 @@
  */
 import { listedCommit, listedPage } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { type Commit, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { CommitRow } from '../../ports/history.ts';
+import { type Commit, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 
 /**
  * Maps a tip to the number of commits it reaches, itself included. No entry is ever stale: a tip's history never

@@ -7,7 +7,7 @@
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { LAST_COMMITS_FIRST_BYTES_MAX, LINKED_NAME_BYTES_MAX, LAST_COMMITS_SPAN_MS } from '../../kernel/limits.ts';
+import { LAST_COMMITS_FIRST_BYTES_MAX, LAST_COMMITS_SPAN_MS, LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { isBeyondBounds, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
 
 /** The entries of one folder at one commit whose last commit is known, or is known not to be found in time. */

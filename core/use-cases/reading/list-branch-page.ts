@@ -9,7 +9,7 @@ import type { Apart } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ApartContext, countApart } from './apart.ts';
 import { readCommitRows } from './commit-walk.ts';
-import { findRefs, type FindRefsContext } from './find-refs.ts';
+import { type FindRefsContext, findRefs } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 

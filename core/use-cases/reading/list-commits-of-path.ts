@@ -4,6 +4,8 @@
  * Invariants: what was walked is kept for its commit and path, which never change. A list is bounded in commits and
  * time, and says when either left something out.
  */
+
+import { nameKey } from '../../git/history/last-changes.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { PATH_HISTORY_COMMITS_MAX, PATH_HISTORY_SPAN_MS } from '../../kernel/limits.ts';
@@ -13,9 +15,8 @@ import type { CommitRow } from '../../ports/history.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { readCommitRows } from './commit-walk.ts';
-import { nameKey } from '../../git/history/last-changes.ts';
-import type { ContentsPath } from './locate.ts';
 import { bytesOf } from './list-tree.ts';
+import type { ContentsPath } from './locate.ts';
 import type { Place } from './read-contents.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';

@@ -1,18 +1,19 @@
 /** Lists tags in pages, found by a part of their name, with their message and the commit that they lead to. */
+
+import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
+import type { ObjectId } from '../../kernel/ids.ts';
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
 import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader, Signature } from '../../ports/object-database.ts';
-import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
-import { findRefs, type FindRefsContext, type NamedRef, type RefOrder } from './find-refs.ts';
+import { type FindRefsContext, findRefs, type NamedRef, type RefOrder } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 
 export interface WantedTagPage {

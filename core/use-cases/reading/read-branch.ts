@@ -2,8 +2,8 @@
 import { listedCommit } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { BranchRow } from '../../ports/history.ts';
+import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';

@@ -9,7 +9,7 @@
 import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
 import { REF_ADDRESS_COMPONENTS_MAX, REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { findRef, FULL, HEAD, idNamed, isContinued } from './resolve-ref.ts';
+import { FULL, findRef, HEAD, idNamed, isContinued } from './resolve-ref.ts';
 
 export interface RefPath {
   /** A text that names a ref or a commit, as resolve-ref.ts reads it. */

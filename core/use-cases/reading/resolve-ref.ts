@@ -14,8 +14,8 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { Commit, ObjectReader } from '../../ports/object-database.ts';
 import { type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
-import { currentTips } from './authorise-wants.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
+import { currentTips } from './authorise-wants.ts';
 
 export interface ResolvedRef {
   /** The text that the caller used, or the short name of the default branch. */

@@ -13,7 +13,7 @@ import type { Background } from '../../ports/background.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
-import { openFetch, type OpenFetchContext } from './open-fetch.ts';
+import { type OpenFetchContext, openFetch } from './open-fetch.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
 export interface WarmClonesContext extends Omit<OpenFetchContext, 'clock'>, Context {

@@ -7,8 +7,8 @@
 import type { RepositoryId } from '../../kernel/ids.ts';
 import type { HalfDeletedRepositories } from '../../ports/repository-lists.ts';
 import type { Context } from '../../runtime/execute.ts';
-import { releaseName } from './repositories.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
+import { releaseName } from './repositories.ts';
 
 export interface DeletionFinisherContext extends Context {
   readonly readModels: HalfDeletedRepositories;

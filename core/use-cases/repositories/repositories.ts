@@ -5,14 +5,15 @@
  * the name. An interrupted deletion is finished by the next request that deletes the repository or creates one of
  * its name, or by finish-deletions.ts.
  */
+
+import type { WantedBucket } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
-import type { Moment } from '../../audit/moment.ts';
-import type { WantedBucket } from '../../account/buckets/binding.ts';
 import type { Plans } from '../../account/plans.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { OpenAccount } from '../../account/state.ts';
+import type { Moment } from '../../audit/moment.ts';
 import { type BranchName, parseDefaultBranch } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -25,9 +26,9 @@ import type { LayerPlace } from '../../ports/layer-stores.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
-import { findAccount } from '../accounts/accounts.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { findAccount } from '../accounts/accounts.ts';
 
 type Refused = { readonly refused: Refusal };
 

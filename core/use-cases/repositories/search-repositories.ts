@@ -3,7 +3,7 @@ import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { RepositoryRow } from '../../ports/repository-lists.ts';
-import { listRepositories, type ListRepositoriesContext } from './list-repositories.ts';
+import { type ListRepositoriesContext, listRepositories } from './list-repositories.ts';
 
 export interface WantedSearch {
   readonly account: AccountId;

@@ -14,7 +14,7 @@ import type { AccountId, MfaTokenId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault, VaultRef } from '../../ports/vault.ts';
-import { type Context, execute, type Executed, type Guarding } from '../../runtime/execute.ts';
+import { type Context, type Executed, execute, type Guarding } from '../../runtime/execute.ts';
 
 /** Whose tokens a call is about, and who makes it. */
 export interface MfaOrigin {

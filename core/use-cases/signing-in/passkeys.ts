@@ -19,8 +19,8 @@ import type { PasskeyChallenges } from '../../ports/passkey-challenges.ts';
 import type { Passkey, PasskeyAnswer, PasskeyPrompt, Passkeys } from '../../ports/passkeys.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
+import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 
 export type PasskeyContext = Context & {
   readonly vault: Vault;

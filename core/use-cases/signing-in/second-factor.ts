@@ -11,9 +11,9 @@ import { refuse } from '../../kernel/decider.ts';
 import type { AccountId, MfaTokenId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { isEnterable } from '../callers/authenticate.ts';
+import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 import type { MfaOrigin } from './mfa-tokens.ts';
 import { type PasskeyContext, usePasskey } from './passkeys.ts';
-import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 import {
   causeOf,
   type Origin,

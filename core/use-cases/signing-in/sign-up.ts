@@ -10,7 +10,7 @@ import { SIGN_UPS_PER_HOUR_MAX, SIGN_UPS_PER_HOUR_WIDE_MAX } from '../../kernel/
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
-import { creationRefusal, createAccount, type NewAccount } from '../accounts/accounts.ts';
+import { createAccount, creationRefusal, type NewAccount } from '../accounts/accounts.ts';
 import { type NetworkLimits, networkCounts } from '../callers/network-counts.ts';
 import { type Origin, recordSignIn, type SignedInPerson, type SignInContext } from './sign-in.ts';
 

@@ -7,8 +7,9 @@
  * events, at the start and after an outage, it looks at the end of the stream of every cached repository instead. A request
  * that read the repository before the event may cache it once more after it, so what was dropped is dropped again.
  */
-import { readEvent } from '../../kernel/decider.ts';
+
 import { accounts } from '../../account/evolve.ts';
+import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, uuid } from '../../kernel/ids.ts';
 import type { CachedRepositories } from '../../ports/cached-repositories.ts';
@@ -16,9 +17,9 @@ import type { EventStore } from '../../ports/event-store.ts';
 import type { ObjectDatabase } from '../../ports/object-database.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
-import { repositoriesEver } from '../repositories/repositories-ever.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { LogFollower } from '../../runtime/log-follower.ts';
+import { repositoriesEver } from '../repositories/repositories-ever.ts';
 
 export interface CacheDropsContext {
   readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;

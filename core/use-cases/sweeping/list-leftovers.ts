@@ -5,13 +5,14 @@
  * Invariants: it changes nothing. A line names one leftover with its account; beyond `LISTED_LEFTOVERS_MAX` lines the
  * sums alone go on.
  */
-import { LISTED_LEFTOVERS_MAX, UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
+
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
+import { LISTED_LEFTOVERS_MAX, UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { type LeftIncomingContext, leftIncoming } from './left-incoming.ts';
 import { type BucketSweepContext, sweepBuckets } from './sweep-buckets.ts';
-import { unnamedLayers, type UnnamedLayersContext } from './sweep-layers.ts';
+import { type UnnamedLayersContext, unnamedLayers } from './sweep-layers.ts';
 
 export interface LeftoversContext
   extends Omit<LeftIncomingContext, 'layers'>,

@@ -23,17 +23,17 @@ import { textsIn } from '../../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../kernel/limits.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 import type { Log } from '../../ports/log.ts';
-import { parseVaultRef, type VaultRef, vaultRef } from '../../ports/vault.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
+import { parseVaultRef, type VaultRef, vaultRef } from '../../ports/vault.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
-import { finishEmailChange } from '../accounts/change-email.ts';
-import { type ErasureContext, finishErasure } from '../erasing/erase-account.ts';
-import { removedTrustConditions } from '../tokens/removed-trust-conditions.ts';
-import { removedMfaRecords } from '../signing-in/removed-mfa-records.ts';
-import { removedBucketRecords } from '../buckets/removed-bucket-records.ts';
-import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
-import { systemCause } from '../../runtime/system-cause.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
+import { finishEmailChange } from '../accounts/change-email.ts';
+import { removedBucketRecords } from '../buckets/removed-bucket-records.ts';
+import { type ErasureContext, finishErasure } from '../erasing/erase-account.ts';
+import { removedMfaRecords } from '../signing-in/removed-mfa-records.ts';
+import { removedTrustConditions } from '../tokens/removed-trust-conditions.ts';
+import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;

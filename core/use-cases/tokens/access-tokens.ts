@@ -9,8 +9,8 @@ import type { Cause } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Digest } from '../../ports/digest.ts';
-import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../callers/authenticate.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../callers/authenticate.ts';
 
 export interface TokenCommandOrigin {
   readonly account: AccountId;

@@ -23,8 +23,8 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import type { CreatedToken } from './access-tokens.ts';
 import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../callers/authenticate.ts';
+import type { CreatedToken } from './access-tokens.ts';
 import { vaultOwnerOf } from './device-login.ts';
 
 type Refused = { readonly refused: Refusal };

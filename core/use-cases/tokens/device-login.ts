@@ -27,8 +27,8 @@ import type { DeviceLoginRequests } from '../../ports/device-login-requests.ts';
 import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
-import { ownership, type TokenCommandOrigin } from './access-tokens.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
+import { ownership, type TokenCommandOrigin } from './access-tokens.ts';
 
 type Refused = { readonly refused: Refusal };
 

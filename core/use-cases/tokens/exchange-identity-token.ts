@@ -9,8 +9,8 @@
 import { decideAccessToken } from '../../access-token/decide.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
 import type { ExchangedToken } from '../../access-token/state.ts';
-import type { TrustRule } from '../../account/trust-rules/state.ts';
 import { accounts } from '../../account/evolve.ts';
+import type { TrustRule } from '../../account/trust-rules/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, plusMs, type TrustRuleId, uuid } from '../../kernel/ids.ts';
@@ -23,9 +23,9 @@ import type { LastUse } from '../../ports/last-use.ts';
 import type { RefusedExchange, RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import { execute, type Guarding } from '../../runtime/execute.ts';
 import { type ChangesContext, waitForChange } from '../../usage/changes.ts';
-import { TOKEN_PREFIX_LENGTH } from '../callers/authenticate.ts';
-import { type Identity, type JudgeContext, judgeIdentityToken, type Judgement } from './judge-identity-token.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
+import { TOKEN_PREFIX_LENGTH } from '../callers/authenticate.ts';
+import { type Identity, type JudgeContext, type Judgement, judgeIdentityToken } from './judge-identity-token.ts';
 
 export type ExchangeContext = JudgeContext &
   ChangesContext & {

@@ -5,8 +5,9 @@
  * names it. Whatever the token alone can show is judged before that. Claims are compared only after the signature was
  * verified. The oldest rule that matches decides; rules are never added up.
  */
-import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/conditions.ts';
+
 import { accounts } from '../../account/evolve.ts';
+import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/conditions.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { JsonValue } from '../../kernel/json.ts';

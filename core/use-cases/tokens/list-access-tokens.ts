@@ -6,8 +6,8 @@ import { ACCESS_TOKENS_MAX, TOKENS_REPOSITORIES_MAX } from '../../kernel/limits.
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccessTokenLists, AccessTokenRow } from '../../ports/access-token-lists.ts';
-import type { LastUse } from '../../ports/last-use.ts';
 import type { Clock } from '../../ports/clock.ts';
+import type { LastUse } from '../../ports/last-use.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { findAccessToken } from './access-tokens.ts';

@@ -5,7 +5,7 @@ import type { LastUse } from '../../ports/last-use.ts';
 import type { CountedRefusal, RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Context } from '../../runtime/execute.ts';
-import { findTrustRule, type FoundTrustRule, listTrustRules } from './trust-rules.ts';
+import { type FoundTrustRule, findTrustRule, listTrustRules } from './trust-rules.ts';
 
 export type TrustRulesContext = Context & {
   readonly vault: Vault;

@@ -5,9 +5,10 @@
  * cost of a page of uses does not grow with the uses before it; that of a page of changes grows with the token's stream,
  * which every use of the token reads as well.
  */
-import type { RepositorySelection } from '../../access-token/repository-selection.ts';
+
 import { type AccessTokenEvent, accessTokenEventKinds } from '../../access-token/events.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
+import type { RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { AccessToken } from '../../access-token/state.ts';
 import { readEvent, refuse } from '../../kernel/decider.ts';
 import { type LogPosition, type RecordedEvent, streamName } from '../../kernel/envelope.ts';

@@ -5,12 +5,13 @@
  * them, and are removed after the event that supersedes them. Each version of a rule's conditions has a record of its
  * own, so removing one never removes what another rule uses.
  */
+
+import { accounts } from '../../account/evolve.ts';
+import type { Account } from '../../account/state.ts';
 import type { RuleMaker, TrustRuleSettings } from '../../account/trust-rules/commands.ts';
 import { conditionsRefusal, type TrustConditions } from '../../account/trust-rules/conditions.ts';
 import { decideTrustRule } from '../../account/trust-rules/decide.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
-import { accounts } from '../../account/evolve.ts';
-import type { Account } from '../../account/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, TrustRuleId } from '../../kernel/ids.ts';

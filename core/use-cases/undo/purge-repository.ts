@@ -10,10 +10,10 @@
  */
 import { lostPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
-import { refuse } from '../../kernel/decider.ts';
-import type { FairSlots } from '../../kernel/fair-slots.ts';
 import { type Plans, waitingStorageQuota } from '../../account/plans.ts';
+import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
+import type { FairSlots } from '../../kernel/fair-slots.ts';
 import { type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import {
   PURGE_NOTIFICATION_WAIT_MS,
@@ -28,25 +28,25 @@ import type { PolicyMarks } from '../../ports/policy-marks.ts';
 import type { WaitingStorageReader } from '../../ports/usage.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
-import { type DeletionsContext, findDeletion } from '../repositories/deletions.ts';
-import { letLayersGo, replacedLayers } from '../repositories/let-layers-go.ts';
+import { isDroppable } from '../../repository/unreached.ts';
 import { removedThrough } from '../../usage/waiting-storage.ts';
 import {
-  findRepositoryById,
-  type FoundRepository,
-  type RepositoryCommandOrigin,
-} from '../repositories/repositories.ts';
-import {
   type DropAsked,
-  dropAsFor,
   type Dropped,
-  droppedBytes,
   type DroppingContext,
   type DroppingOutcome,
+  dropAsFor,
+  droppedBytes,
   tipsOf,
 } from '../compacting/drop-unreached.ts';
-import { isDroppable } from '../../repository/unreached.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
+import { type DeletionsContext, findDeletion } from '../repositories/deletions.ts';
+import { letLayersGo, replacedLayers } from '../repositories/let-layers-go.ts';
+import {
+  type FoundRepository,
+  findRepositoryById,
+  type RepositoryCommandOrigin,
+} from '../repositories/repositories.ts';
 
 export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'objects'> {
   readonly readModels: DeletionsContext['readModels'] & WaitingStorageReader;

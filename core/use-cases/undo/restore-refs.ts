@@ -11,8 +11,8 @@ import { refuse } from '../../kernel/decider.ts';
 import { streamName } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, type PushId, uuid } from '../../kernel/ids.ts';
 import { RESTORED_MOVES_COMPARED_MAX } from '../../kernel/limits.ts';
-import { finishInTurns } from '../../kernel/turns.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { finishInTurns } from '../../kernel/turns.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { ExpectedRevision } from '../../ports/event-store.ts';
 import type { FoundTip, ObjectReader } from '../../ports/object-database.ts';
@@ -25,12 +25,12 @@ import type { OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
-import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
-import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
-import { type ObjectsContext, openView } from '../reading/repository-view.ts';
 import { repositoryAt } from '../as-of/as-of.ts';
 import { expiredTip } from '../as-of/expired-tip.ts';
 import { type MomentContext, positionOf, type RestorePoint } from '../as-of/moment.ts';
+import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
+import { type ObjectsContext, openView } from '../reading/repository-view.ts';
+import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
 
 export interface RestoreContext extends Context, PartsContext, ObjectsContext {
   readonly readModels: MomentContext['readModels'] & Pick<AccountLogReader, 'entryPlaces'>;

@@ -21,13 +21,13 @@ import { decideRepository } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { type DeletionsContext, findDeletion, type RemovedRepository } from '../repositories/deletions.ts';
-import {
-  findRepositoryById,
-  type FoundRepository,
-  releaseName,
-  type RepositoryCommandOrigin,
-} from '../repositories/repositories.ts';
 import { lastExpiry } from '../repositories/list-deleted-repositories.ts';
+import {
+  type FoundRepository,
+  findRepositoryById,
+  type RepositoryCommandOrigin,
+  releaseName,
+} from '../repositories/repositories.ts';
 
 export interface UndeletingContext extends DeletionsContext {
   readonly plans: Plans;

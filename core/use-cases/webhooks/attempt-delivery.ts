@@ -6,8 +6,9 @@
  * recorded after it. If the process dies between the two, the attempt is made again, with the same delivery id and the
  * same bytes.
  */
-import { accounts } from '../../account/evolve.ts';
+
 import { ALL_REPOSITORIES } from '../../access-token/repository-selection.ts';
+import { accounts } from '../../account/evolve.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, type Timestamp, type Uuid, type WebhookDeliveryId } from '../../kernel/ids.ts';
@@ -15,17 +16,17 @@ import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../../kernel/
 import type { Log } from '../../ports/log.ts';
 import type { Exchange, OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
+import type { Entity } from '../../runtime/entity.ts';
+import { execute } from '../../runtime/execute.ts';
+import { isOutage } from '../../runtime/is-outage.ts';
+import { systemCause } from '../../runtime/system-cause.ts';
 import { type AttemptResult, type NotSent, resultOf, statedResult } from '../../webhook-delivery/attempt.ts';
 import { decideWebhookDelivery } from '../../webhook-delivery/decide.ts';
 import type { AttemptOutcome } from '../../webhook-delivery/events.ts';
 import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
 import type { PendingDelivery, WebhookDelivery } from '../../webhook-delivery/state.ts';
-import type { Entity } from '../../runtime/entity.ts';
-import { execute } from '../../runtime/execute.ts';
-import { isOutage } from '../../runtime/is-outage.ts';
 import type { DeliveryContext } from './webhook-deliveries.ts';
 import { findWebhook } from './webhooks.ts';
-import { systemCause } from '../../runtime/system-cause.ts';
 
 export interface AttemptContext extends DeliveryContext {
   readonly vault: Vault;

@@ -8,9 +8,9 @@
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { WebhookDeliveryId } from '../../kernel/ids.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
+import { type Context, execute } from '../../runtime/execute.ts';
 import { decideWebhookDelivery } from '../../webhook-delivery/decide.ts';
 import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
-import { type Context, execute } from '../../runtime/execute.ts';
 
 export async function makeAttemptDue(
   context: Context & { readonly failpoint: Failpoint },

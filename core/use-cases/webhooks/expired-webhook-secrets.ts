@@ -5,8 +5,9 @@
  * the log, each only after its secret was removed, so the mark is all that it must remember. Any number of nodes may
  * sweep.
  */
-import { accounts } from '../../account/evolve.ts';
+
 import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, timestamp, uuid } from '../../kernel/ids.ts';

@@ -4,9 +4,10 @@
  * Invariants: the saved mark is before the oldest event that is not done, and a restart from it begins inside no append.
  * One account's push that is not done keeps the mark back, and only that account's from counting as done.
  */
-import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
+
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
+import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { NotifiedPushes } from '../../ports/notified-pushes.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
 

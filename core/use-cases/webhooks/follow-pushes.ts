@@ -5,35 +5,36 @@
  * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
  * waits for its hour or for room (stalled-accounts.ts). The memory that it takes is bounded.
  */
-import { isBeyondBounds } from '../../ports/object-database.ts';
-import { untilAborted } from '../../kernel/aborted.ts';
+
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
+import { untilAborted } from '../../kernel/aborted.ts';
 import { backoff } from '../../kernel/backoff.ts';
+import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid, type WebhookId } from '../../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS, WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../kernel/limits.ts';
+import { missingOfAppend } from '../../kernel/whole-appends.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 import type { NotifiedPushesStore } from '../../ports/notified-pushes.ts';
+import { isBeyondBounds } from '../../ports/object-database.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
+import type { ReadMark, RecordPlace } from '../../ports/read-mark.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
-import { missingOfAppend } from '../../kernel/whole-appends.ts';
-import type { ReadMark, RecordPlace } from '../../ports/read-mark.ts';
 import { isOutage } from '../../runtime/is-outage.ts';
-import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
+import type { Complete } from '../../runtime/read-entity.ts';
+import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 import { paceOf } from './delivery-budget.ts';
-import { type NotifyContext, notifyOfPush, type NotifyOptions } from './notify-webhooks.ts';
 import { FollowProgress } from './follow-progress.ts';
+import { type NotifyContext, type NotifyOptions, notifyOfPush } from './notify-webhooks.ts';
 import { createPendingRoom, type PendingBounds, type PendingRoom } from './pending-room.ts';
 import type { Turn } from './push-facts.ts';
 import { type Expand, type Expanded, StalledAccounts } from './stalled-accounts.ts';
 import { deliveriesOfRow } from './waiting-rows.ts';
-import type { Complete } from '../../runtime/read-entity.ts';
-import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;

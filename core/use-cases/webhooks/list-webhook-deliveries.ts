@@ -7,13 +7,13 @@ import type { AccountId, Timestamp, WebhookDeliveryId, WebhookId } from '../../k
 import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AttemptId, DeliveryStore } from '../../ports/delivery-store.ts';
-import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { DueDeliveries } from '../../ports/due-deliveries.ts';
+import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../ports/webhook-delivery-lists.ts';
 import { findWaiting, listWaiting, type WaitingContext } from './waiting-rows.ts';
-import { findWebhook, type FoundWebhook, listWebhooks, type WebhookViewer } from './webhooks.ts';
+import { type FoundWebhook, findWebhook, listWebhooks, type WebhookViewer } from './webhooks.ts';
 
 export interface ListDeliveriesContext extends WaitingContext {
   readonly vault: Vault;

@@ -11,8 +11,8 @@ import {
   WEBHOOK_PUSH_COMMITS_HELD_MAX,
   WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
 } from '../../kernel/limits.ts';
-import type { ObjectReader } from '../../ports/object-database.ts';
 import type { CommitRow } from '../../ports/history.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { payloadCommit } from '../../webhook-delivery/payload-texts.ts';

@@ -29,8 +29,8 @@ import { type BudgetContext, takeNow } from './delivery-budget.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
 import type { PendingRoom } from './pending-room.ts';
 import { openInTurn, type PushFacts, type PushFactsContext, pushFacts, refsUpdated, type Turn } from './push-facts.ts';
-import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
 import { listensFor, rowsLeft } from './waiting-rows.ts';
+import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
 
 export interface NotifyContext extends DeliveryContext, BudgetContext, PushFactsContext {
   readonly log: Log;

@@ -10,7 +10,6 @@ import { accounts } from '../../account/evolve.ts';
 import type { Account } from '../../account/state.ts';
 import type { WebhookTarget } from '../../account/webhooks/commands.ts';
 import { decideWebhook } from '../../account/webhooks/decide.ts';
-import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -18,6 +17,7 @@ import { type AccountId, plusMs, type Uuid, type WebhookId } from '../../kernel/
 import { canonicalJson } from '../../kernel/json.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault, VaultRef } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';

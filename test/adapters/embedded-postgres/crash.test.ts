@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { describe, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../../adapters/node/process-facts.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
 import { madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { startServerProcess } from './server-process.ts';
-import { cleanUp } from '../../support/cleanup.ts';
 
 const settings = { fsync: 'off' };
 

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { describe, type TestContext, test } from 'vitest';
 import { joinEmbeddedPostgres } from '../../../adapters/embedded-postgres/join.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
 import { processFacts } from '../../../adapters/node/process-facts.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
 import { copyMadeDataDir, madeDataDir } from '../../support/made-data-dir.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-import { cleanUp } from '../../support/cleanup.ts';
 
 /** Fast, and safe in tests that do not lose power. */
 const settings = { fsync: 'off' };

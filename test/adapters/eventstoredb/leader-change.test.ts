@@ -1,9 +1,9 @@
 /** A leader that stops leading, or freezes, while the adapter waits for its answers. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { newEvent, newStream } from '../../support/events.ts';
+import { describe, test } from 'vitest';
 import { cleanUp } from '../../support/cleanup.ts';
+import { newEvent, newStream } from '../../support/events.ts';
 import { openServer, openStore } from '../../support/eventstoredb/open-log.ts';
 import { startProtocolServerProcess } from '../../support/eventstoredb/process.ts';
 import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';

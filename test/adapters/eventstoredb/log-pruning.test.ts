@@ -1,6 +1,6 @@
 /** What EventStoreDB adds to pruning: tombstones, answers that are lost, and appends to a stream that was pruned. */
 import assert from 'node:assert/strict';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';

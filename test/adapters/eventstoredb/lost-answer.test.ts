@@ -1,7 +1,7 @@
 /** Appends that get no answer: the adapter retries them with the same ids and expectation, and they happen once. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { newEvent, newStream } from '../../support/events.ts';
 import type { AppendFault } from '../../support/eventstoredb/faults.ts';
 import { openLog, openServer, openStore } from '../../support/eventstoredb/open-log.ts';

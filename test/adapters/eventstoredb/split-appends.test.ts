@@ -1,6 +1,6 @@
 /** EventStoreDB shows an append's events one by one while it stores them: no reader takes a part for the whole. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import type { EventId } from '../../../core/kernel/ids.ts';
 import { collect, newEvent, newStream } from '../../support/events.ts';

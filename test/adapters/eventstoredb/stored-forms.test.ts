@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { asNew } from '../../support/events.ts';
+import { openLog } from '../../support/eventstoredb/open-log.ts';
+import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';
+import type { StoredEvent } from '../../support/eventstoredb/recorded-log.ts';
 import {
   appendGolden,
   GOLDEN_APPENDS,
@@ -9,10 +13,6 @@ import {
   GOLDEN_PLACES_FIRST_FORM,
   goldenText,
 } from '../../support/golden-log.ts';
-import { asNew } from '../../support/events.ts';
-import { openLog } from '../../support/eventstoredb/open-log.ts';
-import type { ProtocolServer } from '../../support/eventstoredb/protocol-server.ts';
-import type { StoredEvent } from '../../support/eventstoredb/recorded-log.ts';
 
 interface Stored {
   readonly stream: string;

@@ -1,8 +1,8 @@
 /** Subscriptions to EventStoreDB resume on their own from their position, which moves over every event of the log. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as grpc from '@grpc/grpc-js';
+import { describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';
 import { openLog } from '../../support/eventstoredb/open-log.ts';

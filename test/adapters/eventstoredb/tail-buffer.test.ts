@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LogEntry } from '../../../adapters/eventstoredb/log-entries.ts';
-import { type TailReader, TailBuffer } from '../../../adapters/eventstoredb/tail-buffer.ts';
-import { placedEvents } from '../../support/events.ts';
+import { TailBuffer, type TailReader } from '../../../adapters/eventstoredb/tail-buffer.ts';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
+import { placedEvents } from '../../support/events.ts';
 
 const at = (position: number): LogPosition => BigInt(position) as LogPosition;
 const entryAt = (position: number, sizeBytes = 1): LogEntry => ({ position: at(position), event: null, sizeBytes });

@@ -12,7 +12,7 @@ import {
   ARCHIVES_AT_ONCE_MAX,
 } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
-import { temporaryFolder, type TestRepository, testRepository } from '../../support/git.ts';
+import { type TestRepository, temporaryFolder, testRepository } from '../../support/git.ts';
 import { gitProcessesBelow, NO_PROC } from '../../support/git-below.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { eventually } from '../../support/processes.ts';

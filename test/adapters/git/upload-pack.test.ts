@@ -1,13 +1,13 @@
 /** Fetches through the object database, compared with git's own upload-pack on a clone. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readlinkSync, readdirSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectReader, RefsView } from '../../../core/ports/object-database.ts';
-import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../support/git.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { eventually } from '../../support/processes.ts';
 

@@ -1,8 +1,8 @@
 /** Which addresses are public, compared with a separate table and with Node's own matching of ranges. */
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { canonicalAddress, isPublicAddress, isPublicName } from '../../../adapters/http-egress/addresses.ts';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 

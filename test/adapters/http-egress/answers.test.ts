@@ -7,8 +7,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type TestContext, beforeAll, describe, test } from 'vitest';
 import type { TLSSocket } from 'node:tls';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 import {
   OUTGOING_HEADER_BYTES_MAX,

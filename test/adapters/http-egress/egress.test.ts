@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import path from 'node:path';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createHttpEgress, type HttpEgressOptions } from '../../../adapters/http-egress/egress.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';

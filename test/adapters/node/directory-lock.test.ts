@@ -8,9 +8,9 @@ import path from 'node:path';
 import { describe, test } from 'vitest';
 import { lockDirectory } from '../../../adapters/node/directory-lock.ts';
 import { processFacts, processIdSpace } from '../../../adapters/node/process-facts.ts';
-import { tempDir } from '../../support/temp-dir.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { eventually } from '../../support/processes.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const RIVALS = 40;
 

@@ -1,7 +1,7 @@
 /** UUIDs of version 7 and 5 (RFC 9562). */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { type TestContext, describe, test, vi } from 'vitest';
+import { describe, type TestContext, test, vi } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { uuid } from '../../../core/kernel/ids.ts';
 

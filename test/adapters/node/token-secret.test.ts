@@ -1,11 +1,11 @@
 /** Secrets of access tokens, and the checksum by which a scanner recognises one. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
-import fc from 'fast-check';
 import { crc32 as nodeCrc32 } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, test } from 'vitest';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { idInSecret } from '../../../core/access-token/exchanged-secret.ts';
 import { checksumOf, isSecretForm } from '../../../core/access-token/secret.ts';
-import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 

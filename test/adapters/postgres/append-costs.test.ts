@@ -1,7 +1,7 @@
 /** The cost of an append on the server does not grow while a long transaction, such as a dump, holds a snapshot. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import type pg from 'pg';
+import { describe, test } from 'vitest';
 import { newEvent, newStream } from '../../support/events.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 

@@ -1,7 +1,7 @@
 /** Appends whose deadline passes while they wait: on the way to PostgreSQL, nothing of them is sent any more. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { CLOCK_DIFFERENCE_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';

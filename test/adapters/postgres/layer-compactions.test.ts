@@ -1,7 +1,7 @@
 /** The repositories that are to be compacted, on PostgreSQL. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { createPostgresLayerCompactions } from '../../../adapters/postgres/layer-compactions.ts';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';

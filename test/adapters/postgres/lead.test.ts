@@ -1,7 +1,7 @@
 /** Leads on PostgreSQL: how a node takes, keeps and loses one. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { createTakeLead } from '../../../adapters/postgres/lead.ts';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { aborted } from '../../../core/kernel/aborted.ts';

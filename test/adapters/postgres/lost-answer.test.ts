@@ -1,7 +1,7 @@
 /** Appends whose answer is lost: the store retries them with the same ids, and they are committed once. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres-proxy.ts';

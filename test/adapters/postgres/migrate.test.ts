@@ -1,8 +1,8 @@
 /** Migrating databases to the current schema, also by several servers at once. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { describe, test } from 'vitest';
 import { type Kysely, sql } from 'kysely';
+import { describe, test } from 'vitest';
 import { logMigrations, migrate } from '../../../adapters/postgres/migrate.ts';
 import { createPostgresNotifiedPushes } from '../../../adapters/postgres/notified-pushes.ts';
 import { createPool } from '../../../adapters/postgres/pool.ts';

@@ -1,7 +1,7 @@
 /** PostgreSQL ends and is started again: appends and subscriptions continue without the caller's help. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';

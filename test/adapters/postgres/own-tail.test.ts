@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createOwnTail } from '../../../adapters/postgres/own-tail.ts';
 import type { LogPosition, RecordedEvent } from '../../../core/kernel/envelope.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { newEvent, newStream } from '../../support/events.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 
 const MIB = 1024 * 1024;
 

@@ -4,9 +4,9 @@ import { describe, test } from 'vitest';
 import type { Anchor, Window } from '../../../adapters/postgres/log-reader.ts';
 import { shareTail } from '../../../adapters/postgres/shared-tail.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../../core/kernel/envelope.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
 import { newEvent, newStream } from '../../support/events.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 
 /** A log that records the position and the filter of each read. */
 function recordingLog() {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { logMigrations, migrate } from '../../../adapters/postgres/migrate.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { asNew, newEvent } from '../../support/events.ts';
 import {
   appendGolden,
   GOLDEN_APPENDS,
@@ -10,7 +11,6 @@ import {
   GOLDEN_PLACES_FIRST_FORM,
   goldenText,
 } from '../../support/golden-log.ts';
-import { asNew, newEvent } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
 import { emptyDatabase, openClient, openStore } from './open-store.ts';
 

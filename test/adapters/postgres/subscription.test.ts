@@ -1,7 +1,7 @@
 /** How a subscription reads events: in bounded batches, seldom while nothing happens, and without notifications too. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { collect, lastOf, newEvent, newStream } from '../../support/events.ts';

@@ -1,8 +1,8 @@
 /** Attacks on the vault by someone who can read or write its tables. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresVault } from '../../../adapters/postgres/vault.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';

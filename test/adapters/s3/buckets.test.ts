@@ -8,7 +8,7 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { createCheckedAgents, type CheckedAgentsOptions } from '../../../adapters/http-egress/agents.ts';
+import { type CheckedAgentsOptions, createCheckedAgents } from '../../../adapters/http-egress/agents.ts';
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
@@ -23,7 +23,7 @@ import {
 } from '../../../core/ports/buckets.ts';
 import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
 import { type Authority, createAuthority } from '../../support/certificates.ts';
-import { suiteEnding, type Ending } from '../../support/cleanup.ts';
+import { type Ending, suiteEnding } from '../../support/cleanup.ts';
 import { startDnsServer } from '../../support/dns-server.ts';
 import { filesBelow } from '../../support/files-below.ts';
 import { needs } from '../../support/optional-suites.ts';

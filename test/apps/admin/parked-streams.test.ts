@@ -1,7 +1,7 @@
 /** `strata-admin projections parked` and `replay`: an event that a real server could not apply, and its repair. */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
 import pg from 'pg';
+import { test } from 'vitest';
 import { cleanUp } from '../../support/cleanup.ts';
 import { eventually } from '../../support/processes.ts';
 import { admin, api, createAccount, createToken, tryAdmin } from '../../support/strata.ts';

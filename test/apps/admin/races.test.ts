@@ -5,19 +5,19 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, test } from 'vitest';
+import { digest } from '../../../adapters/node/digest.ts';
 import { verifyStorage } from '../../../apps/admin/storage.ts';
-import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
 import { verifyLog } from '../../../apps/admin/verify-log.ts';
+import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
+import { createLogger } from '../../../apps/server/logger.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import type { LayerKey, LayerStore } from '../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../core/ports/layer-store.ts';
-import { closeRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { letLayersGo } from '../../../core/use-cases/repositories/let-layers-go.ts';
+import { closeRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { newRepository } from '../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
-import { createLogger } from '../../../apps/server/logger.ts';
-import { digest } from '../../../adapters/node/digest.ts';
 import { CAUSE } from '../../support/node.ts';
 
 describe('Beside a running server', () => {

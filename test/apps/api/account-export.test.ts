@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import type { StreamName } from '../../../core/kernel/envelope.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
 import {
   ENTRIES_READ_AT_ONCE_MAX,
   LOG_EXPORTS_AT_ONCE_MAX,
   LOG_EXPORTS_OF_ACCOUNT_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { StreamName } from '../../../core/kernel/envelope.ts';
-import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
 import { createExportSlots } from '../../../core/use-cases/auditing/export-slots.ts';

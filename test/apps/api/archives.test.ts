@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, test, vi } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { ARCHIVE_WAIT_MS, ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import type { ArchivePlace } from '../../../core/use-cases/reading/read-archive.ts';
-import { eventually } from '../../support/processes.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { eventually } from '../../support/processes.ts';
 
 describe('Archives', () => {
   let fixture: ApiFixture;

@@ -1,11 +1,11 @@
 /** Deleted repositories in buckets of their account: a bucket does not move from under them, and may leave them behind. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
+import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../core/kernel/refusal.ts';
-import { findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
 import { vaultRef } from '../../../core/ports/vault.ts';
+import { findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { TEST_RETENTION_MS } from '../../support/past-repositories.ts';
 

@@ -1,11 +1,11 @@
 /** Deleted repositories over REST: their list, their way back, and their purge. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
-import { createDeletionFinisher } from '../../../core/use-cases/repositories/finish-deletions.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { DELETED_REPOSITORIES_LISTED_MAX } from '../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../core/ports/failpoints.ts';
+import { createDeletionFinisher } from '../../../core/use-cases/repositories/finish-deletions.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { expireDeleted } from '../../../core/use-cases/sweeping/expire-deleted.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';

@@ -1,9 +1,9 @@
 /** Device login over REST: the answer in each state, and the rate limits. */
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
-import { LOG_START } from '../../../core/kernel/envelope.ts';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { Cause } from '../../../core/kernel/envelope.ts';
+import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type DeviceSessionId, plusMs } from '../../../core/kernel/ids.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,

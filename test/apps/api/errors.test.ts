@@ -1,11 +1,11 @@
 /** The shape of every error, outages, and their log lines. */
 import assert from 'node:assert/strict';
+import { afterAll, afterEach, beforeAll, describe, test, vi } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
-import { checksumOf } from '../../../core/access-token/secret.ts';
-import { afterAll, afterEach, beforeAll, describe, test, vi } from 'vitest';
 import { REFUSALS, refusalAnswer } from '../../../apps/api/refusals.ts';
 import { withoutSecrets } from '../../../apps/front-door/fault-log.ts';
+import { checksumOf } from '../../../core/access-token/secret.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { JSON_BODY_BYTES_MAX, READ_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';

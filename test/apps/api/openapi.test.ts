@@ -1,13 +1,13 @@
 /** The OpenAPI document: every route in it is called, and the answer must fit its schema. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
-import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { withoutChanges } from '../../support/no-history.ts';
 
 interface Media {
   readonly schema: { readonly $ref?: string };

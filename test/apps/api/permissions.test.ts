@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { ROUTES } from '../../../apps/api/routes.ts';
-import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
+import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
 import type { AccountId, ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
-import { withoutChanges } from '../../support/no-history.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { withoutChanges } from '../../support/no-history.ts';
 
 interface Expectation {
   /** The grants each of which alone suffices; null: no grant is needed. */

@@ -1,15 +1,15 @@
 /** Trust rules over REST, as docs/interface.md, OIDC trust, specifies them. */
 import assert from 'node:assert/strict';
-import { beforeEach, afterEach, describe, test } from 'vitest';
-import { authenticate } from '../../support/accounts.ts';
-import { accounts } from '../../../core/account/evolve.ts';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
+import { accounts } from '../../../core/account/evolve.ts';
 import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
 import { TRUST_RULE_REPOSITORIES_MAX, TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
-import { updateAccessToken, revokeAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { guardedBy } from '../../../core/use-cases/callers/authenticate.ts';
 import { stillPermitted } from '../../../core/use-cases/callers/permission.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { createTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
+import { authenticate } from '../../support/accounts.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { CAUSE } from '../../support/node.ts';
 

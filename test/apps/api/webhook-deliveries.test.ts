@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
-import { WEBHOOK_BUDGET_HOURS_MAX } from '../../../core/kernel/limits.ts';
 import type { AccountId, WebhookId } from '../../../core/kernel/ids.ts';
+import { WEBHOOK_BUDGET_HOURS_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Listed {

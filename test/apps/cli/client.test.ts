@@ -1,9 +1,9 @@
 /** The client's requests, against servers and proxies on loopback that fault as a network does. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
-import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { ApiError, type ClientOptions, createClient } from '../../../apps/cli/client/client.ts';

@@ -1,10 +1,10 @@
 /** The help of every command and group, and what the parser takes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { COMMANDS, GLOBAL_OPTIONS } from '../../../apps/cli/definitions/all-commands.ts';
 import { pairs } from '../../../apps/cli/commands/fields.ts';
-import { GROUPS } from '../../../apps/cli/definitions/groups.ts';
+import { COMMANDS, GLOBAL_OPTIONS } from '../../../apps/cli/definitions/all-commands.ts';
 import type { OptionDefinition } from '../../../apps/cli/definitions/definition.ts';
+import { GROUPS } from '../../../apps/cli/definitions/groups.ts';
 import { type Chosen, createProgram } from '../../../apps/cli/program.ts';
 
 type Program = ReturnType<typeof createProgram>;

@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { admitToRepository, type DenialPrecedence } from '../../../apps/front-door/admission.ts';
+import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
 import { type AccountId, plusMs, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
-import type { AccessTokenSettings } from '../../../core/access-token/commands.ts';
-import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { authenticate as authenticateRead, readSecret } from '../../../core/use-cases/callers/authenticate.ts';
+import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
 import { changeRepository, deleteRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { accepted, authenticate, newAccount, newRepository, newToken } from '../../support/accounts.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { CAUSE, startNode, type TestNode } from '../../support/node.ts';

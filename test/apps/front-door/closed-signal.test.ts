@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { closedSignal, isOfLeaving } from '../../../apps/front-door/closed-signal.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 

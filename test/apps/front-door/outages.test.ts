@@ -1,19 +1,21 @@
 /** Every outage that a part may report, as REST and Git clients see it. */
-import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
+
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { afterAll, beforeAll, describe, test, vi } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
-import { NodeBehind, OUTAGE_ERRORS, type OutageCode, OUTAGES, outageOf } from '../../../apps/front-door/outages.ts';
+import { afterAll, beforeAll, describe, test, vi } from 'vitest';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
+import { NodeBehind, OUTAGE_ERRORS, OUTAGES, type OutageCode, outageOf } from '../../../apps/front-door/outages.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../core/kernel/limits.ts';
-import { RoleRefused } from '../../../core/ports/buckets.ts';
 import { CheckpointError } from '../../../core/ports/account-log.ts';
+import { RoleRefused } from '../../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { LayerCompactionsError } from '../../../core/ports/layer-compactions.ts';
 import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { LogKeysError } from '../../../core/ports/log-keys.ts';
 import { ManifestWritesError } from '../../../core/ports/manifest-writes.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
@@ -23,7 +25,6 @@ import { ReadModelError } from '../../../core/ports/read-models.ts';
 import { RefusedExchangesError } from '../../../core/ports/refused-exchanges.ts';
 import { SessionStoreError } from '../../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../../core/ports/signing-keys.ts';
-import { LogKeysError } from '../../../core/ports/log-keys.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { type GitAnswer, type GitFixture, startGit } from '../../support/git-fixture.ts';

@@ -3,9 +3,9 @@ import { Socket } from 'node:net';
 import { test } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
 import { uuids } from '../../../adapters/node/ids.ts';
+import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { bearerToken, gitToken } from '../../../apps/front-door/credentials.ts';
 import { sentSecret, type TokenOf } from '../../../apps/front-door/sent-secret.ts';
-import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { readSecret } from '../../../core/use-cases/callers/authenticate.ts';
 
 /** What requests send on one connection, and how many secrets were hashed for them. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { GitHttpError } from '../../../apps/git-http/answer.ts';
 import { openBody } from '../../../apps/git-http/body.ts';
 import { cleanUp } from '../../support/cleanup.ts';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { Body } from '../../../apps/git-http/body.ts';
 import { limitListSpan } from '../../../apps/git-http/list-span.ts';
 import { readCommandList } from '../../../core/git/wire/command-list.ts';

@@ -7,8 +7,8 @@ import {
   chooseNode,
   floorWarning,
   NODE_PACKAGES,
-  nodeFault,
   NoNodeError,
+  nodeFault,
 } from '../../../apps/launcher/node-choice.mjs';
 import { tempDir } from '../../support/temp-dir.ts';
 

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { type ConnectionsOptions, createConnections } from '../../../apps/server/connections.ts';
 import {
   PIPELINED_REQUESTS_MAX,

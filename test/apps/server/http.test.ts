@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { createHttpServer } from '../../../apps/server/http.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { exchange, parseAnswer } from '../../support/raw-http.ts';

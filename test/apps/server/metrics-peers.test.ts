@@ -1,8 +1,8 @@
 /** Who may read the metrics: a stranger who learns them knows how busy the service is, and what it fails at. */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import { IncomingMessage as Message } from 'node:http';
+import { Socket } from 'node:net';
 import { describe, test } from 'vitest';
 import { createMetricsPeers } from '../../../apps/server/metrics-peers.ts';
 

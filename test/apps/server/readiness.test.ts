@@ -1,7 +1,7 @@
 /** The readiness of a node, and its degraded parts. */
 import assert from 'node:assert/strict';
-import { describe, test, vi } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, test, vi } from 'vitest';
 import { createPartHealth, readiness } from '../../../apps/server/readiness.ts';
 
 describe('The health of a part', () => {

@@ -8,7 +8,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { describe, test, type TestContext, vi } from 'vitest';
+import { describe, type TestContext, test, vi } from 'vitest';
 import { sendShared } from '../../../apps/git-http/answer.ts';
 import { createSlowReaders, cutSlowReaders } from '../../../apps/server/slow-readers.ts';
 import { READER_BYTES_PER_SECOND_MIN, READER_SPAN_MS } from '../../../core/kernel/limits.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, test } from 'vitest';
 import { canonicalText, type JsonObject } from '../../../apps/verifier/canonical.ts';
-import { type VerifyOptions, VerifyError } from '../../../apps/verifier/verify.ts';
+import { VerifyError, type VerifyOptions } from '../../../apps/verifier/verify.ts';
 import { changedBytes, type ExportLine, forged, otherValue } from '../../support/export-changes.ts';
 import { createExportedLog, type ExportedLog, kept, verifyText } from '../../support/exported-log.ts';
 import { createDice, type Dice } from '../../support/seeded.ts';

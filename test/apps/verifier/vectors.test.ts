@@ -12,8 +12,8 @@ import { canonicalText, DEPTH_MAX, parseJson } from '../../../apps/verifier/cano
 import { parseKey, parseKeys, parseNote, signersOf } from '../../../apps/verifier/checkpoint.ts';
 import {
   base64Of,
-  emptyRange,
   EMPTY_ROOT,
+  emptyRange,
   hashOfBase64,
   isConsistent,
   isIncluded,

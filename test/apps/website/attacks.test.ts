@@ -5,14 +5,14 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
 import { createPostgresSessionStore } from '../../../adapters/postgres/session-store.ts';
-import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
 import { KNOWN_ACCOUNTS_MAX, NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { changePassword } from '../../../core/use-cases/accounts/accounts.ts';
 import { cleanUp } from '../../support/cleanup.ts';
-import { keepLog } from '../../support/log.ts';
-import { exchange, parseAnswer } from '../../support/raw-http.ts';
-import { testDatabase, type TestDatabase } from '../../support/postgres.ts';
 import { csrfTokenOf } from '../../support/form-browser.ts';
-import { type Browser, createWebsiteFixture, type Page, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
+import { keepLog } from '../../support/log.ts';
+import { type TestDatabase, testDatabase } from '../../support/postgres.ts';
+import { exchange, parseAnswer } from '../../support/raw-http.ts';
+import { type Browser, createWebsiteFixture, PASSWORD, type Page, type WebsiteFixture } from '../../support/website.ts';
 
 const XSS = '"><script>alert(1)</script>';
 

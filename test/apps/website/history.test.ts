@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
+import { ENTRY_TYPES } from '../../../apps/website/history/words.ts';
 import { base64OfHex } from '../../../core/audit/base64.ts';
 import { leafHash } from '../../../core/audit/tree.ts';
 import { EVENT_CATALOGUE } from '../../../core/catalogue.ts';
-import { ENTRY_TYPES } from '../../../apps/website/history/words.ts';
 import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { LOG_EXPORTS_OF_ACCOUNT_MAX, PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';

@@ -14,8 +14,8 @@ import { pushRefs } from '../ref-pushes.ts';
 import { createRepository, endServer, type Ground, openNode, openScene, type Scene, startServer } from '../scene.ts';
 import { type SmallCommits, smallCommits } from '../small-commits.ts';
 import { noCompactions, openSyntheticPushes } from '../synthetic-pushes.ts';
-import { writeRepositories } from './written-repositories.ts';
 import type { ScaleLine } from './measure.ts';
+import { writeRepositories } from './written-repositories.ts';
 
 export interface ScaleSizes {
   readonly pushes: number;

@@ -10,7 +10,7 @@ import { userInfo } from 'node:os';
 import path from 'node:path';
 import { git, gitText } from '../git.ts';
 import { findFreePort, waitUntilAnswering } from './ports.ts';
-import { BENCH_USERNAME, readLogTail, type Repository, type Side, type SideContext } from './side.ts';
+import { BENCH_USERNAME, type Repository, readLogTail, type Side, type SideContext } from './side.ts';
 
 const PROGRAM_FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local/bin'];
 /** As long as the secret of an access token, so that both sides read the same number of bytes. */

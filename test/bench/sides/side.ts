@@ -3,8 +3,9 @@
  *
  * Invariants: every side gets the same repositories, the same credentials and the same requests.
  */
-import type { Project } from '../project.ts';
+
 import { type ProcessGroup, readText } from '../processes.ts';
+import type { Project } from '../project.ts';
 
 /** `project`: with the branches and tags of the project, in one pack. */
 export type RepositoryContent = 'empty' | 'project';

@@ -6,8 +6,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { BenchOptions } from '../options.ts';
-import type { Project } from '../project.ts';
 import { createProcessGroup, type ProcessGroup } from '../processes.ts';
+import type { Project } from '../project.ts';
 import type { Scenario } from '../scenarios/scenario.ts';
 import { DEFAULT_VARIANT, type HttpBackend, type HttpBackendPrograms, startHttpBackend } from './http-backend.ts';
 import type { Side, SideContext } from './side.ts';

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { git } from '../git.ts';
 import { findFreePort, waitUntilAnswering } from './ports.ts';
-import { BENCH_USERNAME, readLogTail, type Repository, type Side, type SideContext } from './side.ts';
+import { BENCH_USERNAME, type Repository, readLogTail, type Side, type SideContext } from './side.ts';
 
 const PASSWORD = 'a long password for the bench';
 const ROOT = path.resolve(import.meta.dirname, '../../..');

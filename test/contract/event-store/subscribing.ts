@@ -1,7 +1,7 @@
 /** How subscriptions deliver: each event once, in commit order. Part of the event store's contract. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import type { LogPosition, RecordedEvent, StreamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore, Subscription } from '../../../core/ports/event-store.ts';
 import type { RecordPlace } from '../../../core/ports/read-mark.ts';

@@ -8,12 +8,12 @@ import { test } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
 import {
   consistencyRanges,
-  grow,
   type Growing,
+  grow,
   inclusionRanges,
   type LeafRange,
-  nodeHash,
   NO_TREE,
+  nodeHash,
   rangeHash,
   subtreesOf,
 } from '../../../core/audit/tree.ts';

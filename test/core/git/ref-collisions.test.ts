@@ -1,10 +1,10 @@
 /** Refs whose names are folders of other refs: compared with the plain definition, and in bounded work. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
-import { finish } from '../../../core/kernel/turns.ts';
-import { refCollisions as steps, type RefChanges } from '../../../core/git/ref-collisions.ts';
+import { describe, test } from 'vitest';
+import { type RefChanges, refCollisions as steps } from '../../../core/git/ref-collisions.ts';
 import { byRefOrder, type RefName, refName } from '../../../core/git/ref-name.ts';
+import { finish } from '../../../core/kernel/turns.ts';
 
 const refCollisions = (changes: RefChanges) => finish(steps(changes));
 

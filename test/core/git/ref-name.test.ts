@@ -1,8 +1,8 @@
 /** Names of refs: git's rules compared with git itself, and Strata's further rules. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import {
   branchOfRef,
   byRefOrder,

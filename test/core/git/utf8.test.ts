@@ -1,7 +1,7 @@
 /** Which bytes are text, in chunks of any size. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { encodeUtf8, isUtf8Text, sortUtf8 } from '../../../core/git/utf8.ts';
 
 /** Returns every way to split the bytes in two. */

@@ -1,7 +1,7 @@
 /** The immutable map and list, compared with `Map` and `Array`. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { AppendList } from '../../../core/kernel/append-list.ts';
 import { PersistentMap } from '../../../core/kernel/persistent-map.ts';
 

@@ -1,7 +1,7 @@
 /** Ids and instants: each has one form, and instants have arithmetic without a clock. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import {
   later,
   objectId,

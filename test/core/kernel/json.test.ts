@@ -1,7 +1,7 @@
 /** Canonical JSON: RFC 8785 for the values that events may hold, and the refusal of all others. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue, textsIn } from '../../../core/kernel/json.ts';
 
 /** Any value that an event may hold, with keys and texts from all of Unicode, control characters and `__proto__`. */

@@ -1,7 +1,7 @@
 /** Snapshots of every aggregate that has them: a state is unchanged after writing, storing as JSON and reading. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { Account } from '../../../core/account/state.ts';

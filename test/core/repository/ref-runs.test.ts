@@ -1,7 +1,7 @@
 /** The refs of a repository in ordered runs, compared with a sorted map, and kept where no push changes them. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { byRefOrder, type RefName, refName } from '../../../core/git/ref-name.ts';
 import { objectId } from '../../../core/kernel/ids.ts';
 import { PersistentMap } from '../../../core/kernel/persistent-map.ts';

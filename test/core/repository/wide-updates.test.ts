@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { digest } from '../../../adapters/node/digest.ts';
 import { refName } from '../../../core/git/ref-name.ts';
+import { readEvent } from '../../../core/kernel/decider.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import {
@@ -16,11 +16,11 @@ import {
   REF_NAME_BYTES_MAX,
 } from '../../../core/kernel/limits.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
-import { readEvent } from '../../../core/kernel/decider.ts';
 import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../../../core/repository/events.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
 import { newEvent } from '../../support/events.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { layer, oid, pushed } from '../../support/repository-history.ts';
 
 /** Returns the update that takes the most bytes beside its name. */

@@ -1,14 +1,14 @@
 /** Entities in memory when a subscription fails, the log loses its tail, or snapshots are lost or wrong. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
-import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
-import type { Complete } from '../../../core/runtime/read-entity.ts';
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { Snapshots } from '../../../core/ports/snapshots.ts';
+import type { Complete } from '../../../core/runtime/read-entity.ts';
 import { newId } from '../../support/events.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
 import { startNode } from '../../support/node.ts';
 import { addInLog, tallies, tallyStream } from '../../support/tally.ts';
 import { gate, settle, watchLog } from '../../support/watched-log.ts';

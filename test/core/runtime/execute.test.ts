@@ -6,7 +6,7 @@ import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { execute, type Guarding } from '../../../core/runtime/execute.ts';
 import { newEvent } from '../../support/events.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
-import { add, addInLog, addUpTo, appendInLog, tallies, type TallyEvent, tallyStream } from '../../support/tally.ts';
+import { add, addInLog, addUpTo, appendInLog, type TallyEvent, tallies, tallyStream } from '../../support/tally.ts';
 import { watchLog } from '../../support/watched-log.ts';
 
 const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');

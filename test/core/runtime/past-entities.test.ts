@@ -1,9 +1,9 @@
 /** Accounts as they were at an earlier place of the log. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { accounts } from '../../../core/account/evolve.ts';
 import { LOG_START, type LogPosition, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { accounts } from '../../../core/account/evolve.ts';
 import { createPastEntities } from '../../../core/runtime/past-entities.ts';
 import { newAccount, newId } from '../../support/events.ts';
 import { createMemorySnapshots } from '../../support/memory/snapshots.ts';

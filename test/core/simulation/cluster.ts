@@ -4,15 +4,11 @@
  *
  * Invariants: the seed determines the whole run, so a failure can be repeated with its seed.
  */
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
-import { layersIn } from '../../support/layers-in.ts';
-import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
-import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
-import { createMemoryVault } from '../../support/memory/vault.ts';
+
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { refName } from '../../../core/git/ref-name.ts';
 import { LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
-import { type AccountId, objectId, type ObjectId } from '../../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { pushRefs } from '../../../core/use-cases/pushing/push-refs.ts';
 import {
@@ -23,6 +19,11 @@ import {
 } from '../../../core/use-cases/repositories/repositories.ts';
 import { newAccount } from '../../support/accounts.ts';
 import { createFakeObjects } from '../../support/fake-objects.ts';
+import { layersIn } from '../../support/layers-in.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
+import { createMemorySnapshots } from '../../support/memory/snapshots.ts';
+import { createMemoryVault } from '../../support/memory/vault.ts';
 import { CAUSE, startNode, type TestNode } from '../../support/node.ts';
 import { onePack } from '../../support/pushing.ts';
 import { createDice, createScheduler, type Dice, type Scheduler } from '../../support/seeded.ts';

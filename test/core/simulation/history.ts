@@ -4,8 +4,8 @@
  * Invariants: it shares no code with the code under test, except the stored form of events.
  */
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../../core/kernel/json.ts';
 import { categoryOf, type LogPosition, type RecordedEvent } from '../../../core/kernel/envelope.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
 
 /** An operation of a client, with the log's head before and after it. */
 export interface Operation {

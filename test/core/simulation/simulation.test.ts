@@ -6,8 +6,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { historyOf } from './history.ts';
 import { type Run, simulate } from './cluster.ts';
+import { historyOf } from './history.ts';
 
 /** Enough runs for outcomes that occur in most of them. */
 const KNOWN_SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];

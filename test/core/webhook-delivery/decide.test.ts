@@ -1,7 +1,7 @@
 /** Decisions about a delivery: the table of docs/interface.md, Webhooks, the schedule, and repeated and late commands. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_SERIES_MAX } from '../../../core/kernel/limits.ts';
 import { type AttemptResult, resultOf } from '../../../core/webhook-delivery/attempt.ts';

@@ -16,7 +16,6 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { CommitRow } from '../../../core/ports/history.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
-import { payloadCommit, payloadTag } from '../../../core/webhook-delivery/payload-texts.ts';
 import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
 import {
   type PayloadOwner,
@@ -25,6 +24,7 @@ import {
   type RefEvent,
   refEventPayload,
 } from '../../../core/webhook-delivery/payload.ts';
+import { payloadCommit, payloadTag } from '../../../core/webhook-delivery/payload-texts.ts';
 
 const id = (n: number) => objectId(n.toString(16).padStart(40, '0'));
 const person = (name: string) => ({ name, email: `${name}@example.org` });

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import { createLiveReader } from '../../../projections/live-reader.ts';
 import { readVersion } from '../../../projections/history/queries.ts';
+import { createLiveReader } from '../../../projections/live-reader.ts';
 import { isReadModelError, Pushed, type Service, serve } from '../../support/pushed-repository.ts';
 import { until } from '../../support/read-models.ts';
 

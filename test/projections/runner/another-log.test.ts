@@ -1,6 +1,6 @@
 /** A read model with a log that it was not built from: it is never served, and a rebuild replaces it. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { LOG_START, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { appendSome, counting, counts, setUp } from '../../support/counting-model.ts';

@@ -1,10 +1,10 @@
 /** The runner when something it depends on breaks: connections, processes, tables, the log. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { pause } from '../../../adapters/node/pause.ts';
-import { appendSome, counting, counts, killLeader, liveTable, replacing, setUp } from '../../support/counting-model.ts';
 import { cleanUp } from '../../support/cleanup.ts';
+import { appendSome, counting, counts, killLeader, liveTable, replacing, setUp } from '../../support/counting-model.ts';
 import { startRunner, until, WAIT_MS } from '../../support/read-models.ts';
 
 const LONGER_THAN_SILENCE_MS = 4_000;

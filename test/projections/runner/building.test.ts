@@ -1,7 +1,7 @@
 /** Generations beside the live one: rebuilds, verification, new versions. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { createGeneration, switchLive } from '../../../projections/runner/generations.ts';
 import { appendSome, counting, counts, liveTable, setUp } from '../../support/counting-model.ts';
 import { isReadModelError } from '../../support/pushed-repository.ts';

@@ -20,8 +20,8 @@ import { isConnectionFault, readRegister, setRegister } from '../../support/regi
 import type { Dice } from '../../support/seeded.ts';
 import {
   type Account,
-  api,
   type ApiAnswer,
+  api,
   commitFile,
   type Finished,
   git,

@@ -8,8 +8,8 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { test } from 'vitest';
 import type { Ending } from '../../support/cleanup.ts';
 import { startRoundRobin } from '../../support/round-robin.ts';
 import { createDice } from '../../support/seeded.ts';

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { test, type TestContext } from 'vitest';
+import { type TestContext, test } from 'vitest';
 import { noteFigure } from '../../support/figures.ts';
 import { createDice } from '../../support/seeded.ts';
 import { admin, tryAdmin } from '../../support/strata.ts';

@@ -11,13 +11,13 @@ import { advertisement, fetchV0, fetchV2, lsRefs, push } from '../../fuzz/git-in
 import { type Draft, requestBytes } from '../../fuzz/heads.ts';
 import { diceOf, type Input, type Sending } from '../../fuzz/inputs.ts';
 import { createLanes } from '../../fuzz/lanes.ts';
-import { operationDraft } from '../../fuzz/rest-inputs.ts';
 import { type FuzzAccount, type Making, PUSHED, type Scene } from '../../fuzz/making.ts';
+import { operationDraft } from '../../fuzz/rest-inputs.ts';
 import { makeScene } from '../../fuzz/scene.ts';
 import { FUZZED_SETTINGS } from '../../fuzz/service.ts';
 import { formInput, pageInput } from '../../fuzz/site.ts';
 import { leftAfter } from '../../fuzz/watch.ts';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { noteFigure } from '../../support/figures.ts';
 import { NO_PROC } from '../../support/git-below.ts';

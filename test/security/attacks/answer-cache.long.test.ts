@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../../support/git-below.ts';
 import { basicAuthorization } from '../../support/git-wire.ts';

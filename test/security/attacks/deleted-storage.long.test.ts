@@ -9,7 +9,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { admin, api, createRepository, git, newWorkTree, tryGit } from '../../support/strata.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 

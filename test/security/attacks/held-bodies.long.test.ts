@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { dataPacket } from '../../../core/git/wire/pkt-line.ts';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { commandList } from '../../support/git-wire.ts';
 import { createRepository } from '../../support/strata.ts';
 

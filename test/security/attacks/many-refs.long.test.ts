@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { NO_PROC } from '../../support/git-below.ts';
 import { commit, type WireTarget, wirePush } from '../../support/git-wire.ts';

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { describe, test } from 'vitest';
 import { ACCOUNT_REQUESTS_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 
 const SPAN_MS = 20_000;
 const CONNECTIONS = 1_000;

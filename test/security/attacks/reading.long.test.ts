@@ -5,14 +5,14 @@
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { NO_PROC } from '../../support/git-below.ts';
 import { wirePush } from '../../support/git-wire.ts';
 import { packOfLargeCommits } from '../../support/hostile-packs.ts';
 import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
-import { skippedFor } from '../../support/skipped.ts';
 import { signIn } from '../../support/site-browser.ts';
+import { skippedFor } from '../../support/skipped.ts';
 import { api, createRepository } from '../../support/strata.ts';
 
 const MIB = 1024 * 1024;

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
 import { READER_SPAN_MS } from '../../../core/kernel/limits.ts';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../../support/git-below.ts';
 import { basicAuthorization } from '../../support/git-wire.ts';

@@ -3,9 +3,9 @@
  * every ten seconds. A process waited for each of them, so nobody else's clone or push got one.
  */
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, test } from 'vitest';
 import { PUSH_PACE_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { type Stage, setStage, underAttack } from '../../support/attack.ts';

@@ -13,7 +13,7 @@ import { noteFigure } from '../../support/figures.ts';
 import { freePort } from '../../support/free-port.ts';
 import { madeDataDir } from '../../support/made-data-dir.ts';
 import { eventually, isAlive } from '../../support/processes.ts';
-import { createAccount, createRepository, commitFile, newWorkTree, tryGit } from '../../support/strata.ts';
+import { commitFile, createAccount, createRepository, newWorkTree, tryGit } from '../../support/strata.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { setStage, type Stage, underAttack } from '../../support/attack.ts';
+import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { basicAuthorization, commit, packet, wirePush } from '../../support/git-wire.ts';
 import { createRepository } from '../../support/strata.ts';

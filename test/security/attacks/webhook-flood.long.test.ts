@@ -4,17 +4,17 @@
  * and further deliveries wait until their hour as one row for a push and webhook.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
+import { createPool } from '../../../adapters/postgres/pool.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { WEBHOOK_PUSH_REFS_MAX, WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
-import { createPool } from '../../../adapters/postgres/pool.ts';
-import { cleanUp } from '../../support/cleanup.ts';
-import { keepLog } from '../../support/log.ts';
 import { setStage, underAttack } from '../../support/attack.ts';
+import { cleanUp } from '../../support/cleanup.ts';
 import { noteFigure } from '../../support/figures.ts';
+import { keepLog } from '../../support/log.ts';
 import { createRefs, createRepository, git, newWorkTree } from '../../support/strata.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { createWebhook, listDeliveries, webhookReceivers } from '../../support/webhook-receiver.ts';

@@ -1,6 +1,5 @@
 /** The protocol server, driven by EventStoreDB's own client, including the calls that the adapter does not use. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import {
   EventStoreDBClient,
   jsonEvent,
@@ -8,6 +7,7 @@ import {
   StreamNotFoundError,
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
+import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../cleanup.ts';
 import { openServer } from './open-log.ts';
 import type { ProtocolServerOptions } from './protocol-server.ts';

@@ -9,13 +9,13 @@
  * Invariants: it listens on the loopback address only; its log outlives `restart`, as a server's disk does.
  */
 import { randomUUID } from 'node:crypto';
-import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import { GossipService } from '@eventstore/db-client/generated/gossip_grpc_pb.js';
-import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import { ServerFeaturesService } from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import features from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
-import streams from '@eventstore/db-client/generated/streams_pb.js';
 import { StreamsService } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import streams from '@eventstore/db-client/generated/streams_pb.js';
 import * as grpc from '@grpc/grpc-js';
 import { type AppendContext, batchAppend, tombstone, unaryAppend } from './appending.ts';
 import { type Faults, noFaults } from './faults.ts';

@@ -1,9 +1,9 @@
 /** The in-memory counterpart of the read model of buckets' errors: reads the whole log each time. */
 import { categoryOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { BUCKET_ERRORS_LISTED_MAX } from '../../../core/kernel/limits.ts';
 import type { BucketErrorLists } from '../../../core/ports/bucket-error-lists.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import { BUCKET_ERRORS_LISTED_MAX } from '../../../core/kernel/limits.ts';
 import { bucketErrorOf, type StoredBucketError } from '../../../projections/bucket-errors/row.ts';
 
 /** Returns whether no more than the listed errors of the same bucket follow; verifications are counted apart. */

@@ -1,7 +1,6 @@
 /** The in-memory counterpart of the read model of webhook deliveries: folds the whole log at each read. */
 import { categoryOf, entityIdOf, LOG_START } from '../../../core/kernel/envelope.ts';
 import { timestamp, uuid } from '../../../core/kernel/ids.ts';
-import type { EventStore } from '../../../core/ports/event-store.ts';
 import type {
   DueDeliveries,
   DueDeliveryRow,
@@ -9,6 +8,7 @@ import type {
   EndedDeliveries,
   PendingDeliveries,
 } from '../../../core/ports/due-deliveries.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { foldDelivery, type StoredDelivery } from '../../../projections/webhook-deliveries/fold.ts';
 

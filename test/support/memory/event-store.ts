@@ -11,9 +11,8 @@ import {
   type RecordedEvent,
   type StreamName,
 } from '../../../core/kernel/envelope.ts';
-import { missingOfAppend } from '../../../core/kernel/whole-appends.ts';
 import { canonicalJson, type JsonObject } from '../../../core/kernel/json.ts';
-import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
+import { missingOfAppend } from '../../../core/kernel/whole-appends.ts';
 import { checkAppend, tooLate } from '../../../core/ports/append-check.ts';
 import {
   type AppendRequest,
@@ -24,6 +23,7 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from '../../../core/ports/event-store.ts';
+import { lastRecordOf } from '../../../core/runtime/read-mark.ts';
 
 const BATCH_EVENTS_MAX = 1_000;
 

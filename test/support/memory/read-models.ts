@@ -3,15 +3,16 @@
  *
  * Invariants: they return what the projections return; only the cost differs.
  */
-import { listedPage } from '../../../core/git/history/listed-commit.ts';
+
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessToken } from '../../../core/access-token/state.ts';
 import { accountEventKinds } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { Account } from '../../../core/account/state.ts';
+import { listedPage } from '../../../core/git/history/listed-commit.ts';
 import { byRefOrder } from '../../../core/git/ref-name.ts';
-import { type Decider, type DomainEvent, readEvent } from '../../../core/kernel/decider.ts';
+import { type Decider, type DomainEvent, readEvent, readEvent as readStored } from '../../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
@@ -22,32 +23,31 @@ import {
   type Timestamp,
   uuid,
 } from '../../../core/kernel/ids.ts';
-import type { Page, PageOf } from '../../../core/kernel/page.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import type { Page, PageOf } from '../../../core/kernel/page.ts';
+import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
 import type { Digest } from '../../../core/ports/digest.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { Commit } from '../../../core/ports/object-database.ts';
-import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import type { CommitRow } from '../../../core/ports/history.ts';
+import type { Commit } from '../../../core/ports/object-database.ts';
 import type { ReadModels } from '../../../core/ports/read-models.ts';
-import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
+import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';
 import type { AccountUsage, BucketStorage, DayTraffic } from '../../../core/ports/usage.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
-import { readEvent as readStored } from '../../../core/kernel/decider.ts';
 import { isOfChange } from '../../../core/usage/changes.ts';
 import { transferEventKinds } from '../../../core/usage/events.ts';
-import { storableText } from '../../../projections/runner/bulk.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { storableText } from '../../../projections/runner/bulk.ts';
 import { createMemoryAccountLog } from './account-log.ts';
 import { createMemoryActivity } from './activity.ts';
 import { createMemoryBucketErrors } from './bucket-errors.ts';
-import { createMemoryUsageLedger } from './usage-ledger.ts';
-import { createMemoryWaitingStorage } from './waiting-storage.ts';
 import { createMemoryDeliveries } from './deliveries.ts';
 import type { MemoryObjects } from './object-database.ts';
+import { createMemoryUsageLedger } from './usage-ledger.ts';
+import { createMemoryWaitingStorage } from './waiting-storage.ts';
 
 interface Folded<State> {
   readonly state: State;

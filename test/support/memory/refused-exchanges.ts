@@ -1,5 +1,5 @@
 /** Refused exchanges in memory. */
-import { plusMs, type AccountId } from '../../../core/kernel/ids.ts';
+import { type AccountId, plusMs } from '../../../core/kernel/ids.ts';
 import { REFUSED_EXCHANGE_KEPT_MS, REFUSED_EXCHANGES_MAX } from '../../../core/kernel/limits.ts';
 import type { CountedRefusal, RefusedExchanges } from '../../../core/ports/refused-exchanges.ts';
 

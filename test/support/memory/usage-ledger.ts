@@ -2,9 +2,9 @@
 import { accountEventKinds } from '../../../core/account/events.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { categoryOf, LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';
-import type { EventStore } from '../../../core/ports/event-store.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
+import type { EventStore } from '../../../core/ports/event-store.ts';
 import type {
   LedgerEntry,
   LedgerMember,

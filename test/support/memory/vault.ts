@@ -5,6 +5,7 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { type AccountId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
+import type { ReadMark } from '../../../core/ports/read-mark.ts';
 import {
   type Vault,
   type VaultDisclosure,
@@ -14,7 +15,6 @@ import {
   vaultRef,
 } from '../../../core/ports/vault.ts';
 import type { VaultRecordId, VaultReferences } from '../../../core/ports/vault-references.ts';
-import type { ReadMark } from '../../../core/ports/read-mark.ts';
 
 interface VaultRecord extends VaultDisclosure {
   readonly field: VaultField;

@@ -1,7 +1,7 @@
 /** The step of a compaction, on a repository of the real git. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { AccountCommand } from '../../../core/account/commands.ts';
 import { decideAccount } from '../../../core/account/decide.ts';
 import { accounts } from '../../../core/account/evolve.ts';
@@ -19,8 +19,7 @@ import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
 import { execute } from '../../../core/runtime/execute.ts';
 import type { DropsContext } from '../../../workflows/layer-compaction/drops.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
-import { accepted } from '../../support/accounts.ts';
-import { newWebhook } from '../../support/accounts.ts';
+import { accepted, newWebhook } from '../../support/accounts.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
 import { keepLog } from '../../support/log.ts';

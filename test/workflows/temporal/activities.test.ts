@@ -1,17 +1,17 @@
 /** The activities of runs in Temporal, without a Temporal server. */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { test } from 'vitest';
 import { pause } from '../../../adapters/node/pause.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
 import { carriedOut, type StepAction, type Workflow } from '../../../core/ports/workflows.ts';
 import { createLookActivities, createStepActivities } from '../../../workflows/temporal/activities.ts';
 import type { DueArguments, RunState } from '../../../workflows/temporal/protocol.ts';
-import { heldBySignal } from '../../support/held-by-signal.ts';
 import { newEvent, newId } from '../../support/events.ts';
+import { heldBySignal } from '../../support/held-by-signal.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 

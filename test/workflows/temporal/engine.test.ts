@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { type TestContext, test } from 'vitest';
-import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { pause } from '../../../adapters/node/pause.ts';
 import { startTemporalEngine } from '../../../workflows/temporal/engine.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
+import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 

@@ -1,19 +1,19 @@
 /** Temporal is notified of every event, whatever dies in between; the server here is a list of the notices it took. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'vitest';
-import { newRequest } from '../../contract/device-login-requests.ts';
-import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
-import { createMemoryDeviceLoginRequests } from '../../support/memory/device-login-requests.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { pause } from '../../../adapters/node/pause.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import type { PolicyMarks } from '../../../core/ports/policy-marks.ts';
 import type { WaitingRows, Workflow } from '../../../core/ports/workflows.ts';
 import { type Feed, startFeed } from '../../../workflows/temporal/feed.ts';
+import { newRequest } from '../../contract/device-login-requests.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { newEvent, newId } from '../../support/events.ts';
 import { type KeptLog, keepLog } from '../../support/log.ts';
+import { createMemoryPolicyMarks } from '../../support/memory/delivery-store.ts';
+import { createMemoryDeviceLoginRequests } from '../../support/memory/device-login-requests.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { until } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 import { createTestLeads } from '../../support/test-lead.ts';

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { test } from 'vitest';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
+import { test } from 'vitest';
 import { useRuntime } from '../../../workflows/temporal/runtime.ts';
 import { workflowBundle } from '../../../workflows/temporal/worker.ts';
 import { ROOT } from '../../architecture/source-tree.ts';

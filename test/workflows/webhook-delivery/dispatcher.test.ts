@@ -4,7 +4,6 @@ import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { type LogPosition, streamName } from '../../../core/kernel/envelope.ts';
-import type { JsonObject } from '../../../core/kernel/json.ts';
 import {
   type AccountId,
   msBetween,
@@ -13,24 +12,25 @@ import {
   type WebhookDeliveryId,
   type WebhookId,
 } from '../../../core/kernel/ids.ts';
+import type { JsonObject } from '../../../core/kernel/json.ts';
 import {
   WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_CLAIM_SPAN_MS,
   WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
   WEBHOOK_WINDOW_DELIVERIES_MAX,
 } from '../../../core/kernel/limits.ts';
+import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
-import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
 import { accepted } from '../../support/accounts.ts';
-import { newEvent, newId } from '../../support/events.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
+import { newEvent, newId } from '../../support/events.ts';
 import { CAUSE } from '../../support/node.ts';
 import { createTestClock } from '../../support/test-clock.ts';
-import { eventually, advanceToNextAwaited } from '../../support/test-timers.ts';
+import { advanceToNextAwaited, eventually } from '../../support/test-timers.ts';
 import { gate, settle } from '../../support/watched-log.ts';
 
 const never = (): Promise<Exchange> => new Promise(() => undefined);

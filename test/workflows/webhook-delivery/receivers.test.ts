@@ -3,8 +3,8 @@
  * the test moves, must follow the specification's tables (States and transitions; Delivery behavior).
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, test } from 'vitest';
 import { createHttpEgress, type HttpEgressOptions } from '../../../adapters/http-egress/egress.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { msBetween, type Timestamp } from '../../../core/kernel/ids.ts';
@@ -13,8 +13,8 @@ import type { WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-li
 import { createAuthority } from '../../support/certificates.ts';
 import { delivering } from '../../support/delivering.ts';
 import { startDnsServer } from '../../support/dns-server.ts';
-import { receiverKinds } from '../../support/receiver-kinds.ts';
 import { startReceiver } from '../../support/receiver.ts';
+import { receiverKinds } from '../../support/receiver-kinds.ts';
 import { advanceToNextAwaited } from '../../support/test-timers.ts';
 
 /** The specification's figures, not the product's constants. */

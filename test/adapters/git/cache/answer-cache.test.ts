@@ -1,16 +1,17 @@
 /** Cached answers on disk: made once, followed by many requests, never kept when they fail. */
-import { skippedFor } from '../../../support/skipped.ts';
+
 import assert from 'node:assert/strict';
 import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type TestContext, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, type TestContext, test } from 'vitest';
 import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
 import { type AnswerMemory, createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
-import { NO_PROC } from '../../../support/git-below.ts';
 import { garbageCollection } from '../../../support/garbage-collection.ts';
+import { NO_PROC } from '../../../support/git-below.ts';
 import { eventually } from '../../../support/processes.ts';
+import { skippedFor } from '../../../support/skipped.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
 import { createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
 import { createAnswerRoom } from '../../../../adapters/git/cache/answer-room.ts';

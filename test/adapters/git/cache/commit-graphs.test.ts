@@ -6,7 +6,7 @@ import { afterAll, describe, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
-import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('graphs');

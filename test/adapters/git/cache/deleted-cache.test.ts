@@ -15,7 +15,7 @@ import {
   type UploadPackOptions,
 } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
-import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const NEVER = new AbortController().signal;

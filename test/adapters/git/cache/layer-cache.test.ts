@@ -4,9 +4,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { createGitObjectDatabase } from '../../../../adapters/git/object-database.ts';
-import { type ObjectId, type RepositoryId, uuid, type Uuid } from '../../../../core/kernel/ids.ts';
+import { type ObjectId, type RepositoryId, type Uuid, uuid } from '../../../../core/kernel/ids.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
 import {
   type CommittedObjects,
@@ -17,7 +16,8 @@ import {
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { layersIn } from '../../../support/layers-in.ts';
-import { withLayer, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { once, storeLayer, type TestDatabase, testDatabase, withLayer } from '../../../support/object-database.ts';
 import { eventually } from '../../../support/processes.ts';
 import { mountSmallDisk } from '../../../support/small-disk.ts';
 

@@ -9,21 +9,21 @@ import { openCacheEntries } from '../../../../adapters/git/cache/cache-entries.t
 import {
   type CacheFolder,
   makeCacheFolder,
-  packPath,
   type PresentLayer,
+  packPath,
 } from '../../../../adapters/git/cache/cache-folder.ts';
-import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
 import { scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
-import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
 import { LAYERS_MAX } from '../../../../core/kernel/limits.ts';
 import { layerKey } from '../../../../core/ports/layer-store.ts';
 import type { CommittedObjects, Layer, RefsView } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
-import { temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { loggingGit } from '../../../support/logging-git.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 
 const folder = temporaryFolder('merging');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, PlainClone, RefsView } from '../../../../core/ports/object-database.ts';
-import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { loggingGit } from '../../../support/logging-git.ts';
 import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 

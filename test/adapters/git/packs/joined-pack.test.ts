@@ -7,7 +7,7 @@ import { deltaHeader, entryHeader, wholeHeader } from '../../../../adapters/git/
 import { createTurns } from '../../../../adapters/git/packs/event-loop-turns.ts';
 import { joinable, joinPacks, type PackBytes } from '../../../../adapters/git/packs/joined-pack.ts';
 import { packIndexFile, packIndexRows } from '../../../../adapters/git/packs/pack-index-file.ts';
-import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';
 import { createDice } from '../../../support/seeded.ts';
 

@@ -4,8 +4,8 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { applyDelta, applyDeltaInTurns } from '../../../../adapters/git/packs/pack-delta.ts';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
+import { applyDelta, applyDeltaInTurns } from '../../../../adapters/git/packs/pack-delta.ts';
 import {
   createObjectCache,
   type ObjectCache,
@@ -14,8 +14,8 @@ import {
   type PackMemory,
   type SizeBounds,
 } from '../../../../adapters/git/packs/pack-file.ts';
-import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import { hasAllOf, openPackIndex, type PackIndex } from '../../../../adapters/git/packs/pack-index.ts';
+import { createReadTurns } from '../../../../adapters/git/packs/read-turns.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
 

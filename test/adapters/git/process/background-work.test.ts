@@ -1,5 +1,5 @@
 /** Work that no request waits for gives way to git that works for one, but not for ever. */
-import { skippedFor } from '../../../support/skipped.ts';
+
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
@@ -9,9 +9,10 @@ import { describe, type TestContext, test } from 'vitest';
 import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { createGit, type Git, type GitCommand } from '../../../../adapters/git/process/git-commands.ts';
 import { createProcessRunner, type ProcessRunner } from '../../../../adapters/git/process/process-runner.ts';
-import { NO_PROC } from '../../../support/git-below.ts';
 import { testRepository } from '../../../support/git.ts';
+import { NO_PROC } from '../../../support/git-below.ts';
 import { eventually, isAlive } from '../../../support/processes.ts';
+import { skippedFor } from '../../../support/skipped.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEEDS_PROC = skippedFor(NO_PROC);

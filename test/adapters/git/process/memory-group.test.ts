@@ -6,7 +6,7 @@ import { totalmem } from 'node:os';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'vitest';
 import { ownControlGroups } from '../../../../adapters/git/process/control-groups.ts';
-import { makeMemoryGroup, type MemoryGroup } from '../../../../adapters/git/process/memory-group.ts';
+import { type MemoryGroup, makeMemoryGroup } from '../../../../adapters/git/process/memory-group.ts';
 import { createProcessRunner, type ProcessRunner } from '../../../../adapters/git/process/process-runner.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { boundOf, endedIn, groupOf, helperBelow, NO_MEMORY_GROUP, setBound } from '../../../support/memory-group.ts';

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createIncomingBytes, IncomingFullError } from '../../../../adapters/git/receiving/incoming-bytes.ts';
 import { createPushMemory } from '../../../../adapters/git/receiving/push-memory.ts';
 import {

@@ -1,8 +1,8 @@
 /** How far a refused pack is searched for what refers to a missing object. */
 import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
-import { findReferrer } from '../../../../adapters/git/receiving/find-referrer.ts';
 import { explainRefusal } from '../../../../adapters/git/receiving/explain-refusal.ts';
+import { findReferrer } from '../../../../adapters/git/receiving/find-referrer.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { EXPLAINED_BYTES_MAX, EXPLAINING_MS_MAX } from '../../../../core/kernel/limits.ts';
 import type { PackRefusal } from '../../../../core/ports/object-database.ts';

@@ -1,8 +1,8 @@
 /** How git's messages are translated for the pusher. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
 import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
+import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
 
 const end = (stderr: string, more: Partial<ProcessEnd> = {}): ProcessEnd => {
   return { code: 128, signal: null, killed: 'no', stdout: '', stderr, outgrown: false, ...more };

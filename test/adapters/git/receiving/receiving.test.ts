@@ -1,10 +1,10 @@
 /** The packs of pushes: which are accepted, which are refused and why, and that no file is left behind. */
 import assert from 'node:assert/strict';
-import { readdir } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import { PackRefusedError } from '../../../../core/git/pack-refused-error.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
 import {
@@ -18,10 +18,10 @@ import {
 import type { CommittedObjects, PackRefusalCode, Quarantine } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
-import { fullyChecked, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { commitBytes, EMPTY_TREE, packOfTags, tagBytes } from '../../../support/hostile-packs.ts';
-import { storeUnchecked } from '../../../support/unchecked-layer.ts';
+import { fullyChecked, once, storeLayer, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { deltaSize, rawEntry, rawId, rawPack, repeatingDelta } from '../../../support/raw-pack.ts';
+import { storeUnchecked } from '../../../support/unchecked-layer.ts';
 
 const folder = temporaryFolder('receiving');
 const repository = testRepository(join(folder.path, 'repository'));

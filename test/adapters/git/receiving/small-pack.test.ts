@@ -17,7 +17,7 @@ import { indexSmallPack } from '../../../../adapters/git/receiving/small-pack.ts
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects, ObjectType } from '../../../../core/ports/object-database.ts';
 import { noteFigure } from '../../../support/figures.ts';
-import { runGit, temporaryFolder, type TestRepository, testRepository } from '../../../support/git.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { loggingGit } from '../../../support/logging-git.ts';
 import { committedEntries, mutatedPack } from '../../../support/mutated-packs.ts';
 import { fullyChecked, type TestDatabase, testDatabase } from '../../../support/object-database.ts';

@@ -1,10 +1,10 @@
 /** The documentation on the website: open to everybody, readable without scripts, and never behind the API. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PAGE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { z } from 'zod';
-import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
 import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
+import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
+import { PAGE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/api'];

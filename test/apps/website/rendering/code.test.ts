@@ -1,10 +1,10 @@
 /** Coloured code, line by line, and the language of a file's name. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import hljs from 'highlight.js';
 import { describe, test } from 'vitest';
 import { codeLines, highlightedLines } from '../../../../apps/website/rendering/code.ts';
 import { languageOf } from '../../../../apps/website/rendering/language.ts';
-import hljs from 'highlight.js';
-import { readFileSync } from 'node:fs';
 
 describe('Coloured code', () => {
   test('has one balanced markup for each line, also inside what spans lines', () => {

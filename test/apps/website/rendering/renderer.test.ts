@@ -1,9 +1,9 @@
 /** What is rendered, what is kept, and what is too long. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { createRenderer } from '../../../../apps/website/rendering/renderer.ts';
 import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
 import type { RenderingOutcome, RenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
-import { createRenderer } from '../../../../apps/website/rendering/renderer.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
 import {
   RENDERED_CACHE_BYTES_MAX,

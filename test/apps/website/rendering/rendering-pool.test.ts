@@ -1,8 +1,8 @@
 /** Threads that render texts: what a hostile text costs, and whom it holds up. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createRenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
 import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
+import { createRenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
 import { RENDERINGS_OF_PERSON_MAX, RENDERINGS_WAITING_MAX } from '../../../../core/kernel/limits.ts';
 import { cleanUp, type Ending } from '../../../support/cleanup.ts';
 

@@ -1,5 +1,6 @@
 /** The pages of repositories: what real git pushed, read in a browser without scripts on a real server. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import {
   PAGE_BYTES_MAX,
@@ -7,7 +8,6 @@ import {
   PAGE_ENTRIES_MAX,
   PAGE_WHOLE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import path from 'node:path';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
 import { signIn } from '../../../support/site-browser.ts';

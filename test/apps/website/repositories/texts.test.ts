@@ -1,15 +1,15 @@
 /** Parts of pages: names, sizes, windows of lines, and words for a shell. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { describe, test } from 'vitest';
+import { html } from '../../../../apps/website/layout/html.ts';
+import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
-import { html } from '../../../../apps/website/layout/html.ts';
 import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
-import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
 import { PAGE_ROWS_BYTES_MAX, PAGE_TEXT_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
-import { execFileSync } from 'node:child_process';
 
 describe('A name in an address', () => {
   test('is encoded byte by byte, and decoded to the same bytes', () => {

@@ -7,8 +7,8 @@ import type { BucketCommand } from '../../../../core/account/buckets/commands.ts
 import { decideBucket } from '../../../../core/account/buckets/decide.ts';
 import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import { STORAGE_BUCKET_NAME_LENGTH_MAX, STORAGE_BUCKETS_MAX } from '../../../../core/kernel/limits.ts';
 import { timestamp } from '../../../../core/kernel/ids.ts';
+import { STORAGE_BUCKET_NAME_LENGTH_MAX, STORAGE_BUCKETS_MAX } from '../../../../core/kernel/limits.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../../core/kernel/refusal.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import {

@@ -1,7 +1,7 @@
 /** The settings of storage buckets: what is taken, and the one form that it gets. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { parseBucketSettings, wantedOf, type WantedBucketSettings } from '../../../../core/account/buckets/settings.ts';
+import { parseBucketSettings, type WantedBucketSettings, wantedOf } from '../../../../core/account/buckets/settings.ts';
 import {
   BUCKET_ACCESS_KEY_ID_LENGTH_MAX,
   BUCKET_KEY_PREFIX_LENGTH_MAX,

@@ -1,8 +1,8 @@
 /** The state that the events of an account's list of repositories fold into. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { accounts } from '../../../../core/account/evolve.ts';
 import type { AccountEvent } from '../../../../core/account/events.ts';
+import { accounts } from '../../../../core/account/evolve.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import {
   accountCreated,

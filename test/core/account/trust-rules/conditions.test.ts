@@ -1,8 +1,8 @@
 /** Patterns of trust rules. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../core/kernel/json.ts';
 import { conditionsRefusal, matches, mismatchOf } from '../../../../core/account/trust-rules/conditions.ts';
+import type { JsonObject, JsonValue } from '../../../../core/kernel/json.ts';
 import {
   TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
   TRUST_RULE_CLAIMS_MAX,

@@ -13,10 +13,10 @@ import {
   accountCreated,
   accountErased,
   repositoryId,
+  webhookTarget as target,
   webhookCreated,
   webhookDeleted,
   webhookId,
-  webhookTarget as target,
 } from '../../../support/account-history.ts';
 import { given } from '../../../support/fold.ts';
 

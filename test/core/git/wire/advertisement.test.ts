@@ -1,7 +1,7 @@
 /** info/refs, compared byte for byte with `git http-backend`. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { join } from 'node:path';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
   type AdvertisedRefs,
   receivePackAdvertisement,

@@ -2,8 +2,8 @@
  * Command lists of pushes: bytes in chunks of any size, the pack after them, and pushes that are refused as a whole.
  */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import { type CommandList, createCommandListParser, readCommandList } from '../../../../core/git/wire/command-list.ts';
 import { concatBytes, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import {

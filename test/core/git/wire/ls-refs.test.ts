@@ -1,11 +1,11 @@
 /** ls-refs, compared byte for byte with `git upload-pack --stateless-rpc`. */
 import assert from 'node:assert/strict';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import fc from 'fast-check';
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { byRefOrder } from '../../../../core/git/ref-name.ts';
 import type { AdvertisedRefs } from '../../../../core/git/wire/advertisement.ts';
 import { lsRefsAnswer } from '../../../../core/git/wire/ls-refs.ts';
-import { concatBytes, dataPacket, DELIMITER_PACKET, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
-import { byRefOrder } from '../../../../core/git/ref-name.ts';
+import { concatBytes, DELIMITER_PACKET, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import { piecesOf, type RefPart } from '../../../../core/git/wire/ref-parts.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';

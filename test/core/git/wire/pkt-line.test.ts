@@ -1,12 +1,12 @@
 /** Packets and side bands: round trips in chunks of any size, git's own bytes, and hostile lengths. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
 import fc from 'fast-check';
+import { describe, test } from 'vitest';
 import {
   concatBytes,
   createPacketDecoder,
-  dataPacket,
   DELIMITER_PACKET,
+  dataPacket,
   errorPacket,
   FLUSH_PACKET,
   lineOf,

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, test } from 'vitest';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
+import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
 import {
   concatBytes,
-  dataPacket,
   DELIMITER_PACKET,
+  dataPacket,
   FLUSH_PACKET,
   RESPONSE_END_PACKET,
 } from '../../../../core/git/wire/pkt-line.ts';

@@ -1,7 +1,6 @@
 /** Accounts and their names across three streams, even if the process stops between any two steps. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../../core/claim/evolve.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
@@ -16,6 +15,7 @@ import {
   type NewAccount,
 } from '../../../../core/use-cases/accounts/accounts.ts';
 import { accepted, codeOf, codesOf } from '../../../support/accounts.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';

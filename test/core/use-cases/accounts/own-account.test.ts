@@ -10,17 +10,17 @@ import {
   SIGN_IN_FAILURES_PAIR_MAX,
 } from '../../../../core/kernel/limits.ts';
 import { changePassword, findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
-import { guardedBy, identifyPerson, type SessionOf } from '../../../../core/use-cases/callers/authenticate.ts';
-import { eraseDueAccounts } from '../../../../core/use-cases/erasing/erase-due-accounts.ts';
 import {
+  type Confirmation,
   changeOwnEmail,
   changeOwnPassword,
   closeAccount,
-  type Confirmation,
   confirmPassword,
   readOwnEmail,
   reopenAccount,
 } from '../../../../core/use-cases/accounts/own-account.ts';
+import { guardedBy, identifyPerson, type SessionOf } from '../../../../core/use-cases/callers/authenticate.ts';
+import { eraseDueAccounts } from '../../../../core/use-cases/erasing/erase-due-accounts.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { type Origin, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
 import {

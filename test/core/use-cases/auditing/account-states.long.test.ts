@@ -13,9 +13,9 @@ import { createModels } from '../../../../projections/models.ts';
 import { createReadModels } from '../../../../projections/read-models.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { keepLog } from '../../../support/log.ts';
+import { appendLongAccount } from '../../../support/long-account.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 import { testDatabase } from '../../../support/postgres.ts';
-import { appendLongAccount } from '../../../support/long-account.ts';
 import { Appender, startRunner } from '../../../support/read-models.ts';
 
 const ENTRIES = 100_000;

@@ -6,18 +6,18 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { noteSigning } from '../../../../adapters/node/note-signing.ts';
 import { hexOfBase64 } from '../../../../core/audit/base64.ts';
 import { readCheckpoint, signerOf } from '../../../../core/audit/checkpoint.ts';
-import { inOnePart } from '../../../../core/kernel/one-part.ts';
 import { LOG_KEYS_READ_INTERVAL_MS } from '../../../../core/kernel/limits.ts';
-import { layerKey, type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
+import { inOnePart } from '../../../../core/kernel/one-part.ts';
+import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/ports/layer-store.ts';
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { proveConsistency, proveInclusion } from '../../../../core/use-cases/auditing/checkpoints.ts';
 import { rotateLogKey } from '../../../../core/use-cases/auditing/log-keys.ts';
-import { createTestClock } from '../../../support/test-clock.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { createMemoryCheckpoints, createMemoryLogKeys } from '../../../support/memory/log-keys.ts';
 import { Appender } from '../../../support/read-models.ts';
+import { createTestClock } from '../../../support/test-clock.ts';
 
 async function newLog(given: { readonly store?: LayerStore; readonly logKeys?: LogKeys } = {}) {
   const events = createMemoryEventStore();

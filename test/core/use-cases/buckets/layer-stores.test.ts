@@ -10,8 +10,8 @@ import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/por
 import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { createLayerStores } from '../../../../core/use-cases/buckets/layer-stores.ts';
 import type { BucketError } from '../../../../core/use-cases/buckets/record-bucket-error.ts';
-import { seesDeletions } from '../../../support/deletions.ts';
 import { accepted, newAccount } from '../../../support/accounts.ts';
+import { seesDeletions } from '../../../support/deletions.ts';
 import { createMemoryBuckets } from '../../../support/memory/buckets.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';

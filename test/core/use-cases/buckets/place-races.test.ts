@@ -1,16 +1,16 @@
 /** Changes of a bucket's place that race with deletions and undeletions, on the log of PostgreSQL: one of them wins whole. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { Guarding } from '../../../../core/runtime/execute.ts';
+import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { deletionsWithinRetention } from '../../../../core/use-cases/repositories/deletions.ts';
 import { letLayersGo } from '../../../../core/use-cases/repositories/let-layers-go.ts';
 import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
-import { undeleteRepository } from '../../../../core/use-cases/undo/undelete-repository.ts';
-import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
+import { undeleteRepository } from '../../../../core/use-cases/undo/undelete-repository.ts';
 import { openDatabase, openStore } from '../../../adapters/postgres/open-store.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';
 import { cleanUp } from '../../../support/cleanup.ts';

@@ -4,10 +4,8 @@ import { describe, test } from 'vitest';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
-import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import { changePassword } from '../../../../core/use-cases/accounts/accounts.ts';
 import { guardedBy, identifyPerson } from '../../../../core/use-cases/callers/authenticate.ts';
-import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { stillPermitted } from '../../../../core/use-cases/callers/permission.ts';
 import {
   type AccessTokenPrincipal,
@@ -16,6 +14,8 @@ import {
   readerOf,
   selectionOf,
 } from '../../../../core/use-cases/callers/principal.ts';
+import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import { authenticate, newAccount, newRepository, newToken } from '../../../support/accounts.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { watchLog } from '../../../support/watched-log.ts';

@@ -1,13 +1,12 @@
 /** An erased account is gone at once, and its personal data becomes unreadable even if the process stops midway. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
+import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../../core/claim/evolve.ts';
-import type { RepositoryId, TrustRuleId } from '../../../../core/kernel/ids.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import type { RepositoryId, TrustRuleId } from '../../../../core/kernel/ids.ts';
 import { VaultError } from '../../../../core/ports/vault.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import {
@@ -20,18 +19,19 @@ import { guardedBy } from '../../../../core/use-cases/callers/authenticate.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
+import { createAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import {
-  TOKEN_SETTINGS,
   accepted,
   authenticate,
   codeOf,
   newAccount,
   newRepository,
   newToken,
+  TOKEN_SETTINGS,
 } from '../../../support/accounts.ts';
-import { createAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
-import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { keepLog } from '../../../support/log.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { gate, watchLog } from '../../../support/watched-log.ts';

@@ -1,6 +1,6 @@
 /** What an erasure removes from storage and keeps outside the database, and what a restored database makes of it. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { LOG_START, streamName } from '../../../../core/kernel/envelope.ts';
 import {
@@ -12,11 +12,11 @@ import {
   type WebhookDeliveryId,
 } from '../../../../core/kernel/ids.ts';
 import { ERASURE_REPEATED_AFTER_MS } from '../../../../core/kernel/limits.ts';
-import type { StoredSession } from '../../../../core/ports/session-store.ts';
-import { eraseLeftovers } from '../../../../core/use-cases/erasing/erase-leftovers.ts';
-import { layerKey, type LayerStore } from '../../../../core/ports/layer-store.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
+import { type LayerStore, layerKey } from '../../../../core/ports/layer-store.ts';
+import type { StoredSession } from '../../../../core/ports/session-store.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
+import { eraseLeftovers } from '../../../../core/use-cases/erasing/erase-leftovers.ts';
 import { repeatErasures } from '../../../../core/use-cases/erasing/repeat-erasures.ts';
 import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { accepted, authenticate, newAccount, newToken } from '../../../support/accounts.ts';

@@ -1,7 +1,7 @@
 /** When signing keys sign, are public, and are replaced. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { plusMs, timestamp, type Timestamp } from '../../../../core/kernel/ids.ts';
+import { plusMs, type Timestamp, timestamp } from '../../../../core/kernel/ids.ts';
 import {
   IDENTITY_TOKEN_SPAN_SECONDS,
   PUBLIC_KEYS_CACHE_SECONDS,

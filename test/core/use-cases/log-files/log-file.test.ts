@@ -1,7 +1,6 @@
 /** An incomplete export is refused at the line that is wrong, and running the import again does not accept it either. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
@@ -17,6 +16,7 @@ import {
 } from '../../../../core/use-cases/log-files/log-file.ts';
 import { newEvent, newStream } from '../../../support/events.ts';
 import { exportText, fillOddLog, importText } from '../../../support/log-files.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 
 const EVENTS = 12;
 const LOG_FILE_HEADER = headerLine(2);

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { asNew } from '../../../support/events.ts';
 import {
   appendGolden,
@@ -12,6 +11,7 @@ import {
   goldenText,
 } from '../../../support/golden-log.ts';
 import { exportText, importText } from '../../../support/log-files.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 
 const VERSION_1 = goldenText('log-file/version-1.jsonl');
 const VERSION_2 = goldenText('log-file/version-2.jsonl');

@@ -1,16 +1,16 @@
 /** Repositories made from a store alone, over a log in memory with the real git. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { beforeAll, type TestContext, describe, test } from 'vitest';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { MANIFEST_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
-import { findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { findManifests, readManifest, readManifestRefs } from '../../../../core/use-cases/manifests/read-manifest.ts';
 import { rebuildRepository } from '../../../../core/use-cases/manifests/rebuild-repository.ts';
 import { writeManifest } from '../../../../core/use-cases/manifests/write-manifest.ts';
+import { findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { newAccount } from '../../../support/accounts.ts';
 import { cleanUp, type Ending, suiteEnding } from '../../../support/cleanup.ts';
 import { startGitReading } from '../../../support/git-reading.ts';

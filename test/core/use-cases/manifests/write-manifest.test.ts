@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
+import { accounts } from '../../../../core/account/evolve.ts';
 import { type AccountId, type ObjectId, type RepositoryId, timestamp } from '../../../../core/kernel/ids.ts';
 import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
@@ -10,28 +11,27 @@ import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { manifestKey, parseManifest } from '../../../../core/repository/manifest.ts';
 import type { OpenRepository } from '../../../../core/repository/state.ts';
-import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import {
   type ManifestContext,
   removeManifestsBefore,
   writeManifest,
 } from '../../../../core/use-cases/manifests/write-manifest.ts';
-import { accounts } from '../../../../core/account/evolve.ts';
-import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
+import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireLayers, type LayerExpiryContext } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { accepted } from '../../../support/accounts.ts';
-import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
-import { startPushing } from '../../../support/pushing.ts';
-import { branch, oid } from '../../../support/repository-history.ts';
 import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { runGit } from '../../../support/git.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
-import { keepLog } from '../../../support/log.ts';
 import { layersIn } from '../../../support/layers-in.ts';
+import { keepLog } from '../../../support/log.ts';
+import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { CAUSE, type TestNode } from '../../../support/node.ts';
+import { startPushing } from '../../../support/pushing.ts';
+import { branch, oid } from '../../../support/repository-history.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 const NEVER = new AbortController().signal;

@@ -8,9 +8,9 @@ import { NEW_LAYERS_REMOVAL_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core
 import { type EventStore, EventStoreError } from '../../../../core/ports/event-store.ts';
 import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/ports/layer-store.ts';
 import { type NewLayers, withNewLayers } from '../../../../core/use-cases/pushing/new-layers.ts';
+import { newEvent } from '../../../support/events.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { newEvent } from '../../../support/events.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 
 const STREAM = streamName('repository', randomUUID());

@@ -6,10 +6,10 @@ import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX, UNNAMED_VAULT_RECORD_SPAN_MS } f
 import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
-import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import type { Entities } from '../../../../core/runtime/entities.ts';
-import { pushRefs, type Push } from '../../../../core/use-cases/pushing/push-refs.ts';
+import { type Push, pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { findRepositoryById } from '../../../../core/use-cases/repositories/repositories.ts';
+import { revokeAccessToken, updateAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { onePack, type Pushing, quotasOf, startPushing } from '../../../support/pushing.ts';

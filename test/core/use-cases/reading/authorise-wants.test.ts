@@ -8,8 +8,8 @@ import type { RepositoryEvent } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { unauthorisedMentions, unauthorisedWants } from '../../../../core/use-cases/reading/authorise-wants.ts';
 import { FIRST_AT, given } from '../../../support/fold.ts';
-import { branch, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
 import { NO_HISTORY } from '../../../support/no-history.ts';
+import { branch, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
 
 const [A, B, C, D, E] = [oid('a'), oid('b'), oid('c'), oid('d'), oid('e')];
 const first = pushed([moved(branch('main'), null, A), moved(tag('v1'), null, B, { type: 'tag', peeled: C })]);

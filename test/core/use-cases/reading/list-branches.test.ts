@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { ReadModelError } from '../../../../core/ports/read-models.ts';
-import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { listBranches } from '../../../../core/use-cases/reading/list-branches.ts';
 import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
+import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
-import { CAUSE } from '../../../support/node.ts';
 import { appendPush } from '../../../support/memory/pushes.ts';
+import { CAUSE } from '../../../support/node.ts';
 import { type Reading, startReading } from '../../../support/reading.ts';
 import { gate, type WatchedLog, watchLog } from '../../../support/watched-log.ts';
 

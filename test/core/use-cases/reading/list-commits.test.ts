@@ -8,9 +8,9 @@ import {
   COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
 import { versionOf } from '../../../../core/use-cases/reading/repository-view.ts';
+import { changeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { type Reading, startReading } from '../../../support/reading.ts';

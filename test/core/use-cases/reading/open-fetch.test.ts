@@ -4,8 +4,8 @@ import { describe, test } from 'vitest';
 import { DEPTH_OF_ALL, type FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { ANSWER_KEPT_BYTES_MAX, LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { type OpenFetch, type OpenFetchContext, openFetch } from '../../../../core/use-cases/reading/open-fetch.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
-import { type OpenFetch, openFetch, type OpenFetchContext } from '../../../../core/use-cases/reading/open-fetch.ts';
 import { startReading } from '../../../support/reading.ts';
 
 const WANTS_NOTHING: FetchRequest = {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
-import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { closing, openView } from '../../../../core/use-cases/reading/repository-view.ts';
 import { resolveRef } from '../../../../core/use-cases/reading/resolve-ref.ts';
+import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { codeOf } from '../../../support/accounts.ts';
 import { startReading } from '../../../support/reading.ts';
 

@@ -1,6 +1,6 @@
 /** Shallow clones that are made again behind a push: which ones, from which request, and what is left of them. */
 import assert from 'node:assert/strict';
-import { type TestContext, describe, test } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';

@@ -1,10 +1,10 @@
 /** Finding repositories by a part of their names and descriptions. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createApiFixture } from '../../../support/api-fixture.ts';
-import { cleanUp } from '../../../support/cleanup.ts';
 import { changeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { searchRepositories } from '../../../../core/use-cases/repositories/search-repositories.ts';
+import { createApiFixture } from '../../../support/api-fixture.ts';
+import { cleanUp } from '../../../support/cleanup.ts';
 import { CAUSE } from '../../../support/node.ts';
 
 test('a search finds names and descriptions of the account alone, without regard to case, in pages', async (context) => {

@@ -1,11 +1,11 @@
 /** MFA tokens of both kinds: names, deletion, the operator's reset, and what becomes of interrupted removals. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
+import { accounts } from '../../../../core/account/evolve.ts';
+import { needsSecondFactor } from '../../../../core/account/state.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
 import type { VaultField, VaultRef } from '../../../../core/ports/vault.ts';
-import { accounts } from '../../../../core/account/evolve.ts';
-import { needsSecondFactor } from '../../../../core/account/state.ts';
 import {
   deleteMfaToken,
   listMfaTokens,

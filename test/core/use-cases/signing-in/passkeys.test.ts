@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
 import { categoryOf, LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
-import { PASSKEY_CHALLENGE_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
+import { PASSKEY_CHALLENGE_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { deleteMfaToken, listMfaTokens } from '../../../../core/use-cases/signing-in/mfa-tokens.ts';
 import {
   activatePasskey,

@@ -15,14 +15,14 @@ import {
   SIGN_IN_FAILURES_WIDE_MAX,
   USER_AGENT_LENGTH_MAX,
 } from '../../../../core/kernel/limits.ts';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
 import { type VaultRef, vaultRef } from '../../../../core/ports/vault.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
-import { type Origin, signIn, type SignInAttempt } from '../../../../core/use-cases/signing-in/sign-in.ts';
+import { type Origin, type SignInAttempt, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';
-import { CAUSE, startNode, type TestNode } from '../../../support/node.ts';
 import { createMemoryRateLimits } from '../../../support/memory/rate-limits.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
+import { CAUSE, startNode, type TestNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 

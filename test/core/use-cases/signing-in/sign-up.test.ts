@@ -9,7 +9,7 @@ import { vaultRef } from '../../../../core/ports/vault.ts';
 import { findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { identifyPerson } from '../../../../core/use-cases/callers/authenticate.ts';
 import { type Origin, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
-import { signUp, type SignUpContext } from '../../../../core/use-cases/signing-in/sign-up.ts';
+import { type SignUpContext, signUp } from '../../../../core/use-cases/signing-in/sign-up.ts';
 import { accepted, codeOf, codesOf } from '../../../support/accounts.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { startNode } from '../../../support/node.ts';

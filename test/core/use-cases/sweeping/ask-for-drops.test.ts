@@ -1,19 +1,19 @@
 /** The policy that asks for dropping compactions, over repositories of the real git. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { decideRepository } from '../../../../core/repository/decide.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
-import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
+import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { askForDrops } from '../../../../core/use-cases/sweeping/ask-for-drops.ts';
 import { accepted } from '../../../support/accounts.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
-import { CAUSE } from '../../../support/node.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { CAUSE } from '../../../support/node.ts';
 
 const NEVER = new AbortController().signal;
 const RETENTION_MS = 30 * 24 * 60 * 60_000;

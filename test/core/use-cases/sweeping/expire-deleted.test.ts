@@ -1,6 +1,6 @@
 /** The layers of a deleted repository leave storage after the retention, and not before. */
 import assert from 'node:assert/strict';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import { decideRepository } from '../../../../core/repository/decide.ts';

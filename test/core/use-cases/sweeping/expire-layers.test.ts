@@ -1,13 +1,13 @@
 /** The layers that a compaction replaced leave storage after the retention, and not before. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type TestContext, describe, test } from 'vitest';
-import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
+import { describe, type TestContext, test } from 'vitest';
 import { streamName } from '../../../../core/kernel/envelope.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
+import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
-import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { keepLog } from '../../../support/log.ts';

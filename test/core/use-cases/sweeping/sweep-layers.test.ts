@@ -6,10 +6,8 @@ import path from 'node:path';
 import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../../adapters/filesystem/layer-store.ts';
 import { createS3LayerStore } from '../../../../adapters/s3/layer-store.ts';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
-import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { type EventId, type RepositoryId, plusMs, type Timestamp, uuid } from '../../../../core/kernel/ids.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
+import { type EventId, plusMs, type RepositoryId, type Timestamp, uuid } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
@@ -17,11 +15,13 @@ import { type LayerStore, layerKey } from '../../../../core/ports/layer-store.ts
 import { sweepLayers } from '../../../../core/use-cases/sweeping/sweep-layers.ts';
 import { newAccount } from '../../../support/events.ts';
 import { keepLog } from '../../../support/log.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { needs } from '../../../support/optional-suites.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
-import { startS3Server } from '../../../support/versitygw.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
+import { startS3Server } from '../../../support/versitygw.ts';
 import { watchLog } from '../../../support/watched-log.ts';
 
 const NEVER = new AbortController().signal;

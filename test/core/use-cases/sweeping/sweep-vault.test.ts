@@ -1,11 +1,6 @@
 /** The sweep removes vault records that no event names after a day, and no others. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { seesDeletions } from '../../../support/deletions.ts';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
-import { changeBucket, createBucket, deleteBucket, findBucket } from '../../../../core/use-cases/buckets/buckets.ts';
-import { ROLE_SETTINGS } from '../../../support/api-fixture.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
@@ -15,6 +10,7 @@ import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../../core/kernel/limits.ts'
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
 import type { VaultField, VaultRef } from '../../../../core/ports/vault.ts';
 import { changePassword, changePlan, createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
+import { changeBucket, createBucket, deleteBucket, findBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
 import {
   changeTrustRule,
@@ -30,8 +26,12 @@ import {
   rotateWebhookSecret,
 } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import { accepted, newAccount as createdAccount } from '../../../support/accounts.ts';
+import { ROLE_SETTINGS } from '../../../support/api-fixture.ts';
+import { seesDeletions } from '../../../support/deletions.ts';
 import { newAccount, newEvent, newStream } from '../../../support/events.ts';
 import { keepLog } from '../../../support/log.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';

@@ -4,13 +4,13 @@ import { describe, test } from 'vitest';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import { plusMs, uuid } from '../../../../core/kernel/ids.ts';
+import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import {
   createAccessToken,
   findAccessToken,
   revokeAccessToken,
   updateAccessToken,
 } from '../../../../core/use-cases/tokens/access-tokens.ts';
-import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { codeOf, newAccount, newRepository, newToken, TOKEN_SETTINGS } from '../../../support/accounts.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { watchLog } from '../../../support/watched-log.ts';

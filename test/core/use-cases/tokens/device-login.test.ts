@@ -1,16 +1,6 @@
 /** Device login across its streams and the vault, with races and nodes that stop midway. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
-import { authenticate } from '../../../support/accounts.ts';
-import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
-import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
-import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
-import { createMemoryPasskeyChallenges } from '../../../support/memory/passkey-challenges.ts';
-import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
-import { createMemorySessionStore } from '../../../support/memory/session-store.ts';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
-import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { uuids } from '../../../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
@@ -29,14 +19,16 @@ import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { NewDeviceLoginRequest } from '../../../../core/ports/device-login-requests.ts';
 import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
 import { vaultRef } from '../../../../core/ports/vault.ts';
-import { revokeAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
+import { createEntities } from '../../../../core/runtime/entities.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
+import { revokeAccessToken } from '../../../../core/use-cases/tokens/access-tokens.ts';
 import {
   denyDeviceLogin,
   findPendingDeviceSessions,
   grantDeviceLogin,
-  requestDeviceLogin,
   readPendingDeviceSession,
+  requestDeviceLogin,
 } from '../../../../core/use-cases/tokens/device-login.ts';
 import {
   closeDeviceLogin,
@@ -44,8 +36,16 @@ import {
   findPolledSession,
   pollDeviceLogin,
 } from '../../../../core/use-cases/tokens/device-login-token.ts';
-import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
-import { createEntities } from '../../../../core/runtime/entities.ts';
+import { authenticate } from '../../../support/accounts.ts';
+import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
+import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
+import { createMemoryPasskeyChallenges } from '../../../support/memory/passkey-challenges.ts';
+import { createMemoryRefusedExchanges } from '../../../support/memory/refused-exchanges.ts';
+import { createMemorySessionStore } from '../../../support/memory/session-store.ts';
+import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { requestOlderDeviceLogin } from '../../../support/older-device-login.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 

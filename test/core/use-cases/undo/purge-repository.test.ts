@@ -1,12 +1,12 @@
 /** Purges of repositories of the real git: what they remove, and what stays. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
-import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import {
   DROPPING_BYTES_MAX,
@@ -18,25 +18,25 @@ import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { ObjectDatabase } from '../../../../core/ports/object-database.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { removedThrough } from '../../../../core/usage/waiting-storage.ts';
-import { deleteRepository, findRepositoryById } from '../../../../core/use-cases/repositories/repositories.ts';
-import { planPurge, type PurgeContext, purgeRepository } from '../../../../core/use-cases/undo/purge-repository.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
+import { deleteRepository, findRepositoryById } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
+import { type PurgeContext, planPurge, purgeRepository } from '../../../../core/use-cases/undo/purge-repository.ts';
 import { newRepository, newWebhook } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { keepLog } from '../../../support/log.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
-import { createMemoryWaitingStorage } from '../../../support/memory/waiting-storage.ts';
+import { createMemoryObjects } from '../../../support/memory/object-database.ts';
+import { appendPush } from '../../../support/memory/pushes.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
+import { createMemoryWaitingStorage } from '../../../support/memory/waiting-storage.ts';
 import { CAUSE } from '../../../support/node.ts';
 import { once, testDatabase } from '../../../support/object-database.ts';
-import { appendPush } from '../../../support/memory/pushes.ts';
-import { createMemoryObjects } from '../../../support/memory/object-database.ts';
 
 const NEVER = new AbortController().signal;
 const RETENTION_MS = 30 * 24 * 60 * 60_000;

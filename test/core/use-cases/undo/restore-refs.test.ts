@@ -1,16 +1,16 @@
 /** Restorations in a repository of the real git, of which compactions dropped objects. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { describe, test, type TestContext } from 'vitest';
+import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import { type RestoreContext, restoreRefs } from '../../../../core/use-cases/undo/restore-refs.ts';
 import type { RestorePoint } from '../../../../core/use-cases/as-of/moment.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
+import { type RestoreContext, restoreRefs } from '../../../../core/use-cases/undo/restore-refs.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';

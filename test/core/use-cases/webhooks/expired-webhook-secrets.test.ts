@@ -1,9 +1,6 @@
 /** The policy removes a webhook's previous secret from the vault when it no longer signs, and not before. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
-import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
-import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
@@ -19,6 +16,9 @@ import {
   rotateWebhookSecret,
 } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import { accepted, newAccount } from '../../../support/accounts.ts';
+import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 import { watchLog } from '../../../support/watched-log.ts';

@@ -1,14 +1,9 @@
 /** The policy that notifies webhooks of pushes: which webhooks, of what, once, and in which order. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
-import { createMemoryDeliveries } from '../../../support/memory/deliveries.ts';
-import { createMemoryWaitingPushes } from '../../../support/memory/webhook-budgets.ts';
-import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../../../core/account/plans.ts';
-import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
 import { categoryOf, LOG_START, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
 import {
   type AccountId,
@@ -24,25 +19,30 @@ import {
   BUCKET_BACKGROUND_TRIES_MAX,
   PENDING_DELIVERY_KEPT_MS,
   RETENTION_MS_MIN,
+  WEBHOOK_BUDGET_PAYLOAD_BYTES,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
   WEBHOOK_PUSH_REFS_MAX,
   WEBHOOK_ROOM_LOOK_FIRST_MS,
-  WEBHOOK_BUDGET_PAYLOAD_BYTES,
 } from '../../../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../../../core/kernel/recent-counts.ts';
+import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import type { StoredRefUpdate } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
-import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
-import { type FollowPushesContext, followPushes } from '../../../../core/use-cases/webhooks/follow-pushes.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
-import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
+import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
+import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { type FollowPushesContext, followPushes } from '../../../../core/use-cases/webhooks/follow-pushes.ts';
+import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import { accepted, newAccount, newRepository } from '../../../support/accounts.ts';
+import { createMemoryDeliveries } from '../../../support/memory/deliveries.ts';
+import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryNotifiedPushes } from '../../../support/memory/notified-pushes.ts';
 import { createMemoryObjects } from '../../../support/memory/object-database.ts';
+import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
+import { createMemoryWaitingPushes } from '../../../support/memory/webhook-budgets.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { newBucket, newRepositoryIn } from '../../../support/stored-buckets.ts';
 import { eventually } from '../../../support/test-timers.ts';

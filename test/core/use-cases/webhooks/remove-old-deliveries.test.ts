@@ -1,8 +1,8 @@
 /** The removal of delivery bodies after retention. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { PENDING_DELIVERY_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import { plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
+import { PENDING_DELIVERY_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import { removeOldDeliveries } from '../../../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 
