@@ -1,5 +1,5 @@
 /** The read models of the service, for the runner and for the queries. */
-import type { Digest } from '../core/ports/digest.ts';
+import type { Digest } from '../core/kernel/digest.ts';
 import type { Workflow } from '../core/ports/workflows.ts';
 import { accessTokensProjection } from './access-tokens/apply.ts';
 import { createAccountLogProjection } from './account-log/apply.ts';

@@ -6,9 +6,9 @@
  */
 import { LRUCache } from 'lru-cache';
 import { commitLength } from '../core/git/history/commit-length.ts';
+import type { Digest } from '../core/kernel/digest.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
 import type { Clock } from '../core/ports/clock.ts';
-import type { Digest } from '../core/ports/digest.ts';
 import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
 import type {

@@ -9,15 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { chmod, type FileHandle, link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
-import {
-  type ByteRange,
-  type IncomingLayer,
-  type LayerKey,
-  type LayerStore,
-  LayerStoreError,
-  layerKey,
-  type StoredLayer,
-} from '../../core/ports/layer-store.ts';
+import { type ByteRange, type IncomingLayer, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 
 export interface FilesystemLayerStoreOptions {
   /** Created when missing. Several processes may share it. */

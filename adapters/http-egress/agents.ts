@@ -8,8 +8,8 @@
 import { type ClientRequestArgs, Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Duplex } from 'node:stream';
+import type { OutgoingFailure } from '../../core/kernel/exchange.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
 import { dial as dialChecked, openConnection } from './connection.ts';
 import type { HttpEgressOptions } from './egress.ts';
 import { createTargetCheck, type TargetCheck } from './target-check.ts';

@@ -8,7 +8,7 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as startTls, type TLSSocket } from 'node:tls';
-import type { Exchange } from '../../core/ports/outgoing-requests.ts';
+import type { Exchange } from '../../core/kernel/exchange.ts';
 import { canonicalAddress } from './addresses.ts';
 import { codeOf, failed } from './failures.ts';
 import type { Target } from './target.ts';

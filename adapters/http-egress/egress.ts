@@ -4,9 +4,11 @@
  * Invariants: the same function checks a URL when it is saved and at every attempt, and the connection uses only
  * checked addresses.
  */
+
+import type { Exchange } from '../../core/kernel/exchange.ts';
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import type { Exchange, OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';

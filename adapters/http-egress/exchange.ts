@@ -5,13 +5,14 @@
  * wire, and the number of informational answers; it closes its connection however it ends; it follows no redirect.
  */
 import { Client, type Dispatcher, errors } from 'undici';
+import type { Exchange } from '../../core/kernel/exchange.ts';
 import {
   OUTGOING_HEADER_BYTES_MAX,
   OUTGOING_HEADERS_MAX,
   OUTGOING_INFORMATIONAL_MAX,
   OUTGOING_WIRE_OVERHEAD_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
-import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import type { OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
 import type { Connection } from './connection.ts';
 import { failed, lostExchange } from './failures.ts';
 import type { Target } from './target.ts';

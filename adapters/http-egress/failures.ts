@@ -4,7 +4,7 @@
  * Invariants: only error codes leave this file; an error's message may hold a host name or a header.
  */
 import { errors } from 'undici';
-import type { Exchange, OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
+import type { Exchange, OutgoingFailure } from '../../core/kernel/exchange.ts';
 
 export type Failed = Extract<Exchange, { outcome: 'failed' }>;
 

@@ -7,8 +7,8 @@
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import type { OutgoingFailure } from '../../core/kernel/exchange.ts';
 import { asciiLowerCase } from '../../core/kernel/text.ts';
-import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
 import { codeOf } from './failures.ts';
 
 export type Lookup =

@@ -1,7 +1,7 @@
 /** Hashes by node:crypto and node:zlib. */
 import { createHash, createHmac, hash, timingSafeEqual } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Digest } from '../../core/ports/digest.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 
 export const digest: Digest = {
   sha256: (text) => hash('sha256', text, 'hex'),

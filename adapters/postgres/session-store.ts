@@ -2,8 +2,8 @@
 import type pg from 'pg';
 import { type AccountId, timestamp } from '../../core/kernel/ids.ts';
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../core/kernel/limits.ts';
+import { vaultRef } from '../../core/kernel/vault-ref.ts';
 import { type SessionStore, SessionStoreError, type StoredSession } from '../../core/ports/session-store.ts';
-import { vaultRef } from '../../core/ports/vault.ts';
 import { queryReporting } from './outages.ts';
 
 const query = queryReporting((cause) => new SessionStoreError('PostgreSQL cannot be reached', { cause }));

@@ -7,7 +7,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import type { VaultField, VaultRef } from '../../core/ports/vault.ts';
+import type { VaultField, VaultRef } from '../../core/kernel/vault-ref.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const KEY_BYTES = 32;

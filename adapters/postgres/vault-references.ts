@@ -6,7 +6,7 @@
  */
 import type pg from 'pg';
 import { type AccountId, timestamp, uuid } from '../../core/kernel/ids.ts';
-import { type VaultField, vaultRef } from '../../core/ports/vault.ts';
+import { type VaultField, vaultRef } from '../../core/kernel/vault-ref.ts';
 import type { VaultReferences } from '../../core/ports/vault-references.ts';
 import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from './read-mark-rows.ts';
 import { vaultQuery } from './vault-query.ts';

@@ -7,14 +7,8 @@
  */
 import type pg from 'pg';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import {
-  type Vault,
-  type VaultDisclosure,
-  VaultError,
-  type VaultField,
-  type VaultRecordName,
-  type VaultRef,
-} from '../../core/ports/vault.ts';
+import type { VaultDisclosure, VaultField, VaultRef } from '../../core/kernel/vault-ref.ts';
+import { type Vault, VaultError, type VaultRecordName } from '../../core/ports/vault.ts';
 import { CURRENT_KEY, keyringOf, type MasterKeyring } from './master-keyring.ts';
 import {
   type AccountKeys,

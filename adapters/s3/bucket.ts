@@ -14,7 +14,8 @@ import {
 } from '@aws-sdk/client-s3';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { S3_CONNECT_SPAN_MS, S3_HELD_BYTES_MAX } from '../../core/kernel/limits.ts';
-import { type IncomingLayer, type LayerKey, layerKey, type StoredLayer } from '../../core/ports/layer-store.ts';
+import type { IncomingLayer } from '../../core/ports/layer-store.ts';
+import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, S3Failure } from './failures.ts';

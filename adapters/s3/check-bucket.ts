@@ -6,9 +6,10 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { BucketFaultCode, BucketStep } from '../../core/kernel/bucket-fault.ts';
 import { BUCKET_CHECK_SPAN_MS, BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import type { BucketConnection, BucketFault, BucketFaultCode, BucketStep } from '../../core/ports/buckets.ts';
-import { layerKey } from '../../core/ports/layer-store.ts';
+import type { BucketConnection, BucketFault } from '../../core/ports/buckets.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 import { type Bucket, type BucketOptions, deleteObject, headObject, objectAt, openBucket } from './bucket.ts';
 import { type FailureCode, failureOf, S3Failure } from './failures.ts';
 import { putNew } from './put.ts';

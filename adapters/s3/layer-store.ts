@@ -4,7 +4,8 @@
  * Invariants: a put resolves when S3 has acknowledged the whole object, and never replaces one; an error holds no
  * credential and nothing of a request.
  */
-import { type ByteRange, type LayerKey, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import { type ByteRange, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import type { LayerKey } from '../../core/repository/layer.ts';
 import {
   abortOldUploads,
   abortUpload,

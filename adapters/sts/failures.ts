@@ -3,8 +3,10 @@
  *
  * Invariants: the result holds no part of the request. The SDK's own error holds all of it, so it is no cause.
  */
+
+import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
 import { BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import { type BucketFaultCode, RoleRefused } from '../../core/ports/buckets.ts';
+import { RoleRefused } from '../../core/ports/buckets.ts';
 
 /** What the token service says by the names of its errors. Amazon does not tell a missing role from a distrustful one. */
 const BY_NAME: readonly (readonly [RegExp, BucketFaultCode, string])[] = [

@@ -1,7 +1,8 @@
 /** Checks that the store holds a layer with the size and SHA-256 that its event records. */
 import { createHash } from 'node:crypto';
-import { type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { RecordedLayer } from '../../core/repository/events.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 
 export interface LayerFault {
   readonly kind: 'missing' | 'damaged';

@@ -6,8 +6,9 @@
  */
 import { digest } from '../../adapters/node/digest.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';
-import { type LayerStore, LayerStoreError, type StoredLayer } from '../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { RecordedLayer } from '../../core/repository/events.ts';
+import type { StoredLayer } from '../../core/repository/layer.ts';
 import { manifestFilesIn, manifestRefsKey } from '../../core/repository/manifest.ts';
 import { readManifest, readManifestRefs } from '../../core/use-cases/manifests/read-manifest.ts';
 

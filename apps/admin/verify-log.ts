@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import {
   categoryOf,
   entityIdOf,
@@ -17,7 +18,6 @@ import {
   type StreamName,
 } from '../../core/kernel/envelope.ts';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Vault } from '../../core/ports/vault.ts';

@@ -8,10 +8,10 @@
  */
 import { entryHash } from '../../core/audit/entry.ts';
 import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type AccountId, uuid } from '../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryPlace, Hash } from '../../core/ports/account-log.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { isEntryOf } from '../../core/runtime/log-time.ts';

@@ -14,7 +14,8 @@ import { accountTrustRules } from '../../core/account/trust-rules/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { parseVaultRef, type Vault, VaultError, type VaultField } from '../../core/ports/vault.ts';
+import { parseVaultRef, type VaultField } from '../../core/kernel/vault-ref.ts';
+import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
 export interface VaultCheck {
   /** The caller passes every readable event of the log, in order. */

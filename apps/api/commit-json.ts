@@ -1,9 +1,9 @@
 /** Commits as JSON, the same in every listing. */
 import type { z } from 'zod';
+import type { CommitRow } from '../../core/git/commit-row.ts';
 import { commitTime } from '../../core/git/commit-time.ts';
 import type { RepositoryId, Uuid } from '../../core/kernel/ids.ts';
 import type { Ids } from '../../core/ports/clock.ts';
-import type { CommitRow } from '../../core/ports/history.ts';
 import type { COMMIT } from './schemas/commits.ts';
 import type { COMMIT_SUMMARY } from './schemas/common.ts';
 

@@ -1,8 +1,8 @@
 /** The context that REST and Git requests share; apps/server creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import type { LastUse } from '../../core/ports/last-use.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';

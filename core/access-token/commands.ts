@@ -2,7 +2,7 @@
 
 import type { Grant, Scope } from '../kernel/grants.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
-import type { VaultRef } from '../ports/vault.ts';
+import type { VaultRef } from '../kernel/vault-ref.ts';
 import type { ExchangedToken } from './state.ts';
 
 export interface AccessTokenSettings {

@@ -1,6 +1,6 @@
 /** The commands of the account itself. Each facet has commands of its own. */
 import type { Timestamp } from '../kernel/ids.ts';
-import type { VaultRef } from '../ports/vault.ts';
+import type { VaultRef } from '../kernel/vault-ref.ts';
 import type { Plan } from './plans.ts';
 
 export type AccountCommand =

@@ -6,7 +6,7 @@
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
 import { type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
-import { vaultRef } from '../ports/vault.ts';
+import { vaultRef } from '../kernel/vault-ref.ts';
 import { accountBuckets } from './buckets/evolve.ts';
 import { type AccountEvent, type AccountOwnEvent, accountEventKinds } from './events.ts';
 import { isEventOf } from './facet.ts';

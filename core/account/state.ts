@@ -1,6 +1,6 @@
 /** The state of an account, folded from its stream. */
 import type { Timestamp } from '../kernel/ids.ts';
-import type { VaultRef } from '../ports/vault.ts';
+import type { VaultRef } from '../kernel/vault-ref.ts';
 import type { AccountBuckets } from './buckets/state.ts';
 import { type AccountMfa, hasActiveMfaToken } from './mfa/state.ts';
 import type { Plan } from './plans.ts';

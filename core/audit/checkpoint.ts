@@ -3,9 +3,10 @@
  *
  * Invariants: a checkpoint has no extension lines, and one signature. Its text is signed, so its form never changes.
  */
+
+import type { Digest } from '../kernel/digest.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { Hash } from '../ports/account-log.ts';
-import type { Digest } from '../ports/digest.ts';
 import { base64OfHex, hexOfBase64 } from './base64.ts';
 
 /** What a checkpoint says of a log. */

@@ -5,11 +5,12 @@
  * Leaves are hashed for ever: the canonical text of an event (RFC 8785) never changes. `sequence` is not hashed, because
  * it is the leaf's index.
  */
+
+import type { Digest } from '../kernel/digest.ts';
 import type { RecordedEvent } from '../kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../kernel/json.ts';
+import type { VaultDisclosure, VaultRef } from '../kernel/vault-ref.ts';
 import type { Hash } from '../ports/account-log.ts';
-import type { Digest } from '../ports/digest.ts';
-import type { VaultDisclosure, VaultRef } from '../ports/vault.ts';
 import { base64OfHex } from './base64.ts';
 import { leafHash } from './tree.ts';
 

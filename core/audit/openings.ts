@@ -5,7 +5,7 @@
  * say what the reference commits to. A secret has no field here, so no reader of openings can ask the vault for one.
  */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../kernel/json.ts';
-import { parseVaultRef, type VaultField, type VaultRef } from '../ports/vault.ts';
+import { parseVaultRef, type VaultField, type VaultRef } from '../kernel/vault-ref.ts';
 import type { EntryEvent } from './entry.ts';
 
 /** Personal data that is no secret. Access to a bucket is one of them only if it is a role. */

@@ -7,10 +7,10 @@
  * of its wide pushes: parts that no push names, because it lost its race, are not kept.
  */
 import { readEvent } from '../kernel/decider.ts';
+import type { Digest } from '../kernel/digest.ts';
 import { categoryOf, type StreamName } from '../kernel/envelope.ts';
 import { later, type Timestamp } from '../kernel/ids.ts';
 import type { NextTurn } from '../kernel/turns.ts';
-import type { Digest } from '../ports/digest.ts';
 import {
   type RepositoryEvent,
   refUpdatesEventKinds,

@@ -8,8 +8,9 @@
  * Invariants: adding a leaf hashes O(log n) nodes and reads none but the complete subtrees of the tree before it. A
  * proof reads O(log n) subtrees.
  */
+
+import type { Digest } from '../kernel/digest.ts';
 import { type Hash, parseHash, type Subtree } from '../ports/account-log.ts';
-import type { Digest } from '../ports/digest.ts';
 
 /** The leaves from `begin` up to but not including `end`. */
 export interface LeafRange {

@@ -1,7 +1,7 @@
 /** Folds a device login's events. */
 import type { Decider } from '../kernel/decider.ts';
 import { type AccessTokenId, type RepositoryId, type Timestamp, timestamp, uuid } from '../kernel/ids.ts';
-import { vaultRef } from '../ports/vault.ts';
+import { vaultRef } from '../kernel/vault-ref.ts';
 import {
   type DeviceLoginDenied,
   type DeviceLoginGranted,

@@ -1,7 +1,7 @@
 /** The state of a device login, folded from its stream. */
 import type { AccessTokenSettings } from '../access-token/commands.ts';
 import type { AccessTokenId, AccountId, Timestamp } from '../kernel/ids.ts';
-import type { VaultRef } from '../ports/vault.ts';
+import type { VaultRef } from '../kernel/vault-ref.ts';
 
 export interface PendingDeviceSession {
   readonly status: 'pending';

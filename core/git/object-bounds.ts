@@ -6,7 +6,7 @@
  * limit here, because it is streamed.
  */
 import { COMMIT_BYTES_MAX, COMMIT_PARENTS_MAX, TAG_BYTES_MAX, TREE_BYTES_MAX } from '../kernel/limits.ts';
-import type { ObjectInfo, ObjectType } from '../ports/object-database.ts';
+import type { ObjectInfo, ObjectType } from './objects.ts';
 
 /** Returns how many bytes, inflated, an object of this type may have. */
 export function objectBytesMax(type: ObjectType): number {

@@ -113,3 +113,9 @@ function sinceEpochMs(at: Timestamp): number {
 function padded(value: number, digits: number): string {
   return String(value).padStart(digits, '0');
 }
+
+/** Ids that follow from names (RFC 9562, version 5): the platform computes them. */
+export interface DerivedIds {
+  /** Returns the UUID v5 of a name in a namespace: the same input always gives the same id. */
+  derive<Id extends Uuid>(namespace: Uuid, name: string): Id;
+}

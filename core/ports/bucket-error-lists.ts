@@ -1,10 +1,8 @@
 /** Lists of what went wrong with storage buckets, read from a read model. */
+
+import type { BucketFaultCode, BucketOperation, BucketStep } from '../kernel/bucket-fault.ts';
 import type { AccountId, EventId, RepositoryId, StorageBucketId, Timestamp } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
-import type { BucketFaultCode, BucketStep } from './buckets.ts';
-
-/** What the service did with a bucket for its repositories. */
-export type BucketOperation = 'push' | 'read' | 'maintenance';
 
 export interface BucketErrorRow {
   readonly id: EventId;

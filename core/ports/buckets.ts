@@ -4,6 +4,7 @@
  * Invariants: a connection holds secrets, so it is never logged and never stored outside the vault. Every request
  * to an address that a user chose passes the rules of SECURITY.md, when it is saved and at every attempt.
  */
+import type { BucketFaultCode, BucketStep } from '../kernel/bucket-fault.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { LayerStore } from './layer-store.ts';
 
@@ -30,27 +31,6 @@ export interface RoleAccess {
   readonly account: AccountId;
   readonly roleArn: string;
 }
-
-/** The steps of a check, in their order. A check ends at the first that fails. */
-export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'delete';
-
-/** Stable codes: they stand in events and in the list of a bucket's errors. */
-export type BucketFaultCode =
-  | 'bucket-missing'
-  | 'access-denied'
-  | 'credentials-invalid'
-  | 'credentials-refused'
-  | 'object-missing'
-  | 'object-altered'
-  | 'wrong-region'
-  | 'clock-skewed'
-  | 'throttled'
-  | 'timed-out'
-  | 'certificate-invalid'
-  | 'target-refused'
-  | 'unreachable'
-  | 'not-s3'
-  | 'failed';
 
 export interface BucketFault {
   readonly step: BucketStep;

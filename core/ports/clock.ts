@@ -1,5 +1,5 @@
 /** Time and randomness, passed in as data: core never reads the machine's clock or entropy directly. */
-import type { Timestamp, Uuid } from '../kernel/ids.ts';
+import type { DerivedIds, Timestamp, Uuid } from '../kernel/ids.ts';
 import type { NextTurn } from '../kernel/turns.ts';
 
 export interface Clock {
@@ -21,9 +21,7 @@ export type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 /** Resolves when the work has settled, in either way, and after `ms` milliseconds at the latest. */
 export type SettledWithin = (ms: number, work: Promise<unknown>) => Promise<void>;
 
-export interface Ids {
+export interface Ids extends DerivedIds {
   /** Returns a new UUID v7 (RFC 9562), sortable by time. */
   next<Id extends Uuid>(): Id;
-  /** Returns the UUID v5 of a name in a namespace: the same input always gives the same id. */
-  derive<Id extends Uuid>(namespace: Uuid, name: string): Id;
 }

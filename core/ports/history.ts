@@ -3,24 +3,9 @@
  *
  * Invariants: an answer describes one revision of the repository's stream, and names it.
  */
+import type { CommitRow } from '../git/commit-row.ts';
 import type { ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
-
-export interface PersonRow {
-  readonly name: string;
-  readonly email: string;
-}
-
-export interface CommitRow {
-  readonly id: ObjectId;
-  readonly message: string;
-  readonly author: PersonRow;
-  readonly committer: PersonRow;
-  /** Seconds since the epoch. */
-  readonly authoredAt: number;
-  readonly committedAt: number;
-  readonly parents: readonly ObjectId[];
-}
 
 export interface BranchRow {
   /** Without `refs/heads/`. */

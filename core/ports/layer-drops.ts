@@ -6,8 +6,9 @@
  * that before anybody gets them.
  */
 import type { ObjectId } from '../kernel/ids.ts';
+import type { Layer } from '../repository/layer.ts';
 import type { MergedLayers } from './layer-merges.ts';
-import type { CommittedObjects, Layer } from './object-database.ts';
+import type { CommittedObjects } from './object-database.ts';
 
 export interface KeptTips {
   /** What refs name now. */

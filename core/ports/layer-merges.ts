@@ -4,7 +4,9 @@
  * Invariants: the merged pack holds every object of its layers, reached by a ref or not, and no other. It is
  * checked for that before anybody gets it.
  */
-import type { CommittedObjects, Layer, LayerContent } from './object-database.ts';
+
+import type { Layer } from '../repository/layer.ts';
+import type { CommittedObjects, LayerContent } from './object-database.ts';
 
 /** A merged pack that is not yet part of the repository. The first call of `install` or `discard` ends it. */
 export interface MergedLayers {

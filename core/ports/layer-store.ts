@@ -4,29 +4,14 @@
  * Invariants: `put` resolves only when the bytes would survive a power cut; the bytes of a key never change; only
  * an explicit `delete` removes a layer.
  */
-import type { Brand, Timestamp } from '../kernel/ids.ts';
 
-/** `repositories/<repository id>/layers/<layer id>.tar` and the like: `[A-Za-z0-9._/-]`, no `..`, no leading `/`. */
-export type LayerKey = Brand<string, 'LayerKey'>;
-
-const LAYER_KEY = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
-
-export function layerKey(text: string): LayerKey {
-  if (!LAYER_KEY.test(text)) throw new TypeError(`Not a layer key: ${JSON.stringify(text)}`);
-  return text as LayerKey;
-}
+import type { Timestamp } from '../kernel/ids.ts';
+import type { LayerKey, StoredLayer } from '../repository/layer.ts';
 
 /** The bytes from `start` up to but not including `end`. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
-}
-
-export interface StoredLayer {
-  readonly key: LayerKey;
-  readonly sizeBytes: number;
-  /** When the layer's bytes were written, by the store's own clock. */
-  readonly storedAt: Timestamp;
 }
 
 export type LayerStoreErrorCode =

@@ -5,9 +5,11 @@
  * Invariants: one slow or dead bucket takes a bounded number of connections, and never the time of a repository
  * that is stored elsewhere.
  */
+
+import type { BucketOperation } from '../kernel/bucket-fault.ts';
 import type { AccountId, Uuid } from '../kernel/ids.ts';
-import type { BucketOperation } from './bucket-error-lists.ts';
-import type { LayerKey, LayerStore } from './layer-store.ts';
+import type { LayerKey } from '../repository/layer.ts';
+import type { LayerStore } from './layer-store.ts';
 
 /** Where a repository's layers are stored. */
 export interface LayerPlace {

@@ -8,23 +8,14 @@
  *   quarantine, invisible to every reader, until `install`;
  * - every git process holds a lease on its repository while it runs, and is killed with the request that it serves.
  */
+import type { Commit, FoundTip, ObjectInfo, TagObject, TreeEntry } from '../git/objects.ts';
+import type { PackRefusal } from '../git/pack-refusal.ts';
 import type { Sequence } from '../kernel/append-list.ts';
-import type { LayerId, ObjectId, RepositoryId } from '../kernel/ids.ts';
+import type { ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
-import type { LayerKey } from './layer-store.ts';
+import type { Layer } from '../repository/layer.ts';
 import type { LayerPlace } from './layer-stores.ts';
 import type { ObjectHistory } from './object-history.ts';
-
-/** A committed layer as `RefsUpdated` names it. */
-export interface Layer {
-  readonly id: LayerId;
-  readonly key: LayerKey;
-  readonly sizeBytes: number;
-  /** SHA-256 of the tar, hex. */
-  readonly sha256: string;
-  /** The pack's checksum, 40 hex digits: the layer holds `objects/pack/pack-<pack>.{pack,idx}`. */
-  readonly pack: string;
-}
 
 /** The objects of a repository at one revision of its stream: exactly these layers, no others. */
 export interface CommittedObjects {
@@ -38,49 +29,6 @@ export interface CommittedObjects {
   /** The shrink epoch since which no object was dropped: these layers hold all that they held then. Null: not known. */
   readonly keptSinceEpoch: number | null;
   readonly layers: Sequence<Layer>;
-}
-
-export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag';
-
-export interface ObjectInfo {
-  readonly id: ObjectId;
-  readonly type: ObjectType;
-  readonly sizeBytes: number;
-}
-
-/** The object that a ref's new tip names, found in the pack or in a committed layer. */
-export interface Tip {
-  readonly id: ObjectId;
-  readonly type: ObjectType;
-  /** For an annotated tag the object that it peels to, else null. */
-  readonly peeled: { readonly id: ObjectId; readonly type: ObjectType } | null;
-}
-
-/** `tag-too-deep` for a tag that does not peel within `TAG_CHAIN_LENGTH_MAX` tags; null if there is no such object. */
-export type FoundTip = Tip | 'tag-too-deep' | null;
-
-export type PackRefusalCode =
-  /** Truncated, wrong checksum, not a pack, cyclic deltas, a missing delta base. */
-  | 'pack-broken'
-  /** The pack broke a rule of git fsck, at the severities that Strata sets; the detail names the object and rule. */
-  | 'pack-fsck-failed'
-  /** An object refers to another that is neither in the pack nor in a committed layer. */
-  | 'pack-not-connected'
-  | 'pack-too-large'
-  | 'pack-too-many-objects'
-  /** A commit, tag or tree above the size limit of its type, or a commit with too many parents; the detail names it. */
-  | 'pack-object-too-large'
-  /** The check took more memory, processor time or wall time than a push may. */
-  | 'pack-too-costly'
-  /** The packs that arrive at this node, or of this account, together take all the room that there is for them. */
-  | 'too-much-at-once'
-  /** This node's disk is full. */
-  | 'disk-full';
-
-/** Why a pack was refused: an expected outcome. `detail` is one line for the person who pushes. */
-export interface PackRefusal {
-  readonly refused: PackRefusalCode;
-  readonly detail: string;
 }
 
 export interface ReceivePackOptions {
@@ -117,7 +65,7 @@ export interface RefMove {
  * A pack that is not yet part of the repository. It passed every check but one, which may go on: that of the sizes of
  * a large pack's objects. Until it is done, the other methods than `tips` and `layer` wait, and so does the last chunk
  * of a layer's body, so that no layer is stored of a pack that fails it. They throw
- * `PackRefusedError` (core/git/pack-refused-error.ts) then.
+ * `PackRefusedError` (core/git/pack-refusal.ts) then.
  *
  * The first call of `install` or `discard` ends the quarantine; later calls do nothing.
  */
@@ -165,41 +113,6 @@ export interface Quarantine {
    */
   install(layer: Layer): Promise<void>;
   discard(): Promise<void>;
-}
-
-/** The contents of a commit object. Its headers are decoded as UTF-8, broken sequences as U+FFFD. */
-export interface Commit {
-  readonly id: ObjectId;
-  readonly tree: ObjectId;
-  readonly parents: readonly ObjectId[];
-  readonly author: Signature;
-  readonly committer: Signature;
-  readonly message: string;
-}
-
-export interface Signature {
-  readonly name: string;
-  readonly email: string;
-  /** Seconds since the epoch, as git parses them: a malformed date is 0. */
-  readonly seconds: number;
-  /** Minutes east of UTC. */
-  readonly offsetMinutes: number;
-}
-
-/** The contents of an annotated tag's object. */
-export interface TagObject {
-  readonly id: ObjectId;
-  /** Null for tags from before 2005, which have no tagger. */
-  readonly tagger: Signature | null;
-  readonly message: string;
-}
-
-export interface TreeEntry {
-  /** The name's raw bytes: it need not be UTF-8. */
-  readonly name: Uint8Array;
-  /** Octal, six digits: `100644`, `040000`, `120000`, `160000`. */
-  readonly mode: string;
-  readonly id: ObjectId;
 }
 
 /** The refs that a fetch may see, which upload-pack reads as a repository. Equal keys mean equal refs. */

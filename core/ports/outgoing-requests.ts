@@ -5,20 +5,8 @@
  * DNS answers say (SECURITY.md, What holds). No result holds the URL, a header or the text of a library's error: the
  * URL is its owner's secret.
  */
+import type { Exchange } from '../kernel/exchange.ts';
 import type { TargetFault } from '../kernel/target-fault.ts';
-
-/** Why a request to an allowed target got no complete answer. A retry may succeed. */
-export type OutgoingFailure =
-  | 'timed-out'
-  | 'name-not-found'
-  | 'name-lookup-failed'
-  | 'connection-failed'
-  | 'certificate-invalid'
-  | 'tls-failed'
-  | 'connection-lost'
-  | 'answer-malformed'
-  | 'answer-headers-too-large'
-  | 'answer-too-large';
 
 export interface OutgoingRequest {
   readonly url: string;
@@ -33,26 +21,6 @@ export interface OutgoingRequest {
   /** When aborted, the request fails like one whose time is up. */
   readonly signal?: AbortSignal;
 }
-
-export type Exchange =
-  | {
-      readonly outcome: 'answered';
-      /** 200 to 599: a redirect is an answer, and is never followed. */
-      readonly status: number;
-      readonly body: Uint8Array;
-      /** Whether the body was longer than `answerBytesMax`. */
-      readonly truncated: boolean;
-    }
-  /** No byte of the request was sent. */
-  | { readonly outcome: 'refused'; readonly fault: TargetFault }
-  | {
-      readonly outcome: 'failed';
-      readonly failure: OutgoingFailure;
-      /** The status, if the answer broke off after it; else null. */
-      readonly status: number | null;
-      /** The platform's error code, such as `ECONNREFUSED`; never a sentence. */
-      readonly detail: string | null;
-    };
 
 export interface OutgoingRequests {
   /**

@@ -6,7 +6,7 @@
  * loses none, and the loss of the store only signs everybody out.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
-import type { VaultRef } from './vault.ts';
+import type { VaultRef } from '../kernel/vault-ref.ts';
 
 export interface StoredSession {
   /** SHA-256 of the id that the browser sends, hex. */

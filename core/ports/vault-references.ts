@@ -5,8 +5,8 @@
  * mark of how far it was read are saved in one step. A record that `put` returns again meanwhile is not removed.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
+import type { VaultField, VaultRef } from '../kernel/vault-ref.ts';
 import type { ReadMark } from './read-mark.ts';
-import type { VaultField, VaultRef } from './vault.ts';
 
 export interface VaultRecordId {
   readonly account: AccountId;

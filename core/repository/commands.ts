@@ -1,7 +1,9 @@
 /** The commands of a repository. */
+
+import type { FoundTip } from '../git/objects.ts';
 import type { RefName } from '../git/ref-name.ts';
 import type { LayerId, ObjectId, Timestamp } from '../kernel/ids.ts';
-import type { FoundTip, Layer } from '../ports/object-database.ts';
+import type { Layer } from './layer.ts';
 
 /** One command of a push, with what the object database knows about its new tip. */
 export interface RequestedUpdate {

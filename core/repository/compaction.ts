@@ -13,7 +13,7 @@ import {
   LAYERS_MAX,
   LAYERS_REMOVED_AT_ONCE_MAX,
 } from '../kernel/limits.ts';
-import type { Layer } from '../ports/object-database.ts';
+import type { Layer } from './layer.ts';
 
 /** Returns the layers to merge, the smallest first; none if fewer than two can be merged. */
 export function layersToMerge(layers: Iterable<Layer>): readonly Layer[] {

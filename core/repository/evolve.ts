@@ -1,4 +1,6 @@
 /** Folds a repository's events. The caller has put the updates of a wide push back into `RefsUpdated.updates`. */
+
+import type { ObjectType } from '../git/objects.ts';
 import { branchOfRef, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, Parts, SnapshotCodec } from '../kernel/decider.ts';
@@ -6,7 +8,6 @@ import { objectId, plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { JsonObject, JsonValue } from '../kernel/json.ts';
 import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
-import type { ObjectType } from '../ports/object-database.ts';
 import {
   type LayersExpired,
   type RecordedLayer,

@@ -6,9 +6,9 @@
  */
 import { AppendList } from '../kernel/append-list.ts';
 import { type LayerId, type RepositoryId, uuid } from '../kernel/ids.ts';
-import { type LayerKey, layerKey } from '../ports/layer-store.ts';
-import type { Layer } from '../ports/object-database.ts';
 import type { LayersCompacted, LayersExpired, RecordedLayer, RepositoryEvent } from './events.ts';
+import type { Layer } from './layer.ts';
+import { type LayerKey, layerKey } from './layer.ts';
 
 export interface CommittedLayers {
   readonly layers: AppendList<Layer>;

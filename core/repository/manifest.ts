@@ -20,8 +20,8 @@ import {
   type Timestamp,
 } from '../kernel/ids.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../kernel/json.ts';
-import { type LayerKey, layerKey, type StoredLayer } from '../ports/layer-store.ts';
-import type { Layer } from '../ports/object-database.ts';
+import type { Layer } from './layer.ts';
+import { type LayerKey, layerKey, type StoredLayer } from './layer.ts';
 import { layerKeyOf } from './layers.ts';
 import type { Ref } from './state.ts';
 

@@ -1,8 +1,9 @@
 /** The state of a repository, folded from its stream: refs, layers and default branch. */
+
+import type { ObjectType } from '../git/objects.ts';
 import type { RefName } from '../git/ref-name.ts';
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';
 import type { PersistentMap } from '../kernel/persistent-map.ts';
-import type { ObjectType } from '../ports/object-database.ts';
 import type { CommittedLayers } from './layers.ts';
 
 export interface Ref {

@@ -6,10 +6,10 @@
  * `RefsUpdated` with all the push options it may carry.
  */
 import { encodeUtf8 } from '../git/utf8.ts';
+import type { Digest } from '../kernel/digest.ts';
 import { type StreamName, streamName } from '../kernel/envelope.ts';
 import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
-import type { Digest } from '../ports/digest.ts';
 import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
 /** Reserved for the rest of an append: envelopes, the layer, the choice of a default branch. */

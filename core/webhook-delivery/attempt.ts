@@ -1,9 +1,9 @@
 /** The results of an attempt at a delivery, and when the next one is made (docs/workflows.md, Webhook deliveries). */
 
+import type { Exchange, OutgoingFailure } from '../kernel/exchange.ts';
 import { plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';
 import type { TargetFault } from '../kernel/target-fault.ts';
-import type { Exchange, OutgoingFailure } from '../ports/outgoing-requests.ts';
 import type { AttemptOutcome, WebhookDeliveryAttempted } from './events.ts';
 
 /** Why nothing was sent. Each reason is checked again before every attempt. */

@@ -4,10 +4,9 @@
  * Invariants: an id is derived from what it names, so a replay makes the same ids and no second delivery.
  */
 
-import type { EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
+import type { DerivedIds, EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 import { WEBHOOK_PUSH_REFS_MAX } from '../kernel/limits.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
-import type { Ids } from '../ports/clock.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 
 export type RefEventKind = Exclude<WebhookEventKind, 'ping'>;
@@ -54,12 +53,12 @@ export function notificationsOf(
 }
 
 /** Returns the id of the event of this kind that a `RefsUpdated` makes for one ref. */
-export function eventIdOf(ids: Pick<Ids, 'derive'>, refsUpdated: EventId, kind: RefEventKind, ref: string): EventId {
+export function eventIdOf(ids: DerivedIds, refsUpdated: EventId, kind: RefEventKind, ref: string): EventId {
   return ids.derive<EventId>(refsUpdated, `${kind} ${ref}`);
 }
 
 export function deliveryIdOf(
-  ids: Pick<Ids, 'derive'>,
+  ids: DerivedIds,
   eventId: EventId,
   webhookId: WebhookId,
   kind: WebhookEventKind,

@@ -3,14 +3,15 @@
  *
  * Invariants: the results are of bounded size and keep no reference to a larger text in memory.
  */
+
+import type { CommitRow, PersonRow } from '../git/commit-row.ts';
+import type { Commit, Signature, TagObject } from '../git/objects.ts';
 import {
   WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
   WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
   WEBHOOK_PAYLOAD_PARENTS_MAX,
 } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
-import type { CommitRow, PersonRow } from '../ports/history.ts';
-import type { Commit, Signature, TagObject } from '../ports/object-database.ts';
 import type { RefEvent } from './payload.ts';
 
 export function payloadCommit({ id, message, author, committer, parents }: Commit): CommitRow {

@@ -5,12 +5,13 @@
  * made once for an event and stored, and every attempt sends the stored bytes. Its size is bounded, however large the
  * commits are.
  */
+
+import type { CommitRow, PersonRow } from '../git/commit-row.ts';
 import { commitTime } from '../git/commit-time.ts';
 import type { AccountId, EventId, ObjectId, RepositoryId, Timestamp, WebhookId } from '../kernel/ids.ts';
 import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../kernel/limits.ts';
 import { cutText } from '../kernel/text.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
-import type { CommitRow, PersonRow } from '../ports/history.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
 import { type RefEventKind, shortRef } from './notifications.ts';
 

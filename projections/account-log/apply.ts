@@ -8,11 +8,11 @@
 import { LRUCache } from 'lru-cache';
 import { leafText } from '../../core/audit/entry.ts';
 import { type Growing, grow, leafHash, NO_TREE } from '../../core/audit/tree.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { later, parseUuid, type Timestamp } from '../../core/kernel/ids.ts';
 import { isJsonArray } from '../../core/kernel/json.ts';
 import type { Hash } from '../../core/ports/account-log.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import { RECORD_CATEGORIES } from '../record-categories.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';

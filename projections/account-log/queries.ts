@@ -1,9 +1,9 @@
 /** The queries of core/ports/account-log.ts. */
 import { nodeHash } from '../../core/audit/tree.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import { LOG_START, type LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../core/kernel/ids.ts';
 import type { EntryFilter, EntryPlace, EntryRange, Hash, LogPrefix, Subtree } from '../../core/ports/account-log.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import { NODE_LEVEL_MIN } from './table.ts';
 

@@ -3,10 +3,11 @@
  *
  * Invariants: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
  */
+
+import type { CommitRow } from '../../core/git/commit-row.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
+import type { Commit } from '../../core/git/objects.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
-import type { CommitRow } from '../../core/ports/history.ts';
-import type { Commit } from '../../core/ports/object-database.ts';
 import { storableText } from '../runner/bulk.ts';
 
 /**

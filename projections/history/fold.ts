@@ -8,10 +8,10 @@ import { accountEventKinds } from '../../core/account/events.ts';
 import { isEventOf } from '../../core/account/facet.ts';
 import type { RepositoryCreated } from '../../core/account/repositories/events.ts';
 import { ownedRepositories } from '../../core/account/repositories/evolve.ts';
+import type { ObjectType } from '../../core/git/objects.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { type ObjectId, objectId, type RepositoryId, type Uuid, uuid, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
-import type { ObjectType } from '../../core/ports/object-database.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import { type LayersChange, layersChangeOf } from '../../core/repository/layers.ts';
 

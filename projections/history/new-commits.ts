@@ -7,8 +7,8 @@
  */
 
 import { listedCommit } from '../../core/git/history/listed-commit.ts';
+import type { Commit } from '../../core/git/objects.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
-import type { Commit } from '../../core/ports/object-database.ts';
 import type { HistoryReader } from './git-reading.ts';
 import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
 

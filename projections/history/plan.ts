@@ -8,12 +8,8 @@ import type { AppendList } from '../../core/kernel/append-list.ts';
 import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type ObjectId, type RepositoryId, type Uuid, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
-import {
-  type CommittedObjects,
-  isBeyondBounds,
-  type Layer,
-  type ObjectDatabase,
-} from '../../core/ports/object-database.ts';
+import { type CommittedObjects, isBeyondBounds, type ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { Layer } from '../../core/repository/layer.ts';
 import { type CommittedLayers, changeLayers, NO_LAYERS } from '../../core/repository/layers.ts';
 import { FALLBACK_DEFAULT_BRANCH } from '../../core/repository/state.ts';
 import { StreamFault } from '../runner/faults.ts';

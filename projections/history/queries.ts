@@ -1,5 +1,6 @@
 /** The queries of branches and of the default branch's commits, for REST. */
 
+import type { CommitRow } from '../../core/git/commit-row.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import {
   BRANCHES_COMMITS_BYTES_MAX,
@@ -7,7 +8,7 @@ import {
   COMMITS_PAGE_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
-import type { AtRevision, BranchRow, CommitRow } from '../../core/ports/history.ts';
+import type { AtRevision, BranchRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Concerns, LiveReader, ReadQuery } from '../live-reader.ts';
 import { type CommitEntry, commitRow } from './entry.ts';

@@ -5,9 +5,10 @@
  */
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
+import type { ObjectType } from '../../core/git/objects.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, type Uuid, uuid } from '../../core/kernel/ids.ts';
-import { layerKey } from '../../core/ports/layer-store.ts';
-import type { Layer, ObjectType } from '../../core/ports/object-database.ts';
+import type { Layer } from '../../core/repository/layer.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Queryable, Row, TableOf } from '../runner/projection.ts';
 import { orderCommitOf } from './entry.ts';

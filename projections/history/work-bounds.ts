@@ -6,6 +6,7 @@
  */
 import { commitLength } from '../../core/git/history/commit-length.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
+import type { Commit } from '../../core/git/objects.ts';
 import {
   HISTORY_HELD_BYTES_MAX,
   HISTORY_ORDERED_COMMITS_MAX,
@@ -14,7 +15,6 @@ import {
   HISTORY_TURN_ORDERED_COMMITS_MAX,
   HISTORY_TURN_SPAN_MS,
 } from '../../core/kernel/limits.ts';
-import type { Commit } from '../../core/ports/object-database.ts';
 
 export interface WorkBounds {
   /**

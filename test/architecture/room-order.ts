@@ -13,7 +13,6 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
   core: [
     'core/platform.d.ts',
     'core/kernel',
-    'core/ports',
     'core/git',
     'core/git/wire',
     'core/git/history',
@@ -26,6 +25,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/webhook-delivery',
     'core/sign-in',
     'core/bucket-errors',
+    'core/ports',
     'core/runtime',
     'core/usage',
     'core/catalogue.ts',

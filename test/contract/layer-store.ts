@@ -7,7 +7,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { plusMs } from '../../core/kernel/ids.ts';
-import { type LayerKey, type LayerStore, LayerStoreError, layerKey } from '../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
+import { type LayerKey, layerKey } from '../../core/repository/layer.ts';
 
 export interface OpenLayerStore {
   readonly store: LayerStore;

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, test } from 'vitest';
 import { type AccountId, plusMs, timestamp, uuid } from '../../core/kernel/ids.ts';
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../core/kernel/limits.ts';
+import { vaultRef } from '../../core/kernel/vault-ref.ts';
 import type { SessionStore, StoredSession } from '../../core/ports/session-store.ts';
-import { vaultRef } from '../../core/ports/vault.ts';
 import type { Ending } from '../support/cleanup.ts';
 
 const NOW = timestamp('2026-11-22T10:00:00.000Z');

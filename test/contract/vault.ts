@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { Vault, VaultRef } from '../../core/ports/vault.ts';
+import type { VaultRef } from '../../core/kernel/vault-ref.ts';
+import type { Vault } from '../../core/ports/vault.ts';
 import { newAccount } from '../support/events.ts';
 
 export interface OpenVault {

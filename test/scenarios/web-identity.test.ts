@@ -21,7 +21,7 @@ import { roleSetup } from '../../core/account/role-trust.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import type { RoleAccess, RoleCredentials } from '../../core/ports/buckets.ts';
 import type { Clock } from '../../core/ports/clock.ts';
-import { layerKey } from '../../core/ports/layer-store.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 import { createIdentityIssuer } from '../../core/use-cases/issuing/identity-issuer.ts';
 import { rotateSigningKeys } from '../../core/use-cases/issuing/rotate-signing-keys.ts';
 import { createKeyRing } from '../../core/use-cases/issuing/signing-key-ring.ts';

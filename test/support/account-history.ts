@@ -9,7 +9,7 @@ import {
   uuid,
   type WebhookId,
 } from '../../core/kernel/ids.ts';
-import { vaultRef } from '../../core/ports/vault.ts';
+import { vaultRef } from '../../core/kernel/vault-ref.ts';
 
 export const emailRef = vaultRef('e'.repeat(64));
 export const passwordHashRef = vaultRef('a'.repeat(64));

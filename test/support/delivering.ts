@@ -2,6 +2,7 @@
 
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
+import type { Exchange } from '../../core/kernel/exchange.ts';
 import type {
   AccountId,
   EventId,
@@ -10,7 +11,7 @@ import type {
   WebhookDeliveryId,
   WebhookId,
 } from '../../core/kernel/ids.ts';
-import type { Exchange, OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import type { OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
 import { carriedOut } from '../../core/ports/workflows.ts';
 import { type AttemptContext, attemptDelivery } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { requestDelivery, storePayloads } from '../../core/use-cases/webhooks/webhook-deliveries.ts';

@@ -4,7 +4,7 @@
  */
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createProcessMarks } from '../../adapters/node/process-mark.ts';
-import { layerKey } from '../../core/ports/layer-store.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 
 const [directory = '', key = ''] = process.argv.slice(2);
 

@@ -1,16 +1,16 @@
 /** An object database that accepts every pack and answers as the test configured it. */
 import { createHash } from 'node:crypto';
-import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
+import type { ObjectType } from '../../core/git/objects.ts';
+import type { PackRefusal } from '../../core/git/pack-refusal.ts';
+import { PackRefusedError } from '../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type {
   CommittedObjects,
-  Layer,
   ObjectDatabase,
-  ObjectType,
-  PackRefusal,
   Quarantine,
   ReceivePackOptions,
 } from '../../core/ports/object-database.ts';
+import type { Layer } from '../../core/repository/layer.ts';
 
 export interface FakeObjects {
   readonly database: ObjectDatabase;

@@ -1,15 +1,9 @@
 /** Git objects for tests of the read models: a real repository behind the reading half of the object database port. */
 import { execFile } from 'node:child_process';
 import path from 'node:path';
+import type { Commit, ObjectInfo, ObjectType, Signature } from '../../core/git/objects.ts';
 import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
-import type {
-  Commit,
-  CommittedObjects,
-  ObjectInfo,
-  ObjectReader,
-  ObjectType,
-  Signature,
-} from '../../core/ports/object-database.ts';
+import type { CommittedObjects, ObjectReader } from '../../core/ports/object-database.ts';
 import { git } from './git-process.ts';
 import { NO_HISTORY } from './no-history.ts';
 

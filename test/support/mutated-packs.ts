@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
-import type { ObjectType } from '../../core/ports/object-database.ts';
+import type { ObjectType } from '../../core/git/objects.ts';
 import { deltaSize, type RawEntry, rawEntry, rawId } from './raw-pack.ts';
 import { createDice, type Dice } from './seeded.ts';
 

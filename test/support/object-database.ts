@@ -3,16 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { GitObjectDatabaseOptions } from '../../adapters/git/object-database.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
-import { PackRefusedError } from '../../core/git/pack-refused-error.ts';
+import type { PackRefusal } from '../../core/git/pack-refusal.ts';
+import { PackRefusedError } from '../../core/git/pack-refusal.ts';
 import { type LayerId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
-import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
-import type {
-  CommittedObjects,
-  Layer,
-  PackRefusal,
-  Quarantine,
-  ReceivePackOptions,
-} from '../../core/ports/object-database.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { CommittedObjects, Quarantine, ReceivePackOptions } from '../../core/ports/object-database.ts';
+import type { Layer } from '../../core/repository/layer.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 import { temporaryFolder } from './git.ts';
 import { layersIn, onPlatform } from './layers-in.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';

@@ -1,10 +1,10 @@
 /** A device login as older versions began it: a stream that begins with the request, and vault records of its own. */
 import type { DeviceLoginRequested } from '../../core/device-session/events.ts';
 import { deviceSessions } from '../../core/device-session/evolve.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import { type DeviceSessionId, plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../core/kernel/limits.ts';
-import type { Digest } from '../../core/ports/digest.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { type Context, execute } from '../../core/runtime/execute.ts';
 import type { DeviceLoginAsked } from '../../core/use-cases/tokens/device-login.ts';

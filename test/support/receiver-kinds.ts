@@ -5,8 +5,8 @@
  * Invariants: each receiver behaves the same at every connection and listens only on the loopback interface.
  */
 import { gzipSync } from 'node:zlib';
+import type { OutgoingFailure } from '../../core/kernel/exchange.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
-import type { OutgoingFailure } from '../../core/ports/outgoing-requests.ts';
 import { type Authority, type Certificate, createAuthority } from './certificates.ts';
 import type { Ending } from './cleanup.ts';
 import { answering, type Behaviour, dripping, flooding, plainServer, startReceiver } from './receiver.ts';

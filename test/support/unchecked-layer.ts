@@ -8,8 +8,10 @@ import { join } from 'node:path';
 import { layerContent } from '../../adapters/git/cache/layer-tar.ts';
 import { createFilePages } from '../../adapters/git/packs/file-pages.ts';
 import { type LayerId, uuid } from '../../core/kernel/ids.ts';
-import { type LayerStore, layerKey } from '../../core/ports/layer-store.ts';
-import type { CommittedObjects, Layer } from '../../core/ports/object-database.ts';
+import type { LayerStore } from '../../core/ports/layer-store.ts';
+import type { CommittedObjects } from '../../core/ports/object-database.ts';
+import type { Layer } from '../../core/repository/layer.ts';
+import { layerKey } from '../../core/repository/layer.ts';
 import { temporaryFolder } from './git.ts';
 import { type TestDatabase, withLayer } from './object-database.ts';
 

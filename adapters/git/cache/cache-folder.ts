@@ -10,7 +10,7 @@ import { statSync } from 'node:fs';
 import { appendFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LayerId, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
-import type { Layer } from '../../../core/ports/object-database.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { PackPlace } from '../packs/object-source.ts';
 import type { ObjectView } from '../process/git-commands.ts';

@@ -9,7 +9,7 @@
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
-import type { Layer } from '../../../core/ports/object-database.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';

@@ -7,7 +7,8 @@
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
-import type { CommittedObjects, Layer } from '../../../core/ports/object-database.ts';
+import type { CommittedObjects } from '../../../core/ports/object-database.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import type { PagedFile } from '../packs/file-pages.ts';
 import { joinable, type PackBytes } from '../packs/joined-pack.ts';
 import { movePack, type OpenPack, openHeldPack, openPack } from '../packs/object-source.ts';

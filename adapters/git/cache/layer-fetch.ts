@@ -9,7 +9,8 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LayerStore, LayerStoreError } from '../../../core/ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
-import { type Layer, ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackFiles } from './cache-folder.ts';
 import { LayerFormatError, packEntryName, readTar } from './layer-tar.ts';
 

@@ -5,6 +5,7 @@
  * is bounded, whatever ids its commands name; git dies with the request.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import {
   HISTORY_READ_CPU_SECONDS_MAX,
@@ -12,7 +13,7 @@ import {
   PUSH_MOVES_FAR_MAX,
   PUSH_MOVES_WALKED_MAX,
 } from '../../../core/kernel/limits.ts';
-import { ObjectDatabaseError, type PackRefusal, type RefMove } from '../../../core/ports/object-database.ts';
+import { ObjectDatabaseError, type RefMove } from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { readInTurn } from './object-graph.ts';
 import { parseCommitLinks } from './object-parsing.ts';

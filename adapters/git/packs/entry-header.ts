@@ -4,7 +4,7 @@
  *
  * Invariants: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
  */
-import type { ObjectType } from '../../../core/ports/object-database.ts';
+import type { ObjectType } from '../../../core/git/objects.ts';
 
 const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
 const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;

@@ -3,8 +3,9 @@
  *
  * Invariants: git gets only full ids that an index holds, since each miss makes it search every pack again.
  */
+
+import type { ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import type { GitObjects } from './object-source.ts';
 import type { StoredObject } from './pack-file.ts';

@@ -3,10 +3,11 @@
  *
  * Invariants: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
  */
+
+import type { FoundTip, ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Soon } from '../../../core/kernel/soon.ts';
-import type { FoundTip, ObjectType } from '../../../core/ports/object-database.ts';
 import { createTurns, type Turns } from './event-loop-turns.ts';
 import { parseCommitLinks, parseTag } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';

@@ -8,8 +8,8 @@
  * other platforms nothing is named here.
  */
 import { createRequire } from 'node:module';
+import type { ObjectType } from '../../../core/git/objects.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
 
 const require: (name: string) => unknown = createRequire(import.meta.url);
 /** With glibc, and with musl. */

@@ -4,8 +4,9 @@
  * Invariants: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
  * of a push accept old histories that break some rules.
  */
+
+import type { Commit, ObjectType, Signature, TagObject } from '../../../core/git/objects.ts';
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
-import type { Commit, ObjectType, Signature, TagObject } from '../../../core/ports/object-database.ts';
 
 const LINE_FEED = 0x0a;
 const NO_SIGNATURE: Signature = { name: '', email: '', seconds: 0, offsetMinutes: 0 };

@@ -4,9 +4,10 @@
  * Invariants: an object exists if one of these packs has it; no other pack of the folder counts.
  */
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
+import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
-import { ObjectDatabaseError, type ObjectInfo, type ObjectType } from '../../../core/ports/object-database.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from './joined-pack.ts';
 import {
   type BeforeLarge,

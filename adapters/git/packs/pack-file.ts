@@ -9,8 +9,8 @@
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import type { ObjectType } from '../../../core/git/objects.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
 import { inOwnMemory } from './own-memory.ts';

@@ -5,10 +5,11 @@
  * Invariants: no bytes make a search throw, and the entries end before the first broken one. A search through a
  * large tree lets others have the event loop every few milliseconds.
  */
+
+import type { TreeEntry } from '../../../core/git/objects.ts';
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../../core/kernel/page.ts';
 import type { NextTurn } from '../../../core/kernel/turns.ts';
-import type { TreeEntry } from '../../../core/ports/object-database.ts';
 
 /** Where an entry lies: its mode from `start` to `space`, its name from there to `zero`, then its id. */
 interface Place {

@@ -7,9 +7,9 @@
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { EXPLAINED_OBJECTS_MAX, EXPLAINED_PATH_LENGTH_MAX, EXPLAINING_MS_MAX } from '../../../core/kernel/limits.ts';
-import type { PackRefusal } from '../../../core/ports/object-database.ts';
 import { createGitObjects, lines } from '../packs/git-objects.ts';
 import { createObjectSource, type ObjectSource, openFreshPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';

@@ -4,9 +4,9 @@
  * Invariants: the reads are bounded by bytes and by the signal, and the event loop gets its turns.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { EXPLAINED_BYTES_MAX } from '../../../core/kernel/limits.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
 import { parseCommit, parseTag } from '../packs/object-parsing.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
 import { entryOfObject } from '../packs/tree-entries.ts';

@@ -5,7 +5,7 @@
  * Invariants: no account takes the room of all, and no few accounts do: the last of it is kept for those that have
  * few. What a push took is given back once, when its pack is refused, or checked, which is when quotas count it.
  */
-import type { PackRefusal } from '../../../core/ports/object-database.ts';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 
 export interface IncomingBytes {
   open(account: string): IncomingPush;

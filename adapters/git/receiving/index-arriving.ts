@@ -6,8 +6,8 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
-import type { PackRefusal } from '../../../core/ports/object-database.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { Git, ObjectView } from '../process/git-commands.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';

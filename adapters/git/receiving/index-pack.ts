@@ -6,8 +6,9 @@
  */
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ObjectInfo } from '../../../core/git/objects.ts';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import type { ObjectInfo, PackRefusal } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, objectsPath, viewOf } from '../cache/cache-folder.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';

@@ -6,9 +6,11 @@
  * committed layer holds lies in the pack, since the pack is connected and the layers are closed under reachability. So
  * it is enough to compare counts. Objects that a client sent again, and bases that git appended, are committed.
  */
-import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
+
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
+import { PackRefusedError } from '../../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { isBeyondBounds, type PackRefusal } from '../../../core/ports/object-database.ts';
+import { isBeyondBounds } from '../../../core/ports/object-database.ts';
 import { createTurns } from '../packs/event-loop-turns.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';

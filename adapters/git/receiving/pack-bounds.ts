@@ -6,9 +6,10 @@
  * does not depend on the inflated sizes, and of a large pack only the pages that hold headers are read.
  */
 import { MANY_PARENTS_BYTES_MIN, parentsFault, sizeFault } from '../../../core/git/object-bounds.ts';
+import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX, PUSH_LARGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import type { ObjectInfo, ObjectType, PackRefusal } from '../../../core/ports/object-database.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import { isBrokenPack } from '../packs/pack-file.ts';

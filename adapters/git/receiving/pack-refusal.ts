@@ -4,7 +4,7 @@
  * Invariants: the detail is one line of printable characters and shows no path of this machine; a failure of this
  * machine is never reported as the pusher's.
  */
-import type { PackRefusal, PackRefusalCode } from '../../../core/ports/object-database.ts';
+import type { PackRefusal, PackRefusalCode } from '../../../core/git/pack-refusal.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 
 const DETAIL_LENGTH_MAX = 300;

@@ -4,8 +4,9 @@
  * Invariants: what is plain has nothing that git-fsck(1) reports, not even as information. Whatever is unusual,
  * though git may take it, is not plain.
  */
+
+import type { ObjectType } from '../../../core/git/objects.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { ObjectType } from '../../../core/ports/object-database.ts';
 
 /** An object that another one refers to, which must exist with this type. */
 export interface Link {

@@ -5,16 +5,12 @@
  * the layers it was checked against.
  */
 import { join } from 'node:path';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import type {
-  CommittedObjects,
-  Layer,
-  LayerContent,
-  PackRefusal,
-  Quarantine,
-} from '../../../core/ports/object-database.ts';
+import type { CommittedObjects, LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import { type PackFiles, viewOf } from '../cache/cache-folder.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';

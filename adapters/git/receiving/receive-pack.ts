@@ -4,12 +4,8 @@
  * Invariants: when it does not succeed, it leaves no file, process or lease behind.
  */
 import { createHash } from 'node:crypto';
-import {
-  ObjectDatabaseError,
-  type PackRefusal,
-  type Quarantine,
-  type ReceivePackOptions,
-} from '../../../core/ports/object-database.ts';
+import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
+import { ObjectDatabaseError, type Quarantine, type ReceivePackOptions } from '../../../core/ports/object-database.ts';
 import { isDiskFull } from '../cache/disk-room.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';

@@ -9,8 +9,8 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { crc32, deflate, deflateSync, inflateSync } from 'node:zlib';
+import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { ObjectInfo, ObjectType } from '../../../core/ports/object-database.ts';
 import { entryHeader, wholeHeader } from '../packs/entry-header.ts';
 import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';

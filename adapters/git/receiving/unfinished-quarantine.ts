@@ -4,7 +4,7 @@
  * Invariants: until the pack has passed, nothing but its tips is read, what they reach is counted within the bounds of
  * a push, nothing else is made of it, and nobody gets the end of its layer; so no store takes a layer of a pack that fails.
  */
-import { PackRefusedError } from '../../../core/git/pack-refused-error.ts';
+import { PackRefusedError } from '../../../core/git/pack-refusal.ts';
 import type { LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import type { BoundsCheck } from './pack-bounds.ts';

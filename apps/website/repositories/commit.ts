@@ -1,7 +1,7 @@
 /** One commit: who made it, its message, and what it changed. */
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { listedCommit } from '../../../core/git/history/listed-commit.ts';
-import type { Commit, Signature } from '../../../core/ports/object-database.ts';
+import type { Commit, Signature } from '../../../core/git/objects.ts';
 import { pushesOfCommits } from '../../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import type { SiteAnswer } from '../layout/answer.ts';

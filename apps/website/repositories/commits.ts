@@ -1,7 +1,8 @@
 /** The commits of a ref, newest first, by day. */
+
+import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import type { CommitRow } from '../../../core/ports/history.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';

@@ -18,8 +18,9 @@ import {
   SESSION_SPAN_MS,
   USER_AGENT_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
+import { parseVaultRef, type VaultRef } from '../../../core/kernel/vault-ref.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
-import { parseVaultRef, VaultError, type VaultRef } from '../../../core/ports/vault.ts';
+import { VaultError } from '../../../core/ports/vault.ts';
 import type { SiteContext } from '../context.ts';
 import type { SessionStart, VisitSession } from '../layout/visit.ts';
 import type { Cookies } from './cookies.ts';

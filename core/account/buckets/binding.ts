@@ -8,7 +8,7 @@
 import { refuse } from '../../kernel/decider.ts';
 import type { StorageBucketId } from '../../kernel/ids.ts';
 import type { LostPlace, Refusal } from '../../kernel/refusal.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { Account } from '../state.ts';
 import type { AccountBuckets } from './state.ts';
 

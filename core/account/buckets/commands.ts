@@ -1,7 +1,8 @@
 /** The commands of an account's storage buckets. */
+
+import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import type { StorageBucketId } from '../../kernel/ids.ts';
-import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { OwnedRepository } from '../repositories/state.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';
 

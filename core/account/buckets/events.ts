@@ -1,6 +1,7 @@
 /** Events of an account's storage buckets, on `account-<id>`. */
+
+import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
-import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';
 
 /** The bucket is pending verification. */

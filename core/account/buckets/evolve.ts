@@ -1,8 +1,9 @@
 /** Folds the events of an account's storage buckets. */
+
+import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import { type StorageBucketId, type Timestamp, timestamp, uuid } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
-import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
-import { vaultRef } from '../../ports/vault.ts';
+import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type BucketEvent, bucketEventKinds, type StorageBucketCreated } from './events.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';

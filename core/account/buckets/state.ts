@@ -1,7 +1,8 @@
 /** The state of an account's storage buckets, folded from the account's stream. */
+
+import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import type { StorageBucketId, Timestamp } from '../../kernel/ids.ts';
-import type { BucketFaultCode, BucketStep } from '../../ports/buckets.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';
 
 export type BucketStatus = 'PENDING_VERIFICATION' | 'VERIFIED' | 'FAILED';

@@ -1,6 +1,6 @@
 /** The commands of an account's MFA tokens. */
 import type { MfaTokenId, Timestamp } from '../../kernel/ids.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 
 /** What the owner of an open account does with the account's MFA tokens. */
 export type MfaCommand =

@@ -1,7 +1,7 @@
 /** Folds the events of an account's MFA tokens. */
 import { type MfaTokenId, type Timestamp, timestamp, uuid } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
-import { vaultRef } from '../../ports/vault.ts';
+import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type MfaEvent, mfaEventKinds } from './events.ts';
 import type { AccountMfa, ActivePasskey, ActiveTotp, MfaToken, PendingPasskey, PendingTotp } from './state.ts';

@@ -1,7 +1,7 @@
 /** The state of an account's MFA tokens, folded from the account's stream. */
 import { type MfaTokenId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { MFA_ENROLMENT_SPAN_MS } from '../../kernel/limits.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 
 interface NamedToken {
   readonly id: MfaTokenId;

@@ -2,7 +2,7 @@
 import type { RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { Grant } from '../../kernel/grants.ts';
 import type { TrustRuleId } from '../../kernel/ids.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 
 export interface TrustRuleSettings extends RepositorySelection {
   readonly name: string;

@@ -2,7 +2,7 @@
 import type { Grant, Scope } from '../../kernel/grants.ts';
 import { type RepositoryId, type Timestamp, type TrustRuleId, timestamp, uuid } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
-import { vaultRef } from '../../ports/vault.ts';
+import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type TrustRuleChanged, type TrustRuleCreated, type TrustRuleEvent, trustRuleEventKinds } from './events.ts';
 import type { AccountTrustRules, TrustRule } from './state.ts';

@@ -2,7 +2,7 @@
 import type { RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { Grant } from '../../kernel/grants.ts';
 import type { Timestamp, TrustRuleId } from '../../kernel/ids.ts';
-import type { VaultRef } from '../../ports/vault.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 
 /** Who may exchange an identity token for an access token, and what that access token may do. */
 export interface TrustRule {

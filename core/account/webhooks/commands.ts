@@ -1,7 +1,7 @@
 /** The commands of an account's webhooks. */
 import type { Timestamp, WebhookId } from '../../kernel/ids.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
-import type { VaultRef } from '../../ports/vault.ts';
 
 /** Vault references of a URL, which the rules of outgoing requests allow, and of its receiver's secret. */
 export interface WebhookTarget {

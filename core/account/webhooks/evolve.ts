@@ -2,8 +2,8 @@
 import type { Scope } from '../../kernel/grants.ts';
 import { type RepositoryId, type Timestamp, timestamp, uuid, type WebhookId } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
+import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
-import { vaultRef } from '../../ports/vault.ts';
 import type { Facet } from '../facet.ts';
 import { type WebhookCreated, type WebhookEvent, webhookEventKinds } from './events.ts';
 import type { AccountWebhooks, Webhook } from './state.ts';

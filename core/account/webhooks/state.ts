@@ -1,8 +1,8 @@
 /** The state of an account's webhooks, folded from the account's stream. */
 import type { RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { Timestamp, WebhookId } from '../../kernel/ids.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
-import type { VaultRef } from '../../ports/vault.ts';
 
 export interface Webhook {
   readonly id: WebhookId;

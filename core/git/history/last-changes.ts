@@ -8,8 +8,8 @@
 
 import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import { DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
-import type { TreeEntry } from '../../ports/object-database.ts';
 import { ByteLines } from '../byte-lines.ts';
+import type { TreeEntry } from '../objects.ts';
 
 const NUL = 0;
 const SLASH = 0x2f;

@@ -6,7 +6,7 @@ import {
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
-import type { Commit, Signature } from '../../ports/object-database.ts';
+import type { Commit, Signature } from '../objects.ts';
 import { type CommitTexts, commitLength } from './commit-length.ts';
 
 /** Returns the commit with its texts cut to the length that lists return. */

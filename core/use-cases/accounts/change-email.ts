@@ -15,9 +15,10 @@ import { accept, refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { Vault, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { claimName, emailClaimOf, settleClaim } from './claims.ts';
 

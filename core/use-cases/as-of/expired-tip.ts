@@ -6,8 +6,8 @@
  * retention later. The retention may have been another one then: if it explains nothing, the last drop is named.
  */
 import { readEvent } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { type EventId, type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { dropsObjects } from '../../repository/layers.ts';

@@ -21,6 +21,7 @@ import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { refuse } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
@@ -35,7 +36,6 @@ import {
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Digest } from '../../ports/digest.ts';
 import { type EventStore, EventStoreError, readPlaces } from '../../ports/event-store.ts';
 import type { Snapshots } from '../../ports/snapshots.ts';
 import type { Refs } from '../../repository/ref-runs.ts';

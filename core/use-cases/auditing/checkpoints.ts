@@ -18,21 +18,16 @@ import {
   verifierKeyText,
 } from '../../audit/checkpoint.ts';
 import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtreesOf } from '../../audit/tree.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, Timestamp } from '../../kernel/ids.ts';
 import { CHECKPOINT_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
-import type { Digest } from '../../ports/digest.ts';
-import {
-  type LayerKey,
-  type LayerStore,
-  LayerStoreError,
-  layerKey,
-  type StoredLayer,
-} from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
+import { type LayerKey, layerKey, type StoredLayer } from '../../repository/layer.ts';
 import type { LogKeyRing } from './log-keys.ts';
 
 export interface CheckpointContext {

@@ -11,9 +11,10 @@ import type { RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp, timestamp } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
 import { ENTRIES_READ_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../kernel/limits.ts';
+import type { VaultDisclosure, VaultRef } from '../../kernel/vault-ref.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import { type EventStore, readPlaces } from '../../ports/event-store.ts';
-import type { Vault, VaultDisclosure, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import { entryBatches } from './entry-batches.ts';
 
 export interface EntriesContext {

@@ -9,8 +9,9 @@ import type { BucketAccess, BucketPlace, BucketSettings } from '../../account/bu
 import type { StorageBucket } from '../../account/buckets/state.ts';
 import type { AccountId, Uuid } from '../../kernel/ids.ts';
 import { canonicalJson } from '../../kernel/json.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { Ids } from '../../ports/clock.ts';
-import type { Vault, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 
 export interface RecordsContext {
   readonly vault: Vault;

@@ -4,12 +4,14 @@
  * Invariants: each call to a bucket uses the settings that the bucket has then, so that changed keys count at once.
  * A status other than verified stops nothing: the layers are there.
  */
+
+import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
 import { type AccountId, parseUuid, type RepositoryId, type StorageBucketId, type Uuid } from '../../kernel/ids.ts';
-import type { BucketOperation } from '../../ports/bucket-error-lists.ts';
-import type { BucketConnection, BucketFaultCode } from '../../ports/buckets.ts';
+import type { BucketConnection } from '../../ports/buckets.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type LayerStore, LayerStoreError, type StoredLayer } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
+import type { StoredLayer } from '../../repository/layer.ts';
 import { connectionOf } from './bucket-connection.ts';
 import { type BucketGate, createBucketGate } from './bucket-gate.ts';
 import { type BucketContext, readStoredBucket } from './buckets.ts';

@@ -6,12 +6,11 @@
  */
 import { decideBucketError } from '../../bucket-errors/decide.ts';
 import { bucketErrors, bucketErrorsOn } from '../../bucket-errors/evolve.ts';
+import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId, StorageBucketId } from '../../kernel/ids.ts';
 import { BUCKET_ERRORS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Background } from '../../ports/background.ts';
-import type { BucketOperation } from '../../ports/bucket-error-lists.ts';
-import type { BucketFaultCode } from '../../ports/buckets.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 

@@ -3,7 +3,7 @@ import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
-import { type VaultRef, vaultRef } from '../../ports/vault.ts';
+import { type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 
 /** Returns no record for an event that removes none. Each bucket has records of its own, so none is still in use. */
 export function removedBucketRecords(recorded: RecordedEvent): readonly VaultRef[] {

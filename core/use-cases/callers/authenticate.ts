@@ -13,10 +13,10 @@ import { isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { type Soon, whenThere } from '../../kernel/soon.ts';
 import type { Ids } from '../../ports/clock.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
 import type {
   AccessTokenPrincipal,

@@ -13,6 +13,7 @@
  * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in storage.
  */
 import { readEvent } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { Cause, LogPosition, RecordedEvent, StreamName } from '../../kernel/envelope.ts';
 import {
   type AccountId,
@@ -25,13 +26,12 @@ import {
 } from '../../kernel/ids.ts';
 import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
 import type { MergedLayers } from '../../ports/layer-merges.ts';
-import type { Layer } from '../../ports/object-database.ts';
 import { decideRepository } from '../../repository/decide.ts';
 import { repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
+import type { Layer } from '../../repository/layer.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unreached.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';

@@ -6,7 +6,8 @@
  */
 import { type AccountId, parseUuid } from '../../kernel/ids.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
-import { type LayerStore, layerKey } from '../../ports/layer-store.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
+import { layerKey } from '../../repository/layer.ts';
 
 const FOLDER = 'erasures/';
 

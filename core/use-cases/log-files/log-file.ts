@@ -15,13 +15,14 @@
  * changed, moved or repeated is detected at that line, not only at the end. The form of a released version never
  * changes.
  */
+
+import type { Digest } from '../../kernel/digest.ts';
 import { type ActorKind, isRecordByCategory, type RecordedEvent, type StreamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../kernel/json.ts';
 import { LOG_FILE_LINE_BYTES_MAX } from '../../kernel/limits.ts';
 import { continuesAppend, missingOfAppend } from '../../kernel/whole-appends.ts';
 import { checkAppend } from '../../ports/append-check.ts';
-import type { Digest } from '../../ports/digest.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 
 const FORMAT = 'strata-event-log';

@@ -6,11 +6,12 @@
  */
 import type { RefName } from '../../git/ref-name.ts';
 import { decodeUtf8 } from '../../git/utf8.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { JsonValue } from '../../kernel/json.ts';
 import { MANIFEST_BYTES_MAX } from '../../kernel/limits.ts';
-import type { Digest } from '../../ports/digest.ts';
-import { type LayerKey, type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import type { LayerKey } from '../../repository/layer.ts';
 import {
   type Manifest,
   manifestPrefix,

@@ -11,16 +11,17 @@
 import { accounts } from '../../account/evolve.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
 import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { LayerKey, LayerStore, StoredLayer } from '../../ports/layer-store.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { repositories } from '../../repository/evolve.ts';
+import type { LayerKey, StoredLayer } from '../../repository/layer.ts';
 import {
   MANIFEST_REFS_HEADER,
   type ManifestRefs,

@@ -14,7 +14,8 @@ import { plusMs } from '../../kernel/ids.ts';
 import { NEW_LAYERS_REMOVAL_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock, SettledWithin } from '../../ports/clock.ts';
 import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
-import { type LayerKey, type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
+import type { LayerKey } from '../../repository/layer.ts';
 
 export interface NewLayersContext {
   readonly clock: Clock;

@@ -4,12 +4,12 @@
  *
  * Invariants: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
+
+import type { Digest } from '../../kernel/digest.ts';
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { Layer } from '../../ports/object-database.ts';
 import type { UpdateRefsDecision } from '../../repository/decide.ts';
 import {
   type RefsUpdated,
@@ -18,6 +18,7 @@ import {
   type StoredRefUpdate,
   type UpdateParts,
 } from '../../repository/events.ts';
+import type { Layer } from '../../repository/layer.ts';
 import { recordedLayer } from '../../repository/layers.ts';
 import { isNarrow, splitUpdates, startUpdatesDigest } from '../../repository/wide-updates.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';

@@ -4,12 +4,15 @@
  * Invariants: a layer is stored under a key of its own before any event names it. A layer that no event ever names
  * is an orphan. It is harmless: new-layers.ts removes it with the push, or sweep-layers.ts after a week.
  */
+
+import type { PackRefusal } from '../../git/pack-refusal.ts';
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';
 import { LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
-import type { Layer, LayerContent, PackRefusal, Quarantine } from '../../ports/object-database.ts';
+import type { LayerContent, Quarantine } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
+import type { Layer } from '../../repository/layer.ts';
 import { layerKeyOf } from '../../repository/layers.ts';
 import type { NewLayers } from './new-layers.ts';
 

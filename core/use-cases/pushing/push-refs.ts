@@ -13,7 +13,8 @@
  *   event names.
  */
 import type { PlanQuotas } from '../../account/plans.ts';
-import { PackRefusedError } from '../../git/pack-refused-error.ts';
+import type { PackRefusal } from '../../git/pack-refusal.ts';
+import { PackRefusedError } from '../../git/pack-refusal.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
@@ -21,10 +22,8 @@ import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX } from '../../kernel/limits.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
-  type Layer,
   type ObjectDatabase,
   ObjectDatabaseError,
-  type PackRefusal,
   type Quarantine,
   type RefMove,
 } from '../../ports/object-database.ts';
@@ -32,6 +31,7 @@ import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
 import { mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
+import type { Layer } from '../../repository/layer.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';

@@ -1,8 +1,8 @@
 /** Puts the updates of a wide push back into its `RefsUpdated`, for the code that folds or projects the event. */
 import { readEvent } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { canonicalJson } from '../../kernel/json.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import {
   refUpdatesEventKinds,

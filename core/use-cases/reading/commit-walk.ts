@@ -4,11 +4,13 @@
  * Invariants: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
  * same lengths as in the read model, so that a page is of bounded size.
  */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import { listedCommit, listedPage } from '../../git/history/listed-commit.ts';
+import type { Commit } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
-import type { CommitRow } from '../../ports/history.ts';
-import { type Commit, ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
+import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 
 /**
  * Maps a tip to the number of commits it reaches, itself included. No entry is ever stale: a tip's history never

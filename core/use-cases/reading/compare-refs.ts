@@ -5,6 +5,8 @@
  * Counts, commits and the diff are bounded in time, and say when a bound left something out. What was found between two
  * commits is kept, since it never changes.
  */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedCommit } from '../../git/history/listed-commit.ts';
@@ -12,7 +14,6 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { Apart } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';

@@ -6,9 +6,10 @@
  * However many ask for a folder at once, one walks. Names are kept and given to git, so long ones are not looked for.
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
+import type { TreeEntry } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { LAST_COMMITS_FIRST_BYTES_MAX, LAST_COMMITS_SPAN_MS, LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';
-import { isBeyondBounds, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
+import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 
 /** The entries of one folder at one commit whose last commit is known, or is known not to be found in time. */
 export interface KnownFolder {

@@ -3,8 +3,9 @@
  *
  * Invariants: a page costs as much as its branches, however many the repository has.
  */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
-import type { CommitRow } from '../../ports/history.ts';
 import type { Apart } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ApartContext, countApart } from './apart.ts';

@@ -5,13 +5,13 @@
  * time, and says when either left something out.
  */
 
+import type { CommitRow } from '../../git/commit-row.ts';
 import { nameKey } from '../../git/history/last-changes.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { PATH_HISTORY_COMMITS_MAX, PATH_HISTORY_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { CommitRow } from '../../ports/history.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { readCommitRows } from './commit-walk.ts';

@@ -1,8 +1,10 @@
 /** Lists pages of a ref's commits. Those of the default branch are from the read model, others from the objects. */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { CommitRow, HistoryReader } from '../../ports/history.ts';
+import type { HistoryReader } from '../../ports/history.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type CommitTotals, walkCommits } from './commit-walk.ts';

@@ -1,6 +1,8 @@
 /** Lists tags in pages, found by a part of their name, with their message and the commit that they lead to. */
 
+import type { CommitRow } from '../../git/commit-row.ts';
 import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
+import type { Signature } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
@@ -9,8 +11,7 @@ import {
 } from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
-import type { CommitRow } from '../../ports/history.ts';
-import type { ObjectReader, Signature } from '../../ports/object-database.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
 import { type FindRefsContext, findRefs, type NamedRef, type RefOrder } from './find-refs.ts';

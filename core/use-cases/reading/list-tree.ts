@@ -3,12 +3,13 @@
  *
  * Invariants: a list says where a commit is not known because the walk took too long; it never names a wrong one.
  */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import { listedCommit } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';

@@ -4,12 +4,14 @@
  * Invariants: a path is a list of names as bytes, which are only compared with the names in trees. No name is
  * special and no link is followed, so a path can reach nothing but the commit's own trees.
  */
+
+import type { Commit, TreeEntry } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { CONTENTS_FILE_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { type Commit, ObjectDatabaseError, type ObjectReader, type TreeEntry } from '../../ports/object-database.ts';
+import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
 
 export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
 

@@ -6,11 +6,11 @@
  * close it, or the repository's objects are never evicted; on every other exit this file closes them.
  */
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
 import { ANSWER_KEPT_BYTES_MAX, ANSWER_KEPT_WANTS_MAX } from '../../kernel/limits.ts';
 import { sortInTurns } from '../../kernel/turns.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';

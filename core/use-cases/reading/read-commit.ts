@@ -6,11 +6,12 @@
  */
 import type { Diff } from '../../git/diff/diff.ts';
 import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../git/diff/diff-parser.ts';
+import type { Commit } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { DIFF_SPAN_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { type Commit, isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';

@@ -4,6 +4,8 @@
  * Invariants: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
  */
+
+import type { TreeEntry } from '../../git/objects.ts';
 import { isUtf8Text } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
@@ -15,7 +17,7 @@ import {
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
-import type { ObjectReader, TreeEntry } from '../../ports/object-database.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import {
   type ContentsPath,

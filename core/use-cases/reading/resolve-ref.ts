@@ -7,11 +7,13 @@
  * else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found, so readers
  * cannot see the commits of a deleted branch.
  */
+
+import type { Commit } from '../../git/objects.ts';
 import { byRefOrder } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { Commit, ObjectReader } from '../../ports/object-database.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import { type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';

@@ -1,7 +1,8 @@
 /** Reads the sessions of an account for its person, with the address and the browser of each. */
 import type { AccountId, Timestamp } from '../../kernel/ids.ts';
+import type { VaultField, VaultRef } from '../../kernel/vault-ref.ts';
 import type { SessionStore } from '../../ports/session-store.ts';
-import type { Vault, VaultField, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import type { Context } from '../../runtime/execute.ts';
 
 export interface ListSessionsContext extends Pick<Context, 'clock'> {

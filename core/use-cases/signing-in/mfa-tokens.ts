@@ -12,8 +12,9 @@ import { type Account, sessionEpochOf } from '../../account/state.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, MfaTokenId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { Vault, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import { type Context, type Executed, execute, type Guarding } from '../../runtime/execute.ts';
 
 /** Whose tokens a call is about, and who makes it. */

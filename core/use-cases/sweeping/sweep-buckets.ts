@@ -9,9 +9,10 @@ import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import type { RepositoryId } from '../../kernel/ids.ts';
 import { BUCKET_SWEEP_LAYERS_MAX, BUCKET_SWEEP_SPAN_MS, BUCKET_SWEEPS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
-import { type LayerStore, LayerStoreError, type StoredLayer } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { BucketsInUse } from '../../ports/repository-lists.ts';
+import type { StoredLayer } from '../../repository/layer.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { type LayerSweepContext, sweepLayers } from './sweep-layers.ts';
 

@@ -16,9 +16,10 @@ import { type JsonObject, textsIn } from '../../kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
-import type { LayerStore, StoredLayer } from '../../ports/layer-store.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
+import type { StoredLayer } from '../../repository/layer.ts';
 
 export interface LayerSweepContext {
   readonly events: Pick<EventStore, 'readStream'>;

@@ -21,10 +21,10 @@ import {
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
 import { textsIn } from '../../kernel/json.ts';
 import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../kernel/limits.ts';
+import { parseVaultRef, type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
-import { parseVaultRef, type VaultRef, vaultRef } from '../../ports/vault.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
 import { systemCause } from '../../runtime/system-cause.ts';

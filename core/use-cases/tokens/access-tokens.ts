@@ -5,10 +5,10 @@ import { accessTokens } from '../../access-token/evolve.ts';
 import { type AccessToken, type ActiveAccessToken, isExpired } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
 import { refuse } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccessTokenId, AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { Digest } from '../../ports/digest.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { TOKEN_PREFIX_LENGTH, tokenIdOf } from '../callers/authenticate.ts';
 

@@ -14,11 +14,11 @@ import { claimRefusal, decideDeviceSession } from '../../device-session/decide.t
 import { deviceSessions } from '../../device-session/evolve.ts';
 import { accountOf, type DeviceSession, hasExpired } from '../../device-session/state.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, DeviceSessionId, Timestamp } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { DeviceLoginRequest, DeviceLoginRequests } from '../../ports/device-login-requests.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Entity } from '../../runtime/entity.ts';

@@ -14,6 +14,7 @@ import type { DecidedRequest } from '../../device-session/events.ts';
 import { deviceSessions } from '../../device-session/evolve.ts';
 import { hasExpired, type PendingDeviceSession } from '../../device-session/state.ts';
 import { refuse } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type DeviceSessionId, plusMs, type Timestamp, uuid } from '../../kernel/ids.ts';
 import {
   DEVICE_HOSTNAME_LENGTH_MAX,
@@ -24,7 +25,6 @@ import {
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
 import type { DeviceLoginRequests } from '../../ports/device-login-requests.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';

@@ -3,7 +3,7 @@ import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
-import { type VaultRef, vaultRef } from '../../ports/vault.ts';
+import { type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 
 /** Returns null for an event that removes none. Each version of a rule's conditions has a record of its own. */
 export function removedTrustConditions(recorded: RecordedEvent): VaultRef | null {

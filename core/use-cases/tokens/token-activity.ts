@@ -15,8 +15,9 @@ import { type LogPosition, type RecordedEvent, streamName } from '../../kernel/e
 import type { Grant } from '../../kernel/grants.ts';
 import type { AccessTokenId, AccountId, EventId, Timestamp } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { parseVaultRef, type VaultDisclosure, type VaultRef } from '../../kernel/vault-ref.ts';
 import type { TokenUse, TokenUsePlace, UsageLedgerReader } from '../../ports/usage-ledger.ts';
-import { parseVaultRef, type Vault, type VaultDisclosure, type VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import type { Context } from '../../runtime/execute.ts';
 
 export interface TokenActivityContext extends Pick<Context, 'entities' | 'events'> {

@@ -18,9 +18,10 @@ import type { AccountId, TrustRuleId } from '../../kernel/ids.ts';
 import { canonicalJson } from '../../kernel/json.ts';
 import { TRUST_RULES_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
-import type { Vault, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
 

@@ -6,6 +6,8 @@
  * committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3). A ref whose
  * name nobody may create any more is left out if the restoration would have to make it, and the plan names it.
  */
+
+import type { FoundTip } from '../../git/objects.ts';
 import { newNameRefusal, parseRefName, type RefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import { streamName } from '../../kernel/envelope.ts';
@@ -15,7 +17,7 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import { finishInTurns } from '../../kernel/turns.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { ExpectedRevision } from '../../ports/event-store.ts';
-import type { FoundTip, ObjectReader } from '../../ports/object-database.ts';
+import type { ObjectReader } from '../../ports/object-database.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
 import { decidingRefs, type UpdateRefsDecision } from '../../repository/decide.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';

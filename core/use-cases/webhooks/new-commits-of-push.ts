@@ -4,6 +4,8 @@
  * Invariants: the order is that of `git log`. The memory for new commits is bounded, whatever their size. A push
  * with more commits than that costs one walk for each ref instead.
  */
+
+import type { CommitRow } from '../../git/commit-row.ts';
 import { commitLength } from '../../git/history/commit-length.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
@@ -11,7 +13,6 @@ import {
   WEBHOOK_PUSH_COMMITS_HELD_MAX,
   WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
 } from '../../kernel/limits.ts';
-import type { CommitRow } from '../../ports/history.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import type { OpenRepository } from '../../repository/state.ts';

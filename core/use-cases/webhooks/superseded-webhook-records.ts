@@ -8,8 +8,8 @@ import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
+import { type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 import type { EventStore } from '../../ports/event-store.ts';
-import { type VaultRef, vaultRef } from '../../ports/vault.ts';
 
 const PAGE_EVENTS_MAX = 100;
 

@@ -6,9 +6,9 @@
  */
 import type { Webhook } from '../../account/webhooks/state.ts';
 import { readEvent } from '../../kernel/decider.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import { categoryOf, entityIdOf, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { PlacedRow, WaitingDeliveries, WaitingRow } from '../../ports/waiting-deliveries.ts';
 import type { WebhookDeliveryRow } from '../../ports/webhook-delivery-lists.ts';
 import { repositoryEventKinds } from '../../repository/events.ts';

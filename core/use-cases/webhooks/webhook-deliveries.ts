@@ -5,12 +5,12 @@
  * and its webhook, so a repeated request makes no second delivery.
  */
 import { accounts } from '../../account/evolve.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { Cause, LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, RepositoryId, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
-import type { Digest } from '../../ports/digest.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';

@@ -17,9 +17,10 @@ import { type AccountId, plusMs, type Uuid, type WebhookId } from '../../kernel/
 import { canonicalJson } from '../../kernel/json.ts';
 import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
-import type { Vault, VaultRef } from '../../ports/vault.ts';
+import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
 

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
-import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { layerKey } from '../../../core/repository/layer.ts';
 import { eventually } from '../../support/processes.ts';
 import { mountSmallDisk } from '../../support/small-disk.ts';
 

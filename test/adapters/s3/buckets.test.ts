@@ -21,7 +21,8 @@ import {
   RoleRefused,
   type StaticKeysAccess,
 } from '../../../core/ports/buckets.ts';
-import { LayerStoreError, layerKey } from '../../../core/ports/layer-store.ts';
+import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { layerKey } from '../../../core/repository/layer.ts';
 import { type Authority, createAuthority } from '../../support/certificates.ts';
 import { type Ending, suiteEnding } from '../../support/cleanup.ts';
 import { startDnsServer } from '../../support/dns-server.ts';

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../core/kernel/refusal.ts';
-import { vaultRef } from '../../../core/ports/vault.ts';
+import { vaultRef } from '../../../core/kernel/vault-ref.ts';
 import { findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { TEST_RETENTION_MS } from '../../support/past-repositories.ts';

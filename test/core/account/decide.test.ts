@@ -6,7 +6,7 @@ import { decideAccount } from '../../../core/account/decide.ts';
 import type { AccountEvent } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import { timestamp } from '../../../core/kernel/ids.ts';
-import { vaultRef } from '../../../core/ports/vault.ts';
+import { vaultRef } from '../../../core/kernel/vault-ref.ts';
 import {
   accountClosed,
   accountCreated,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
 import { entryHash, entryLine, entryOf, leafOf } from '../../../core/audit/entry.ts';
-import { parseVaultRef } from '../../../core/ports/vault.ts';
+import { parseVaultRef } from '../../../core/kernel/vault-ref.ts';
 import { placedEvents } from '../../support/events.ts';
 
 const [event] = placedEvents(1);

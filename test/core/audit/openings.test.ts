@@ -6,8 +6,8 @@ import { base64OfHex } from '../../../core/audit/base64.ts';
 import { heldMembers, openableReferences } from '../../../core/audit/openings.ts';
 import { EVENT_CATALOGUE } from '../../../core/catalogue.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
+import { parseVaultRef } from '../../../core/kernel/vault-ref.ts';
 import { parseHash } from '../../../core/ports/account-log.ts';
-import { parseVaultRef } from '../../../core/ports/vault.ts';
 import { goldenEvents } from '../../support/golden.ts';
 
 const RECORD = goldenEvents().filter(({ category, event }) => EVENT_CATALOGUE[category]?.[event.type]?.record === true);

@@ -9,8 +9,8 @@ import {
   LAYERS_MAX,
   LAYERS_REMOVED_AT_ONCE_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { Layer } from '../../../core/ports/object-database.ts';
 import { compactionWantedInMs, layersToMerge } from '../../../core/repository/compaction.ts';
+import type { Layer } from '../../../core/repository/layer.ts';
 import { layerOf } from '../../../core/repository/layers.ts';
 import { layer } from '../../support/repository-history.ts';
 

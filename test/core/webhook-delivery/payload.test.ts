@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
+import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { type EventId, objectId, timestamp, uuid, type WebhookId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import {
   REF_COMPONENT_BYTES_MAX,
@@ -14,7 +15,6 @@ import {
   WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
   WEBHOOK_PUSH_REFS_MAX,
 } from '../../../core/kernel/limits.ts';
-import type { CommitRow } from '../../../core/ports/history.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
 import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
 import {

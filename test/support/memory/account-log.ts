@@ -1,10 +1,10 @@
 /** Accounts' logs in memory: each read numbers and hashes the whole log anew, by the definition of RFC 6962. */
 import { leafText } from '../../../core/audit/entry.ts';
 import { leafHash, nodeHash } from '../../../core/audit/tree.ts';
+import type { Digest } from '../../../core/kernel/digest.ts';
 import { LOG_START, type RecordedEvent, streamName } from '../../../core/kernel/envelope.ts';
 import { type AccountId, later, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryFilter, EntryPlace, Hash } from '../../../core/ports/account-log.ts';
-import type { Digest } from '../../../core/ports/digest.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { isEntryOf } from '../../../core/runtime/log-time.ts';
 

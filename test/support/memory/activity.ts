@@ -1,10 +1,10 @@
 /** Ref changes and pushes in memory: each read folds the whole log. */
 import { accessTokenEventKinds } from '../../../core/access-token/events.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
+import type { Digest } from '../../../core/kernel/digest.ts';
 import { categoryOf, entityIdOf, LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { ActivityReader, ActivityRow, PushRow } from '../../../core/ports/activity.ts';
-import type { Digest } from '../../../core/ports/digest.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { repositoryEventKinds } from '../../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';

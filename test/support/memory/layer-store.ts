@@ -4,13 +4,8 @@
  * Invariants: a layer's bytes are copied in and out, so that no caller can change what a key holds.
  */
 import { type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
-import {
-  type LayerKey,
-  type LayerStore,
-  LayerStoreError,
-  layerKey,
-  type StoredLayer,
-} from '../../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { type LayerKey, layerKey, type StoredLayer } from '../../../core/repository/layer.ts';
 
 interface Kept {
   readonly bytes: Uint8Array;

@@ -1,8 +1,8 @@
 /** An in-memory version of core/ports/log-keys.ts, and checkpoints that use it, for tests. */
 import { noteSigning } from '../../../adapters/node/note-signing.ts';
+import type { Digest } from '../../../core/kernel/digest.ts';
 import type { AccountLogReader } from '../../../core/ports/account-log.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
-import type { Digest } from '../../../core/ports/digest.ts';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { LogKey, LogKeys } from '../../../core/ports/log-keys.ts';
 import { type Checkpoints, createCheckpoints } from '../../../core/use-cases/auditing/checkpoints.ts';

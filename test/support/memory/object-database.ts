@@ -4,18 +4,17 @@
  * Invariants: it reads as the object database does (order of walks, reachability); it accepts no pushes.
  */
 import { createHash } from 'node:crypto';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type {
   Commit,
-  ObjectDatabase,
   ObjectInfo,
-  ObjectReader,
   ObjectType,
   Signature,
   TagObject,
   Tip,
   TreeEntry,
-} from '../../../core/ports/object-database.ts';
+} from '../../../core/git/objects.ts';
+import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import type { ObjectDatabase, ObjectReader } from '../../../core/ports/object-database.ts';
 import { NO_HISTORY } from '../no-history.ts';
 
 /** The parsed content of an object. */

@@ -10,9 +10,12 @@ import type { AccessToken } from '../../../core/access-token/state.ts';
 import { accountEventKinds } from '../../../core/account/events.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { Account } from '../../../core/account/state.ts';
+import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { listedPage } from '../../../core/git/history/listed-commit.ts';
+import type { Commit } from '../../../core/git/objects.ts';
 import { byRefOrder } from '../../../core/git/ref-name.ts';
 import { type Decider, type DomainEvent, readEvent, readEvent as readStored } from '../../../core/kernel/decider.ts';
+import type { Digest } from '../../../core/kernel/digest.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition } from '../../../core/kernel/envelope.ts';
 import {
   type AccessTokenId,
@@ -27,10 +30,7 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 import type { Page, PageOf } from '../../../core/kernel/page.ts';
 import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../../core/ports/clock.ts';
-import type { Digest } from '../../../core/ports/digest.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { CommitRow } from '../../../core/ports/history.ts';
-import type { Commit } from '../../../core/ports/object-database.ts';
 import type { ReadModels } from '../../../core/ports/read-models.ts';
 import { ReadModelError } from '../../../core/ports/read-models.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';

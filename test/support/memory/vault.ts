@@ -5,15 +5,9 @@
  */
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { type AccountId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
+import { type VaultDisclosure, type VaultField, type VaultRef, vaultRef } from '../../../core/kernel/vault-ref.ts';
 import type { ReadMark } from '../../../core/ports/read-mark.ts';
-import {
-  type Vault,
-  type VaultDisclosure,
-  VaultError,
-  type VaultField,
-  type VaultRef,
-  vaultRef,
-} from '../../../core/ports/vault.ts';
+import { type Vault, VaultError } from '../../../core/ports/vault.ts';
 import type { VaultRecordId, VaultReferences } from '../../../core/ports/vault-references.ts';
 
 interface VaultRecord extends VaultDisclosure {

@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { type LogPosition, streamName } from '../../../core/kernel/envelope.ts';
+import type { Exchange } from '../../../core/kernel/exchange.ts';
 import {
   type AccountId,
   msBetween,
@@ -21,7 +22,6 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
-import type { Exchange } from '../../../core/ports/outgoing-requests.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';

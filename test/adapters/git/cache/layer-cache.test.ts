@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createGitObjectDatabase } from '../../../../adapters/git/object-database.ts';
 import { type ObjectId, type RepositoryId, type Uuid, uuid } from '../../../../core/kernel/ids.ts';
-import type { LayerKey, LayerStore } from '../../../../core/ports/layer-store.ts';
+import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import {
   type CommittedObjects,
-  type Layer,
   ObjectDatabaseError,
   type UploadPackOptions,
 } from '../../../../core/ports/object-database.ts';
+import type { Layer, LayerKey } from '../../../../core/repository/layer.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { layersIn } from '../../../support/layers-in.ts';

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { afterAll, describe, test } from 'vitest';
 import { entryOfName, entryOfObject, treePage } from '../../../../adapters/git/packs/tree-entries.ts';
+import type { TreeEntry } from '../../../../core/git/objects.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
-import type { TreeEntry } from '../../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 
 const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
 import { explainRefusal } from '../../../../adapters/git/receiving/explain-refusal.ts';
 import { findReferrer } from '../../../../adapters/git/receiving/find-referrer.ts';
+import type { PackRefusal } from '../../../../core/git/pack-refusal.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { EXPLAINED_BYTES_MAX, EXPLAINING_MS_MAX } from '../../../../core/kernel/limits.ts';
-import type { PackRefusal } from '../../../../core/ports/object-database.ts';
 
 const MISSING = objectId('1'.repeat(40));
 const LARGE = objectId('2'.repeat(40));

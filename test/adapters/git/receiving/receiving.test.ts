@@ -5,7 +5,8 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PackRefusedError } from '../../../../core/git/pack-refused-error.ts';
+import type { PackRefusalCode } from '../../../../core/git/pack-refusal.ts';
+import { PackRefusedError } from '../../../../core/git/pack-refusal.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
 import {
   COMMIT_BYTES_MAX,
@@ -15,7 +16,7 @@ import {
   TAG_CHAIN_LENGTH_MAX,
   TREE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import type { CommittedObjects, PackRefusalCode, Quarantine } from '../../../../core/ports/object-database.ts';
+import type { CommittedObjects, Quarantine } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';
 import { commitBytes, EMPTY_TREE, packOfTags, tagBytes } from '../../../support/hostile-packs.ts';

@@ -10,7 +10,7 @@ import { accounts } from '../../../../core/account/evolve.ts';
 import { timestamp } from '../../../../core/kernel/ids.ts';
 import { STORAGE_BUCKET_NAME_LENGTH_MAX, STORAGE_BUCKETS_MAX } from '../../../../core/kernel/limits.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../../core/kernel/refusal.ts';
-import { vaultRef } from '../../../../core/ports/vault.ts';
+import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import {
   accountClosed,
   accountCreated,

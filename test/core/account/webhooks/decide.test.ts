@@ -8,7 +8,7 @@ import type { WebhookCommand } from '../../../../core/account/webhooks/commands.
 import { decideWebhook } from '../../../../core/account/webhooks/decide.ts';
 import { timestamp } from '../../../../core/kernel/ids.ts';
 import { WEBHOOKS_MAX } from '../../../../core/kernel/limits.ts';
-import { vaultRef } from '../../../../core/ports/vault.ts';
+import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import {
   accountCreated,
   accountErased,

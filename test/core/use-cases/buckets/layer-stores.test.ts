@@ -6,7 +6,8 @@ import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selec
 import { type AccountId, type RepositoryId, type StorageBucketId, uuid } from '../../../../core/kernel/ids.ts';
 import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../../../core/kernel/limits.ts';
 import type { BucketConnection } from '../../../../core/ports/buckets.ts';
-import { type LayerStore, LayerStoreError, layerKey } from '../../../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
+import { layerKey } from '../../../../core/repository/layer.ts';
 import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { createLayerStores } from '../../../../core/use-cases/buckets/layer-stores.ts';
 import type { BucketError } from '../../../../core/use-cases/buckets/record-bucket-error.ts';

@@ -1,10 +1,11 @@
 /** What can refuse or delay a push: its token, quotas, removed layers, and more refs than an event holds. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import type { PackRefusal } from '../../../../core/git/pack-refusal.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import { PACK_OBJECTS_MAX, PACK_SIZE_BYTES_MAX, UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../../core/kernel/limits.ts';
-import type { CommittedObjects, PackRefusal } from '../../../../core/ports/object-database.ts';
-import { vaultRef } from '../../../../core/ports/vault.ts';
+import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
+import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import type { Entities } from '../../../../core/runtime/entities.ts';
 import { type Push, pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';

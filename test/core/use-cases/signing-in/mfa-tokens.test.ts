@@ -5,7 +5,7 @@ import { accounts } from '../../../../core/account/evolve.ts';
 import { needsSecondFactor } from '../../../../core/account/state.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
-import type { VaultField, VaultRef } from '../../../../core/ports/vault.ts';
+import type { VaultField, VaultRef } from '../../../../core/kernel/vault-ref.ts';
 import {
   deleteMfaToken,
   listMfaTokens,

@@ -15,8 +15,8 @@ import {
   SIGN_IN_FAILURES_WIDE_MAX,
   USER_AGENT_LENGTH_MAX,
 } from '../../../../core/kernel/limits.ts';
+import { type VaultRef, vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
-import { type VaultRef, vaultRef } from '../../../../core/ports/vault.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { type Origin, type SignInAttempt, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';

@@ -4,7 +4,7 @@ import { beforeEach, describe, test } from 'vitest';
 import { categoryOf, LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
 import { MFA_TOKENS_MAX } from '../../../../core/kernel/limits.ts';
-import type { VaultRef } from '../../../../core/ports/vault.ts';
+import type { VaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { deleteMfaToken, listMfaTokens } from '../../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { activateTotp, beginTotpEnrolment, useTotpCode } from '../../../../core/use-cases/signing-in/totp.ts';

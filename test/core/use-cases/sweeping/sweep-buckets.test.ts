@@ -11,7 +11,8 @@ import {
   BUCKET_SWEEPS_AT_ONCE_MAX,
   ORPHANED_LAYER_SPAN_MS,
 } from '../../../../core/kernel/limits.ts';
-import { type LayerStore, LayerStoreError, layerKey, type StoredLayer } from '../../../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
+import { layerKey, type StoredLayer } from '../../../../core/repository/layer.ts';
 import { sweepBuckets } from '../../../../core/use-cases/sweeping/sweep-buckets.ts';
 import { newAccount } from '../../../support/accounts.ts';
 import { newEvent } from '../../../support/events.ts';

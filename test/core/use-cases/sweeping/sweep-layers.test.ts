@@ -11,7 +11,8 @@ import { type EventId, plusMs, type RepositoryId, type Timestamp, uuid } from '.
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import { ORPHANED_LAYER_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
-import { type LayerStore, layerKey } from '../../../../core/ports/layer-store.ts';
+import type { LayerStore } from '../../../../core/ports/layer-store.ts';
+import { layerKey } from '../../../../core/repository/layer.ts';
 import { sweepLayers } from '../../../../core/use-cases/sweeping/sweep-layers.ts';
 import { newAccount } from '../../../support/events.ts';
 import { keepLog } from '../../../support/log.ts';

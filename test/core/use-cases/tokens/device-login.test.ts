@@ -16,9 +16,9 @@ import {
   type Timestamp,
 } from '../../../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import type { NewDeviceLoginRequest } from '../../../../core/ports/device-login-requests.ts';
 import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
-import { vaultRef } from '../../../../core/ports/vault.ts';
 import { createEntities } from '../../../../core/runtime/entities.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';

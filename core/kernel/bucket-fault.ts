@@ -1,0 +1,25 @@
+/** What can go wrong with a bucket of a user. The codes stand in events. */
+
+/** The steps of a check, in their order. A check ends at the first that fails. */
+export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'delete';
+
+/** Stable codes: they stand in events and in the list of a bucket's errors. */
+export type BucketFaultCode =
+  | 'bucket-missing'
+  | 'access-denied'
+  | 'credentials-invalid'
+  | 'credentials-refused'
+  | 'object-missing'
+  | 'object-altered'
+  | 'wrong-region'
+  | 'clock-skewed'
+  | 'throttled'
+  | 'timed-out'
+  | 'certificate-invalid'
+  | 'target-refused'
+  | 'unreachable'
+  | 'not-s3'
+  | 'failed';
+
+/** What the service did with a bucket for its repositories. */
+export type BucketOperation = 'push' | 'read' | 'maintenance';
