@@ -93,7 +93,7 @@ export const READ_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'full-clone-after-import',
-    title: 'full clone at once after an import',
+    title: 'full clone right after an import',
     clients: 1,
     kind: 'read',
     target: {},
