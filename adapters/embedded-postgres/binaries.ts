@@ -12,7 +12,7 @@ import { EmbeddedPostgresError, systemCode } from './error.ts';
 export interface Binaries {
   readonly postgres: string;
   readonly initdb: string;
-  /** Of the package. */
+  /** The version of the package. */
   readonly version: string;
 }
 

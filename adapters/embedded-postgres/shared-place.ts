@@ -21,7 +21,9 @@ export const SHARED_FOLDER = '/var/lib/strata';
 const POINTER_FILE = 'cluster-folder';
 const NAME_BYTES = 6;
 
-/** Returns the paths as the data directory names them. Throws `cluster-unusable` if the cluster is gone from its place. */
+/**
+ * Returns the paths as the data directory names them. Throws `cluster-unusable` if the cluster is gone from its place.
+ */
 export async function namedPlace(paths: ClusterPaths): Promise<ClusterPaths> {
   const pointer = path.join(paths.home, POINTER_FILE);
   const folder = await readFile(pointer, 'utf8').then((text) => text.trim(), absentAsNull);
@@ -83,7 +85,9 @@ export async function namePlace({ home, cluster }: ClusterPaths): Promise<void> 
   if (folder !== home) await replaceDurably(path.join(home, POINTER_FILE), `${folder}\n`);
 }
 
-/** Returns false if the folder cannot be made, or not so that the user can enter it and nobody but root can write to it. */
+/**
+ * Returns false if the folder cannot be made, or not so that the user can enter it and nobody but root can write to it.
+ */
 async function makeSharedFolder(user: UnixUser, folder: string): Promise<boolean> {
   try {
     if (!(await exists(folder))) await makeOpen(folder);
@@ -112,7 +116,7 @@ async function copyOf(binaries: Binaries, sharedFolder: string): Promise<Binarie
       await rename(draft, target);
     } catch (error) {
       await rm(draft, { recursive: true, force: true });
-      // Another server has copied them meanwhile.
+      // Another server has copied them first.
       if (systemCode(error) !== 'ENOTEMPTY' && systemCode(error) !== 'EEXIST') throw error;
     }
   }

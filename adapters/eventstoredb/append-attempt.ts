@@ -69,7 +69,7 @@ export class AppendAttempts {
 
   /** Throws what `failureOf` calls an outage when the append should be attempted again. */
   async attempt(append: PendingAppend): Promise<AppendResult> {
-    // While the server hangs, this fails all queued appends at once instead of one attempt span after another.
+    // While the server hangs, this fails all queued appends together instead of one attempt span after another.
     if (performance.now() > append.deadlineMs) throw new NoAnswerError('It waited too long for its turn');
     const session = await this.#sessions.open();
     const { guards = [] } = append.request;
@@ -126,7 +126,7 @@ export class AppendAttempts {
     const found = await this.#findStored(session, append);
     if (found !== null) return found;
     // An earlier attempt may still land, so a conflict could be wrong.
-    if (append.outcomeUnknown) throw new AbortError(appendFailure(append, new Error('A guard moved meanwhile')));
+    if (append.outcomeUnknown) throw new AbortError(appendFailure(append, new Error('A guard moved')));
     return { outcome: 'conflict', stream: moved.guard.stream, actual: moved.actual };
   }
 

@@ -51,7 +51,7 @@ export class Appender {
     this.#attempts = new AppendAttempts(options);
   }
 
-  /** As `EventStore.append` (core/ports/event-store.ts). */
+  /** See `EventStore.append` (core/ports/event-store.ts). */
   async append(request: AppendRequest): Promise<AppendResult> {
     const { dataTexts } = checkAppend(request);
     if (this.#closed) throw new EventStoreError('log-unavailable', 'The event log was closed');

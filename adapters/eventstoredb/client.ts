@@ -8,8 +8,8 @@
  * connection open.
  *
  * The same holds within one client: it connects again by itself, and its appends on the old connection may fail after
- * those on the new one were sent. It would also ask again what the server offers, and keep a failure of that for ever.
- * So a client that is in use never connects again: it is given up.
+ * those on the new one were sent. It would also ask again what the server offers, and keep a failure of that as long as
+ * it lives. So a client that is in use never connects again: it is given up.
  */
 import type { EventEmitter } from 'node:events';
 import {

@@ -20,7 +20,7 @@ import { createSessions, type Session } from './sessions.ts';
 import { createSharedTail } from './shared-tail.ts';
 import { startSubscription } from './subscription.ts';
 
-/** A frozen leader costs these three, in this order, when the cluster has elected another meanwhile. */
+/** A frozen leader costs these three, in this order, when the cluster has elected another leader. */
 const QUIET_MS = 1_000;
 const ASK_SPAN_MS = 1_500;
 const CONNECT_SPAN_MS = 1_000;

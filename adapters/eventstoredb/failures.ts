@@ -15,7 +15,7 @@ export type Failure =
   /** An error in a program, or one that is no error of the client. */
   | 'other';
 
-/** A call got no answer in time, or its client was given up meanwhile. */
+/** A call got no answer in time, or its client was given up before that. */
 export class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError';
 }

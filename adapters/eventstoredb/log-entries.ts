@@ -12,7 +12,7 @@ import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { recordPlaceOf } from '../../core/runtime/read-mark.ts';
 import { isSystemEvent, positionOf, type ReceivedEvent, toRecorded } from './event-form.ts';
 
-/** A subscriber gets at most this many entries at once, and the rest of the last append beside them. */
+/** A subscriber gets at most this many entries in one batch, and the rest of the last append beside them. */
 export const BATCH_EVENTS_MAX = 1_000;
 
 export interface LogEntry {

@@ -2,8 +2,8 @@
  * Pruning on EventStoreDB: a stream gets a tombstone, and the server's own scavenge frees its space.
  *
  * Invariants (core/ports/log-pruning.ts): the stream is read whole before, and the tombstone names the revision that
- * was read, so a stream that grew meanwhile stays. It can be repeated after an answer that was lost. No tombstone is ever
- * set on a stream of the record.
+ * was read, so a stream that has grown since stays. It can be repeated after an answer that was lost. No tombstone is
+ * ever set on a stream of the record.
  */
 import { StreamDeletedError, WrongExpectedVersionError } from '@eventstore/db-client';
 import { categoryOf, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';

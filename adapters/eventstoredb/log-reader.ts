@@ -60,7 +60,7 @@ export class LogReader {
     this.#silenceMs = silenceMs;
   }
 
-  /** As `EventStore.readStream` (core/ports/event-store.ts). */
+  /** See `EventStore.readStream` (core/ports/event-store.ts). */
   async readStream(session: Session, stream: StreamName, range: ReadStreamOptions): Promise<readonly RecordedEvent[]> {
     const { direction, from, limit } = range;
     const backwards = direction === 'backwards';
@@ -81,7 +81,7 @@ export class LogReader {
     return [...found, ...(await this.#restOfStream(session, found.at(-1), direction))];
   }
 
-  /** As `EventStore.readAll` (core/ports/event-store.ts). */
+  /** See `EventStore.readAll` (core/ports/event-store.ts). */
   async readAll(session: Session, after: LogPosition, limit: number): Promise<readonly RecordedEvent[]> {
     const found: RecordedEvent[] = [];
     let position = after;
@@ -224,7 +224,7 @@ export class LogReader {
       return more;
     } catch (error) {
       if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return true;
-      // No other call of this client got an answer meanwhile either: the client is dead.
+      // No other call of this client got an answer since then either: the client is dead.
       if (error instanceof NoAnswerError && !signal.aborted && session.lastAnswerMs < startedMs)
         this.#sessions.discard(session, error.message);
       throw error;

@@ -11,8 +11,8 @@ const RETRY_DELAY_MS_MAX = 500;
 
 /**
  * Calls `run` until it succeeds, for `spanMs` at most while EventStoreDB cannot be reached. Throws `log-unavailable`
- * after that time, and at once when the server refuses. Throws any other error as it is. `run` must be safe to repeat;
- * `right` is what it needs the right to do.
+ * after that time, and immediately when the server refuses. Throws any other error as it is. `run` must be safe to
+ * repeat; `right` is what it needs the right to do.
  */
 export async function retryRepeatable<T>(spanMs: number, right: string, run: () => Promise<T>): Promise<T> {
   try {
@@ -28,7 +28,7 @@ export async function retryRepeatable<T>(spanMs: number, right: string, run: () 
   }
 }
 
-/** The port's error for what ended a call; the error itself when it is none of EventStoreDB. */
+/** The port's error for what ended a call; the error itself when it is not EventStoreDB's. */
 export function unavailable(error: unknown, right: string): unknown {
   switch (failureOf(error)) {
     case 'other':

@@ -24,7 +24,7 @@ export interface Session {
   readonly ended: AbortSignal;
   /** When the server last answered this client, by performance.now(). */
   lastAnswerMs: number;
-  /** A call begins to wait for its answer. Returns what ends that. A silent server ends the session meanwhile. */
+  /** A call begins to wait for its answer. Returns what ends that. A silent server ends the session before that. */
   readonly waits: () => () => void;
 }
 

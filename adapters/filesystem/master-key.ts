@@ -2,8 +2,8 @@
  * The master key, which wraps the vault's data keys.
  *
  * Invariants: a key is durable before it is used; only the server's user can read it. Losing it loses the vault. A key
- * that was used is replaced only by a rotation, in one rename, when nothing in the database needs it any more; until then
- * the new key lies beside it.
+ * that was used is replaced only by a rotation, in one rename, when nothing in the database needs it any more; until
+ * then the new key lies beside it.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface MasterKeyOptions {
 
 /**
  * The configured key, or else the one in `<data directory>/master-key`, which is created at the first call (mode 0600).
- * 32 bytes. Safe when several processes start at once. Rejects when the configured text or the file is no key.
+ * 32 bytes. Safe when several processes start at the same time. Rejects when the configured text or the file is no key.
  */
 export async function loadMasterKey({ dataDir, configured }: MasterKeyOptions): Promise<Uint8Array> {
   if (configured !== undefined) return parseMasterKey(configured, 'STRATA_MASTER_KEY');

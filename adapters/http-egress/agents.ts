@@ -2,7 +2,7 @@
  * Agents of Node's http client whose connections go only to checked addresses, for libraries that send requests to
  * addresses which users chose.
  *
- * Invariants: a URL's host is checked anew for every connection, by the same rules as any outgoing request; an idle
+ * Invariants: a URL's host is checked again for every connection, by the same rules as any outgoing request; an idle
  * connection is closed after a while. A failure is an error whose `code` is the fault, and which names no address.
  */
 import { type ClientRequestArgs, Agent as HttpAgent } from 'node:http';

@@ -27,7 +27,10 @@ function isExact(source: string, value: number): boolean {
   return written !== null && written === decimalOf(String(value));
 }
 
-/** Returns a number's sign, its digits without zeros at either end, and its power of ten. Null for a text that is none. */
+/**
+ * Returns a number's sign, its digits without zeros at either end, and its power of ten. Null for a text that is not a
+ * number.
+ */
 function decimalOf(text: string): string | null {
   const [match, sign = '', whole = '', fraction = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];

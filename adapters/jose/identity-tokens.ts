@@ -2,7 +2,8 @@
  * Identity tokens by jose (core/ports/identity-tokens.ts).
  *
  * Invariants: size and depth are bounded before anything is parsed, and an algorithm that is not in the list never
- * reaches a key. The library takes keys only from the list that is passed to it: it ignores `jwk`, `jku`, `x5c` and `x5u`.
+ * reaches a key. The library takes keys only from the list that is passed to it: it ignores `jwk`, `jku`, `x5c` and
+ * `x5u`.
  */
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JsonObject } from '../../core/kernel/json.ts';
@@ -72,7 +73,7 @@ function claimsOf(token: string): Pick<UnverifiedToken, 'claims' | 'inexact'> | 
   const claims = ifReadable<JsonObject>(() => decodeJwt(token) as JsonObject);
   if (claims === null) return null;
   const [, payload = ''] = token.split('.');
-  // As the library decodes it: without a byte order mark.
+  // The library decodes it in the same way: without a byte order mark.
   return { claims, inexact: inexactMembers(new TextDecoder().decode(Buffer.from(payload, 'base64url'))) };
 }
 
@@ -80,7 +81,9 @@ function isAllowed(algorithm: string): boolean {
   return ALGORITHMS.includes(algorithm);
 }
 
-/** Returns true if the JSON in a part of a token does not nest too deep. Braces in texts count too: no token has many. */
+/**
+ * Returns true if the JSON in a part of a token does not nest too deep. Braces in texts count too: no token has many.
+ */
 function isShallow(part: string): boolean {
   let depth = 0;
   for (const character of Buffer.from(part, 'base64url').toString('latin1')) {

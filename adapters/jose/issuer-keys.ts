@@ -2,9 +2,10 @@
  * The public keys of issuers, found by OpenID Connect Discovery 1.0, section 4.
  *
  * Invariants: an issuer's documents are fetched by the rules of outgoing requests, bounded in bytes and time, and no
- * redirect is followed. The configuration must name the issuer itself. A caller waits for its own account's turn first and
- * only then joins a fetch, so callers of one account wait for no turn of another. Keys are kept for a bounded time, a token
- * that names an unknown key makes them be read again once in a while, and an issuer that failed is left alone for a while.
+ * redirect is followed. The configuration must name the issuer itself. A caller waits for its own account's turn first
+ * and only then joins a fetch, so callers of one account wait for no turn of another. Keys are kept for a bounded time,
+ * a token that names an unknown key makes them be read again once in a while, and an issuer that failed is left alone
+ * for a while.
  */
 import type { JSONWebKeySet, JWK } from 'jose';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
@@ -141,7 +142,7 @@ function parseDocument(text: string): Json | VerificationFault {
   return { fault: 'issuer-answer-invalid', found: 'not a JSON object' };
 }
 
-/** A public key whose use costs little: a shared secret is none, and a huge RSA key takes long. */
+/** A public key whose use costs little: a shared secret is not a public key, and a huge RSA key takes long. */
 function isUsable(key: unknown): key is JWK {
   if (typeof key !== 'object' || key === null) return false;
   const { kty, n, e } = key as { readonly kty?: unknown; readonly n?: unknown; readonly e?: unknown };

@@ -18,7 +18,10 @@ export interface Argon2idInput {
 /** One lane; version 0x13. */
 export type Argon2id = (input: Argon2idInput) => Promise<Buffer>;
 
-/** As newer @types/node declare it. The installed ones are of the oldest supported Node, so nothing newer compiles. */
+/**
+ * Newer @types/node declare it like this. The installed ones are of the oldest supported Node, so nothing newer
+ * compiles.
+ */
 type NodeArgon2 = (
   algorithm: 'argon2id',
   parameters: {

@@ -38,7 +38,7 @@ export interface DirectoryLock {
 
 /**
  * Locks the directory, or throws `DirectoryInUseError` with the pid of the server that has it. Takes over the lock of a
- * holder that died: at once if it ran here, or after some seconds without a heartbeat if it ran elsewhere.
+ * holder that died: immediately if it ran here, or after some seconds without a heartbeat if it ran elsewhere.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   const me = await processFacts(process.pid);

@@ -3,7 +3,7 @@ import { hash, randomFillSync } from 'node:crypto';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import type { Ids } from '../../core/ports/clock.ts';
 
-/** Random bytes are drawn for many ids at once: a system call for each id would dominate its cost. */
+/** Random bytes are drawn for many ids together: a system call for each id would dominate its cost. */
 const POOL = Buffer.allocUnsafe(16 * 256);
 let used = POOL.length;
 

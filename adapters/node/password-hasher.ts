@@ -1,9 +1,9 @@
 /**
  * Password hashes by argon2id: 19 MiB, two passes, one lane (OWASP's first choice).
  *
- * Invariants: at most two run at once, and one processor is left for everything else where there are several. So a
- * flood of sign-ins takes bounded memory and leaves threads of Node's pool (four by default) for files. A password that
- * was right counts little: an office whose people all sign in is no flood.
+ * Invariants: at most two run at the same time, and one processor is left for everything else where there are several.
+ * So a flood of sign-ins takes bounded memory and leaves threads of Node's pool (four by default) for files. A password
+ * that was right counts little: an office whose people all sign in is no flood.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';

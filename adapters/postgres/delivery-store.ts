@@ -14,7 +14,9 @@ import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from 
 
 const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
 
-/** A second statement reads the digests: this one cannot see a row that another transaction has stored meanwhile. */
+/**
+ * A second statement reads the digests: this one cannot see a row that another transaction has stored since it began.
+ */
 const PUT_PAYLOADS = `
   INSERT INTO webhook_payloads (event_id, account_id, body, sha256, stored_at)
   SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::text[], $5::timestamptz[])

@@ -1,5 +1,6 @@
 /**
- * The keys of checkpoints on PostgreSQL (core/ports/log-keys.ts), sealed under a key that is derived from the master key.
+ * The keys of checkpoints on PostgreSQL (core/ports/log-keys.ts), sealed under a key that is derived from the master
+ * key.
  *
  * Invariants: a key is authenticated together with its generation, so that no key can take another's place. No error
  * holds a part of a key.
@@ -16,7 +17,7 @@ const query = queryReporting(
 );
 
 export interface PostgresLogKeysOptions {
-  /** Of a migrated database; the caller closes it. */
+  /** Connects to a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Those of the service, or one of 32 bytes that never changes. */
   readonly masterKey: Uint8Array | MasterKeyring;

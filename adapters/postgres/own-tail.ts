@@ -13,7 +13,7 @@ const EVENTS_MAX = 1_000;
 const SIZE_BYTES_MAX = 4 * 1024 * 1024;
 
 export interface AppendedEvents {
-  /** Of whole appends, in log order. */
+  /** The events of whole appends, in log order. */
   readonly events: readonly RecordedEvent[];
   readonly sizeBytes: number;
 }
@@ -50,7 +50,10 @@ export function createOwnTail(): OwnTail {
     if (isBeyond(1)) forget();
   }
 
-  /** Keeps some half, and the last append if it alone fits: forgetting one each time would cost more than the appends do. */
+  /**
+   * Keeps some half, and the last append if it alone fits: forgetting one each time would cost more than the appends
+   * do.
+   */
   function forget(): void {
     let first = 0;
     while (first < appends.length && (isBeyond(1) || (isBeyond(2) && first < appends.length - 1))) {
@@ -91,7 +94,9 @@ function startOf({ events }: AppendedEvents): LogPosition | undefined {
   return events[0]?.position;
 }
 
-/** The index of the first append that begins at this position or behind it: of a thousand, each subscription asks often. */
+/**
+ * The index of the first append that begins at this position or behind it: of a thousand, each subscription asks often.
+ */
 function firstFrom(appends: readonly AppendedEvents[], position: bigint): number {
   let [low, high] = [0, appends.length];
   while (low < high) {

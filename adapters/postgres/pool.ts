@@ -1,7 +1,7 @@
 /**
  * Connections to PostgreSQL, all with the same time limits.
  *
- * Invariants: neither side waits for ever. The client gives up a server that froze or vanished, and PostgreSQL
+ * Invariants: neither side waits without end. The client gives up a server that froze or vanished, and PostgreSQL
  * gives up a client that did (docs/event-log.md).
  */
 import pg from 'pg';

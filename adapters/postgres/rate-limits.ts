@@ -3,7 +3,7 @@
  *
  * Invariants: a count is one row, changed by one statement, so all nodes together keep the limit. Nodes measure the
  * span by their own clocks. If PostgreSQL cannot be reached, nothing is taken and the caller gets an error: a count in
- * the node's memory instead would let everybody begin anew. Keys are stored as digests under a secret key.
+ * the node's memory instead would let everybody begin again. Keys are stored as digests under a secret key.
  */
 import type pg from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
@@ -14,7 +14,7 @@ const TABLE = 'rate_limits';
 const REMOVED_AT_ONCE_MAX = 1_000;
 
 export interface PostgresRateLimitsOptions {
-  /** Of a migrated database; the caller closes it. */
+  /** Connects to a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Returns a digest of a key under a secret of the service. */
   readonly digestOf: (key: string) => Promise<string>;
@@ -30,7 +30,7 @@ export function createPostgresRateLimits({ pool, digestOf }: PostgresRateLimitsO
   const giveBack = async (counts: readonly RateCount[]): Promise<void> => {
     const keys: string[] = [];
     for (const { limit, key } of counts) keys.push(limiterOf(limit).getKey(await digestOf(key)));
-    // The library's own `reward` would begin a new span with a credit, if the span ended meanwhile.
+    // The library's own `reward` would begin a new span with a credit, if the span ended before that.
     const text = `UPDATE ${TABLE} SET points = points - 1 WHERE key = ANY ($1::text[]) AND points > 0 AND expire > $2`;
     await asOutage(() => pool.query(text, [keys, Date.now()]));
   };

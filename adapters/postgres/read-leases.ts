@@ -60,7 +60,7 @@ export function createPostgresLeaseTable(options: {
         {
           channel: 'strata_leases',
           onNotification: (payload) => receive(payload, listener),
-          // What was missed meanwhile is settled by the spans of the leases.
+          // What was missed without a connection is settled by the spans of the leases.
           onConnected: () => undefined,
           whenLost: 'Cannot listen for read leases: appends may wait for their spans',
         },
@@ -74,7 +74,9 @@ export async function endAllLeases(pool: pg.Pool): Promise<void> {
   await pool.query('DELETE FROM read_leases');
 }
 
-/** Runs the statements in a transaction that does not wait for the disk; returns how many rows the first one changed. */
+/**
+ * Runs the statements in a transaction that does not wait for the disk; returns how many rows the first one changed.
+ */
 async function lazily(pool: pg.Pool, ...statements: readonly string[]): Promise<number> {
   const text = ['BEGIN', 'SET LOCAL synchronous_commit TO off', ...statements, 'COMMIT'].join('; ');
   // A message of several statements has an answer for each.
@@ -109,7 +111,7 @@ function positionOf(text: unknown): LogPosition {
   return BigInt(text) as LogPosition;
 }
 
-/** Any user of the database can send a notification: one of another form is none. */
+/** Any user of the database can send a notification: one of another form does not count. */
 function receive(payload: string, listener: LeaseListener): void {
   const [, kind, digits, rest] = /^(head|heard) (\d{1,18}) (.+)$/s.exec(payload) ?? [];
   if (digits === undefined || rest === undefined) return;

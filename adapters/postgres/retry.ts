@@ -15,7 +15,7 @@ const RETRY_DELAY_MS_MAX = 500;
 export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>): Promise<T> {
   const began = performance.now();
   try {
-    // Without the machinery below, which costs as much as a short statement: nearly all succeed at once.
+    // Without the machinery below, which costs as much as a short statement: nearly all succeed the first time.
     return await run();
   } catch (error) {
     if (failureOf(error) === 'other') throw error;

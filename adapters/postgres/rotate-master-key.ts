@@ -1,8 +1,8 @@
 /**
- * Replaces the master key in the database: wraps every data key and every key of the service anew.
+ * Replaces the master key in the database: wraps every data key and every key of the service again.
  *
- * Invariants: it may die at any point and be run again with the same keys. Until it is finished each row names the
- * key that it needs, and both are in use. From the moment that the new key stands in `master_keys` no row is added under
+ * Invariants: it may die at any point and be run again with the same keys. Until it is finished each row names the key
+ * that it needs, and both are in use. From the moment that the new key stands in `master_keys` no row is added under
  * another one: the lock of the tables waits for the statements under way, and later ones compare (CURRENT_KEY).
  */
 import type pg from 'pg';

@@ -64,7 +64,7 @@ const FUNCTIONS = [
   'take_webhook_budget(uuid, text[], integer, integer)',
 ];
 
-/** Servers that start at once would change the same rows of the catalogue. */
+/** Servers that start at the same time would change the same rows of the catalogue. */
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('strata.roles', 0))`;
 
 export interface DatabaseRoles {
@@ -76,8 +76,8 @@ export interface DatabaseRoles {
 }
 
 /**
- * Migrates the database and gives the role that serves its rights. Throws `DatabaseRoleError`, whose message says what to
- * do, when the roles are not as they must be, or when nobody may migrate.
+ * Migrates the database and gives the role that serves its rights. Throws `DatabaseRoleError`, whose message says what
+ * to do, when the roles are not as they must be, or when nobody may migrate.
  */
 export async function prepareDatabase({ connectionString, ownerConnectionString, log }: DatabaseRoles): Promise<void> {
   if (ownerConnectionString === null) {
@@ -99,8 +99,8 @@ export async function prepareDatabase({ connectionString, ownerConnectionString,
 }
 
 /**
- * Returns what to do about a role that can change events; null if it cannot. `pool` connects as the role that serves, on
- * a migrated database.
+ * Returns what to do about a role that can change events; null if it cannot. `pool` connects as the role that serves,
+ * on a migrated database.
  */
 export async function tooMighty(pool: pg.Pool): Promise<string | null> {
   const { rows } = await pool.query<{ role: string; making: string }>(
@@ -136,7 +136,7 @@ async function migrateAs(connectionString: string, log: Log, refusal: string): P
   }
 }
 
-/** In one transaction: a server that dies meanwhile leaves everything as it was. */
+/** In one transaction: a server that dies before its end leaves everything as it was. */
 async function admit(ownerConnectionString: string, { role, database }: Served, log: Log): Promise<void> {
   const owner = await connectClient({ connectionString: ownerConnectionString, log });
   try {

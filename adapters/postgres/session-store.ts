@@ -27,7 +27,7 @@ const ADD = `
     address_ref, agent_ref)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`;
 
-/** Two statements, so that neither of two requests at once takes back what the other changed. */
+/** Two statements, so that neither of two concurrent requests takes back what the other changed. */
 const KEEP = 'UPDATE web_sessions SET kept = $2 WHERE id_hash = $1';
 const NOTE_SEEN = `
   UPDATE web_sessions SET seen_at = $2, expires_at = $3, address_ref = $4, agent_ref = $5 WHERE id_hash = $1`;

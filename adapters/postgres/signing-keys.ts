@@ -23,7 +23,7 @@ const query = queryReporting(
 );
 
 export interface PostgresSigningKeysOptions {
-  /** Of a migrated database; the caller closes it. */
+  /** Connects to a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Those of the service, or one of 32 bytes that never changes. */
   readonly masterKey: Uint8Array | MasterKeyring;

@@ -2,7 +2,7 @@
  * Snapshots of long streams on PostgreSQL; deleting them loses nothing (core/ports/snapshots.ts).
  *
  * Invariants: the text is the canonical JSON of the state on one line, and of each part on a line of its own. Neither
- * saving nor reading holds up the event loop for the text of more than a few parts at once.
+ * saving nor reading holds up the event loop for the text of more than a few parts at a time.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type pg from 'pg';

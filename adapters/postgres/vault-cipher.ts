@@ -34,7 +34,7 @@ export interface MasterKey {
   /** Names it in the database: 16 hex digits that tell nothing of it. */
   readonly id: string;
   readonly wrapping: Buffer;
-  /** Of fingerprints, unless a rotation has kept that of an earlier master key. */
+  /** The key of fingerprints, unless a rotation has kept that of an earlier master key. */
   readonly fingerprint: Buffer;
   /** For records that belong to the service, and to no account. */
   readonly service: Buffer;

@@ -20,7 +20,7 @@ export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
-  /** When they are fetched anew; absent for keys that do not expire. */
+  /** When they are fetched again; absent for keys that do not expire. */
   readonly expiration?: Date;
 }
 

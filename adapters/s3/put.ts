@@ -150,7 +150,7 @@ async function ownOrForeign(object: NewObject, mark: string, failure: S3Failure)
     );
     return found.Metadata?.[MARK] === mark && found.ContentLength === object.sizeBytes ? 'stored' : 'exists';
   } catch (error) {
-    // Somebody removed it meanwhile: whose it was is not known any more.
+    // Somebody removed it first: whose it was is not known any more.
     if (error instanceof S3Failure && error.code === 'layer-not-found') throw failure;
     throw error;
   }

@@ -2,7 +2,7 @@
  * Sends one operation to a bucket, again where a repeat is safe, and turns its errors into failures.
  *
  * Invariants: only operations that may run twice are repeated; the waits between attempts are random, so that many
- * nodes do not come back at once.
+ * nodes do not come back at the same moment.
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 import pRetry from 'p-retry';
@@ -15,7 +15,9 @@ const RETRY_DELAY_GROWTH_MAX = 30;
 
 export interface Sender {
   readonly client: S3Client;
-  /** Drops credentials that the bucket refused, so that the next request fetches others; null if there are no others. */
+  /**
+   * Drops credentials that the bucket refused, so that the next request fetches others; null if there are no others.
+   */
   readonly renew: (() => void) | null;
   /** The wait before the first repeat. */
   readonly retryMs: number;

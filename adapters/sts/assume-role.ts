@@ -25,7 +25,9 @@ export interface TokenServiceOptions {
   readonly identity: Pick<IdentityIssuer, 'issue'>;
   /** The address of the token service; null: Amazon's in the region of the role's partition. */
   readonly endpoint: string | null;
-  /** In milliseconds: the bounds of core/kernel/limits.ts by default, and about the first pause between two requests. */
+  /**
+   * In milliseconds: the bounds of core/kernel/limits.ts by default, and about the first pause between two requests.
+   */
   readonly spans?: { readonly request: number; readonly requests: number; readonly pause: number };
 }
 
@@ -36,7 +38,7 @@ export interface TokenService {
   close(): void;
 }
 
-/** Of each partition, one region that every account can use: the credentials hold in all of its regions. */
+/** For each partition, one region that every account can use: the credentials hold in all of its regions. */
 const AMAZON: Readonly<Record<string, readonly [region: string, endpoint: string]>> = {
   aws: ['us-east-1', 'https://sts.us-east-1.amazonaws.com'],
   'aws-us-gov': ['us-gov-west-1', 'https://sts.us-gov-west-1.amazonaws.com'],

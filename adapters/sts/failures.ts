@@ -8,7 +8,9 @@ import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
 import { BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { RoleRefused } from '../../core/ports/buckets.ts';
 
-/** What the token service says by the names of its errors. Amazon does not tell a missing role from a distrustful one. */
+/**
+ * What the token service says by the names of its errors. Amazon does not tell a missing role from a distrustful one.
+ */
 const BY_NAME: readonly (readonly [RegExp, BucketFaultCode, string])[] = [
   [/^(AccessDenied|InvalidIdentityToken|IDPRejectedClaim|NoSuchEntity)/, 'credentials-refused', 'refuses the role'],
   [/^(ValidationError|RegionDisabled)/, 'credentials-refused', 'refuses the role'],
@@ -49,7 +51,7 @@ export function refusalOf(error: unknown, token: string): RoleRefused {
 
 interface Parts {
   readonly name: string;
-  /** Of the operating system or of TLS; empty if there is none. */
+  /** The code of the operating system or of TLS; empty if there is none. */
   readonly code: string;
   /** The status of the answer; null if there was none. */
   readonly status: number | null;

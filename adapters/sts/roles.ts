@@ -2,7 +2,7 @@
  * Credentials of roles (core/ports/buckets.ts), kept in memory and replaced before they end.
  *
  * Invariants: a role is asked for once however many callers wait, and one that was refused is not asked for again
- * at once. Credentials belong to one account and role, and stand in no error.
+ * for a while. Credentials belong to one account and role, and stand in no error.
  */
 import { LRUCache } from 'lru-cache';
 import { msBetween, timestamp } from '../../core/kernel/ids.ts';
@@ -59,7 +59,7 @@ export function createKeptRoles(service: TokenService, clock: Clock): StsRoles {
     }
   }
 
-  /** Begins to fetch credentials, or joins who does. Rejects at once while a refusal is kept. */
+  /** Begins to fetch credentials, or joins who does. Rejects immediately while a refusal is kept. */
   async function fetched(kept: Kept, access: RoleAccess): Promise<RoleCredentials> {
     const { refused } = kept;
     if (refused !== null && clock.monotonicMs() < refused.untilMs) {

@@ -94,7 +94,7 @@ function tryLock(lock) {
 }
 
 /**
- * Removes a dead process's lock. Another process may have done the same and locked again meanwhile. So the removed file
+ * Removes a dead process's lock. Another process may have done the same and locked again since. So the removed file
  * is checked, and put back if it is not the dead process's lock.
  *
  * @param {string} lock

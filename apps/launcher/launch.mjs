@@ -1,10 +1,10 @@
 /**
- * Starts a TypeScript entry of this project from source: `node apps/launcher/launch.mjs <entry.ts> [args…]`, on the Node
- * that node-choice.mjs chooses. Before that it installs the packages of package-lock.json, unless node_modules holds them
- * already.
+ * Starts a TypeScript entry of this project from source: `node apps/launcher/launch.mjs <entry.ts> [args…]`, on the
+ * Node that node-choice.mjs chooses. Before that it installs the packages of package-lock.json, unless node_modules
+ * holds them already.
  *
- * Invariants: these files are plain modules for Node 20 without dependencies, since they run before the install.
- * If nothing is to be installed, the launcher takes a few milliseconds, prints nothing but a warning of a Node that lacks
+ * Invariants: these files are plain modules for Node 20 without dependencies, since they run before the install. If
+ * nothing is to be installed, the launcher takes a few milliseconds, prints nothing but a warning of a Node that lacks
  * security fixes, and stays no process of its own if Node can replace itself; only the server keeps it, which it starts
  * again after a failure. The launcher ends with the entry's exit code or signal. An npm script ends with npm.
  */
@@ -26,7 +26,8 @@ const NODE_OPTIONS = [
   // V8 sizes its young generation by the machine's memory: up to 128 MiB for a server that holds 60 MiB, without being
   // faster.
   '--max-semi-space-size=16',
-  // Where there is much memory, V8 lets the heap grow to four times what is alive before it collects; to twice is as fast.
+  // Where there is much memory, V8 lets the heap grow to four times what is alive before it collects; to twice is as
+  // fast.
   '--heap-growing-percent=100',
 ];
 /** That of adapters/git/process/git-environment.ts. */
@@ -40,8 +41,8 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 class LaunchError extends Error {}
 
 /**
- * The folders whose packages an entry needs. The command line has packages of its own, since it is installed without the
- * rest and runs on an older Node; the tests and checks need them as well, the server does not.
+ * The folders whose packages an entry needs. The command line has packages of its own, since it is installed without
+ * the rest and runs on an older Node; the tests and checks need them as well, the server does not.
  *
  * @param {string} entry
  */
@@ -101,7 +102,8 @@ function runAsChild(node, args, env) {
   const child = spawn(node, args, { stdio: 'inherit', env });
   for (const signal of FORWARDED_SIGNALS) {
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to the child as well; a second SIGINT would make the server stop at once.
+      // A terminal sends Ctrl-C to the child as well; a second SIGINT would make the server stop without an orderly
+      // end.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
     });
   }

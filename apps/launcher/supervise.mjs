@@ -1,8 +1,8 @@
 /**
  * Runs the server as a child process, and starts it again when it ends without having been asked to.
  *
- * Invariants: a first start that fails is the operator's to mend, so it is not repeated. Once the server was ready,
- * it is started again after every end but one with exit code 0 or after a signal that was passed on, and given up when it
+ * Invariants: a first start that fails is the operator's to mend, so it is not repeated. Once the server was ready, it
+ * is started again after every end but one with exit code 0 or after a signal that was passed on, and given up when it
  * fails to become ready too often in a row. The launcher ends with the server's last exit code or signal. The server
  * notices by its closed channel when the launcher is gone.
  */
@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
 const PASSED_ON = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
-/** What a terminal sends to the server as well; a second one would make it stop at once. */
+/** What a terminal sends to the server as well; a second one would make it stop without an orderly end. */
 const OF_TERMINAL = ['SIGINT', 'SIGHUP'];
 
 /** @typedef {{ firstPauseMs: number, lastPauseMs: number, steadyMs: number, failedStartsMax: number }} Patience */

@@ -31,7 +31,7 @@ export function parseKey(text: string): VerifierKey | null {
   return { name, hash, key };
 }
 
-/** Reads a file of keys, one a line; throws SyntaxError that names the line which is none. */
+/** Reads a file of keys, one a line; throws SyntaxError that names the line which is not a key. */
 export function parseKeys(text: string): readonly VerifierKey[] {
   const lines = text.split('\n').map((line) => line.trim());
   return lines.flatMap((line, index) => {

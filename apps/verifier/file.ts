@@ -47,14 +47,14 @@ export async function verifyChunks(chunks: AsyncIterable<Buffer>, options: Verif
   return verifier.end();
 }
 
-/** Reads a file of verifier keys. Throws SyntaxError for one that is none. */
+/** Reads a file of verifier keys. Throws SyntaxError for one that is not. */
 export async function readKeys(file: string): Promise<readonly VerifierKey[]> {
   const keys = parseKeys(await readFile(file, 'utf8'));
   if (keys.length === 0) throw new SyntaxError('it holds no key');
   return keys;
 }
 
-/** Reads a checkpoint that was kept. Throws SyntaxError for a file that is none. */
+/** Reads a checkpoint that was kept. Throws SyntaxError for a file that is not. */
 export async function readCheckpoint(file: string): Promise<Checkpoint> {
   const checkpoint = parseCheckpoint(await readFile(file, 'utf8'));
   if (checkpoint === null) throw new SyntaxError('it is no checkpoint of an account');

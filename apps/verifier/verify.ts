@@ -142,7 +142,7 @@ function takeEnd(reading: Reading, value: JsonObject, text: string): void {
   const { keys, entries, order, openings } = reading;
   const { checkpoint: note } = value;
   const checkpoint = typeof note === 'string' ? parseCheckpoint(note) : null;
-  if (checkpoint === null) throw fault(reading, 'its checkpoint is none of an account');
+  if (checkpoint === null) throw fault(reading, 'its checkpoint is not that of an account');
   const unsigned = keys === null ? null : signatureFault(checkpoint, keys);
   if (unsigned !== null) throw fault(reading, `the checkpoint is not signed: ${unsigned}`);
   const isWhole = Object.keys(value).length === 1;

@@ -38,8 +38,8 @@ export type EmailChanged = DomainEvent<
 >;
 
 /**
- * The account is deleted for everybody, for ever. A `RepositoryDeleted` follows for each of its repositories. Its data
- * key is destroyed, so nobody can read the vault records that its events refer to.
+ * The account is deleted for everybody, permanently. A `RepositoryDeleted` follows for each of its repositories. Its
+ * data key is destroyed, so nobody can read the vault records that its events refer to.
  */
 export type AccountErased = DomainEvent<'AccountErased', Record<never, never>>;
 

@@ -30,7 +30,9 @@ import { usageEventKinds } from '../usage/events.ts';
 import type { EntryEvent } from './entry.ts';
 import { type FoldedRepository, foldRepository, newRepository } from './folded-repository.ts';
 
-/** Entries whose streams the state shows nothing of. Parts of a wide push count with the `RefsUpdated` that names them. */
+/**
+ * Entries whose streams the state shows nothing of. Parts of a wide push count with the `RefsUpdated` that names them.
+ */
 const SKIPPED_CATEGORIES: readonly string[] = ['refUpdates', 'username', 'email', 'deviceSession'];
 
 /** Returns whether the state shows anything of entries in this stream. Of others only the place counts. */
@@ -43,7 +45,7 @@ export interface MonthTraffic {
   /** `YYYY-MM`; empty before the first entry. */
   readonly month: string;
   readonly ingressBytes: number;
-  /** As the daily `UsageRecorded` sum it. */
+  /** The sums of the daily `UsageRecorded`. */
   readonly transferBytes: number;
 }
 
@@ -77,7 +79,7 @@ export function newAccountFold(): AccountStateFold {
 /** What passing an entry takes of it. */
 export type PassedEntry = Pick<EntryEvent, 'id' | 'occurredAt'>;
 
-/** Counts the log's next entry. Its stream is none that `isFolded` names. */
+/** Counts the log's next entry. `isFolded` does not name its stream. */
 export function passEntry(fold: AccountStateFold, { id, occurredAt }: PassedEntry): void {
   fold.sequence += 1;
   fold.lastEventId = id;

@@ -3,7 +3,8 @@
  *
  * Invariants: the text depends on the entries folded and on nothing else. Erasable values and secrets stand in it by
  * their reference alone. `digest` is the SHA-256 of the canonical text of all other members; it is the last member, so
- * the text before it, with a closing brace, is what it is the digest of. The form never changes under the same `schema`.
+ * the text before it, with a closing brace, is what it is the digest of. The form never changes under the same
+ * `schema`.
  */
 
 import type { RepositorySelection } from '../access-token/repository-selection.ts';
@@ -44,8 +45,8 @@ export function madeAccount({ account, accountId }: AccountStateFold): { id: Acc
 }
 
 /**
- * Yields the text in pieces, and its digest in the last. The account must be made. The fold must not be changed
- * meanwhile. Rejects if the refs of a repository cannot be read.
+ * Yields the text in pieces, and its digest in the last. The account must be made. The fold must not change before
+ * the end. Rejects if the refs of a repository cannot be read.
  */
 export async function* accountStateText(fold: AccountStateFold, sources: StateSources): AsyncGenerator<string> {
   const sum = sources.digest.startSha256();

@@ -2,7 +2,7 @@
  * The entries of an account's log: record events in the form that the API and an export show, and their leaves.
  *
  * Invariants: an entry shows an event as it was first written, never upcast, with these twelve members and no other.
- * Leaves are hashed for ever: the canonical text of an event (RFC 8785) never changes. `sequence` is not hashed, because
+ * A leaf keeps its hash: the canonical text of an event (RFC 8785) never changes. `sequence` is not hashed, because
  * it is the leaf's index.
  */
 

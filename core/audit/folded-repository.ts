@@ -18,7 +18,7 @@ export interface FoldedRef {
 }
 
 export interface FoldedRepository {
-  /** Of the last event folded; -1 before the first. */
+  /** The revision of the last event folded; -1 before the first. */
   revision: number;
   /** The choice of a push or of the owner; null if there was none. */
   defaultBranch: string | null;

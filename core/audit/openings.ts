@@ -38,7 +38,7 @@ const HELD: { readonly [type: string]: { readonly [member: string]: Held } } = {
   AccessTokenExchanged: { subject_ref: 'oidc-subject' },
   DeviceLoginGranted: { 'request.hostname_ref': 'hostname', 'request.address_ref': 'source-address' },
   DeviceLoginDenied: { 'request.hostname_ref': 'hostname', 'request.address_ref': 'source-address' },
-  // Of no account: the records are those of the session itself, which nobody's log has.
+  // No account's: the records are those of the session itself, which nobody's log has.
   DeviceLoginRequested: { hostname_ref: 'secret', address_ref: 'secret' },
 };
 

@@ -14,7 +14,10 @@ export interface PendingDeviceSession {
 }
 
 interface Decided {
-  /** As in a pending session. Null if the stream begins with the decision, which does not hold the secret's hash. */
+  /**
+   * The hash that a pending session has. Null if the stream begins with the decision, which does not hold the secret's
+   * hash.
+   */
   readonly secretHash: string | null;
 }
 

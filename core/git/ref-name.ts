@@ -70,8 +70,8 @@ export function newNameRefusal(name: RefName): RefNameRefusal | null {
 }
 
 /**
- * Returns the short name of the branch that a text chooses as the default one, or why it is refused: the branch may have
- * to be created. Takes a short name, or `refs/heads/<name>`.
+ * Returns the short name of the branch that a text chooses as the default one, or why it is refused: the branch may
+ * have to be created. Takes a short name, or `refs/heads/<name>`.
  */
 export function parseDefaultBranch(text: string): BranchName | RefNameRefusal {
   const isFull = text.startsWith(HEADS);
@@ -83,7 +83,10 @@ export function parseDefaultBranch(text: string): BranchName | RefNameRefusal {
   return typeof name === 'string' ? (newNameRefusal(name) ?? parseBranchName(short)) : name;
 }
 
-/** As `parseRefName`, for text from Strata's own records: throws TypeError, because any other text is corruption. */
+/**
+ * Parses like `parseRefName`, for text from Strata's own records: throws TypeError, because any other text is
+ * corruption.
+ */
 export function refName(text: string): RefName {
   const parsed = parseRefName(text);
   if (typeof parsed !== 'string') throw new TypeError(`Not a ref: ${JSON.stringify(text)}: ${parsed.detail}`);

@@ -43,7 +43,10 @@ export async function isUtf8Text(chunks: AsyncIterable<Uint8Array> | Iterable<Ui
   return isValid(() => decoder.decode());
 }
 
-/** As `decodeUtf8`, but replaces each broken sequence by U+FFFD: for texts that are only displayed or compared. */
+/**
+ * Decodes like `decodeUtf8`, but replaces each broken sequence by U+FFFD: for texts that are only displayed or
+ * compared.
+ */
 export function decodeUtf8Lossy(bytes: Uint8Array): string {
   return lenientDecoder.decode(bytes);
 }

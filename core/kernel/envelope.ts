@@ -68,8 +68,8 @@ export interface NewEvent extends Cause {
   /** The clock's time, or that of the stream's previous event if later: times in a stream never decrease. */
   readonly occurredAt: Timestamp;
   /**
-   * Record events are kept for ever and make up an account's log; operational events are pruned. Fixed when the event
-   * is written: a later change of its type's kind does not affect it.
+   * Record events are kept permanently and make up an account's log; operational events are pruned. Fixed when the
+   * event is written: a later change of its type's kind does not affect it.
    */
   readonly isRecord: boolean;
   readonly data: JsonObject;

@@ -4,7 +4,7 @@
  *
  * Invariants: what is given out is never more than the total; work of one key has at most `perKey`, but for a piece
  * that is heavier and then is its only one; nobody passes a key whose turn it is, so heavy work is not kept waiting by
- * light work for ever; a waiter that gave up holds nothing.
+ * light work without end; a waiter that gave up holds nothing.
  */
 import type { FairSlots } from './fair-slots.ts';
 
@@ -18,7 +18,9 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** `granted` rejects with the reason of the signal when it aborts first. The waiter has left by then: nothing is lost. */
+/**
+ * `granted` rejects with the reason of the signal when it aborts first. The waiter has left by then: nothing is lost.
+ */
 function createWaiter(
   weight: number,
   signal: AbortSignal | undefined,

@@ -1,5 +1,6 @@
 /**
- * Bounds how much runs at once, and shares the slots fairly: waiting keys take turns, however many requests each has.
+ * Bounds how much runs at the same time, and shares the slots fairly: waiting keys take turns, however many requests
+ * each has.
  *
  * Invariants: a slot is released exactly once, and a waiter that gave up holds none. Slots that are kept for keys
  * with few go to no other key, so a few keys with much to do never have all.

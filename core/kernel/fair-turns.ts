@@ -143,14 +143,14 @@ function isBefore(one: Place, other: Place): boolean {
   return one.rank < other.rank || (one.rank === other.rank && one.askedAt < other.askedAt);
 }
 
-/** Of those in the same place, the one who has waited longest. */
+/** The one of the same place who has waited longest. */
 function firstOf(lane: readonly Waiter[]): Waiter | undefined {
   let first = lane[0];
   for (const waiter of lane) if (first !== undefined && isBefore(waiter, first)) first = waiter;
   return first;
 }
 
-/** Of those in the same place, the one who came last. */
+/** The one of the same place who came last. */
 function lastOf(lane: readonly Waiter[]): Waiter | undefined {
   let last = lane[0];
   for (const waiter of lane) if (last !== undefined && !isBefore(waiter, last)) last = waiter;

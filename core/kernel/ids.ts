@@ -42,7 +42,10 @@ export function parseUuid<Id extends Uuid = Uuid>(text: string): Id | null {
   return UUID.test(lower) ? (lower as Id) : null;
 }
 
-/** As `parseUuid`, for text from Strata's own records: throws TypeError, because any other text there is corruption. */
+/**
+ * Parses like `parseUuid`, for text from Strata's own records: throws TypeError, because any other text there is
+ * corruption.
+ */
 export function uuid<Id extends Uuid = Uuid>(text: string): Id {
   const id = parseUuid<Id>(text);
   if (id === null) throw new TypeError(`Not a UUID: ${JSON.stringify(text)}`);
@@ -54,7 +57,7 @@ export function parseObjectId(text: string): ObjectId | null {
   return OBJECT_ID.test(text) ? (text as ObjectId) : null;
 }
 
-/** As `parseObjectId`, for text from git or from Strata's own records: throws TypeError for any other text. */
+/** Parses like `parseObjectId`, for text from git or from Strata's own records: throws TypeError for any other text. */
 export function objectId(text: string): ObjectId {
   const id = parseObjectId(text);
   if (id === null) throw new TypeError(`Not a full object id: ${JSON.stringify(text)}`);
@@ -70,7 +73,7 @@ export function parseTimestamp(text: string): Timestamp | null {
   return year >= 1 && day >= 1 && day <= daysInMonth(year, month) ? (text as Timestamp) : null;
 }
 
-/** As `parseTimestamp`, for text from Strata's own records or clock: throws TypeError for any other text. */
+/** Parses like `parseTimestamp`, for text from Strata's own records or clock: throws TypeError for any other text. */
 export function timestamp(text: string): Timestamp {
   const at = parseTimestamp(text);
   if (at === null) throw new TypeError(`Not a timestamp: ${JSON.stringify(text)}`);

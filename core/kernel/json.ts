@@ -2,8 +2,8 @@
  * The JSON that events may hold, and its canonical text (RFC 8785).
  *
  * Invariants: `canonicalJson(JSON.parse(canonicalJson(v))) === canonicalJson(v)`. The hashes of events are computed
- * over this text for ever. So `canonicalJson` rejects values whose text could differ between readers: fractions,
- * integers beyond 2^53, lone surrogates, undefined, holes in arrays, and objects that are not plain.
+ * over this text and never change. So `canonicalJson` rejects values whose text could differ between readers:
+ * fractions, integers beyond 2^53, lone surrogates, undefined, holes in arrays, and objects that are not plain.
  */
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;

@@ -103,7 +103,7 @@ export class PersistentMap<Key, Value extends {} | null> {
     return OVERLAY_ENTRIES_MIN + this.#base.size / 8;
   }
 
-  /** As `with`, with a base of its own: one copy, where many changes would first fill an overlay. */
+  /** Does what `with` does, with a base of its own: one copy, where many changes would first fill an overlay. */
   #rebased(changes: readonly (readonly [Key, Value | undefined])[]): PersistentMap<Key, Value> {
     const base = new Map(this.#base);
     const set = (key: Key, value: Value | undefined): void => {

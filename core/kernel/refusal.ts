@@ -91,7 +91,7 @@ export type Refusal =
   /** The repository's stream has no such event. */
   | { readonly code: 'event-not-found' }
   | { readonly code: 'repository-not-there-then' }
-  /** It was not deleted, or was undeleted meanwhile. */
+  /** It was not deleted, or was undeleted before the request was done. */
   | { readonly code: 'repository-not-deleted' }
   /** It is deleted, and its bucket is gone or moved, so nothing brings it back. */
   | { readonly code: 'repository-place-lost'; readonly lost: LostPlace }
@@ -125,11 +125,11 @@ export type Refusal =
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
-  /** Of the entries of one page. */
+  /** A limit on the entries of one page. */
   | { readonly code: 'folder-names-too-long' }
-  /** Of the account. */
+  /** A limit of the account. */
   | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
-  /** Of others: this node has no turn for one more. */
+  /** Other accounts use all turns of this node. */
   | { readonly code: 'archives-busy'; readonly waitSeconds: number }
   | { readonly code: 'webhook-not-found' }
   | { readonly code: 'webhook-delivery-not-found' }

@@ -1,5 +1,6 @@
 /**
- * Values that are there or will be: what most requests need is in memory, and waiting for that costs more than finding it.
+ * Values that are there or will be: what most requests need is in memory, and waiting for that costs more than finding
+ * it.
  *
  * Invariants: a value that is there is used in the same step, so whoever wants others to have the event loop must say
  * so (turns.ts).
@@ -7,7 +8,7 @@
 
 export type Soon<Value> = Value | Promise<Value>;
 
-/** Calls `use` with the value: at once if it is there. What `use` throws then is thrown here. */
+/** Calls `use` with the value: immediately if it is there. What `use` throws then is thrown here. */
 export function whenThere<Value, Result>(soon: Soon<Value>, use: (value: Value) => Soon<Result>): Soon<Result> {
   return soon instanceof Promise ? soon.then(use) : use(soon);
 }

@@ -6,5 +6,5 @@ export type TargetFault =
   | 'url-with-credentials'
   | 'own-host'
   | 'address-not-public'
-  /** The address that the connection reached is none of those that were checked. */
+  /** The address that the connection reached is not one of those that were checked. */
   | 'peer-not-checked';

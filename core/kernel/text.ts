@@ -1,7 +1,7 @@
 /**
  * Texts in the domain's rules: their length as a person counts it, their lower case, and how they are cut.
  *
- * Invariants: these functions return the same on every platform and for ever, because stored names were checked
+ * Invariants: these functions return the same on every platform and in every version, because stored names were checked
  * with them, and payloads that were sent are built again from the events.
  */
 

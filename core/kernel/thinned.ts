@@ -7,7 +7,7 @@
 
 /** The newest are all kept. */
 const WHOLE = 4;
-/** Of those at a distance between n and 2n behind the newest, about this many are kept. */
+/** About this many are kept at a distance between n and 2n behind the newest. */
 const PER_DOUBLING = 4;
 
 /** Returns the numbers to drop. Distances are counted in steps of `unit`. */

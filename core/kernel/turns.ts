@@ -49,7 +49,7 @@ export function finish<Result>(steps: Steps<Result>): Result {
   }
 }
 
-/** Does the work in turns. What it reads must not change meanwhile. */
+/** Does the work in turns. What it reads must not change before it is done. */
 export async function finishInTurns<Result>(steps: Steps<Result>, nextTurn: NextTurn): Promise<Result> {
   for (;;) {
     const step = steps.next();

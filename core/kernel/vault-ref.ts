@@ -1,4 +1,6 @@
-/** References to records of the vault, as events hold them: each is a commitment (docs/architecture.md, invariant 5). */
+/**
+ * References to records of the vault, as events hold them: each is a commitment (docs/architecture.md, invariant 5).
+ */
 import type { Brand } from './ids.ts';
 
 /** SHA-256(nonce || value), hex; the value as UTF-8. */
@@ -9,7 +11,7 @@ export function parseVaultRef(text: string): VaultRef | null {
   return /^[0-9a-f]{64}$/.test(text) ? (text as VaultRef) : null;
 }
 
-/** As `parseVaultRef`, for text from Strata's own records: throws TypeError for any other text. */
+/** Parses like `parseVaultRef`, for text from Strata's own records: throws TypeError for any other text. */
 export function vaultRef(text: string): VaultRef {
   const ref = parseVaultRef(text);
   if (ref === null) throw new TypeError(`Not a vault reference: ${JSON.stringify(text)}`);

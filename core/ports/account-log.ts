@@ -1,6 +1,6 @@
 /**
- * The logs of accounts, read from a read model: which events are an account's entries, in which order, and the hashes of
- * their Merkle tree (core/audit/).
+ * The logs of accounts, read from a read model: which events are an account's entries, in which order, and the hashes
+ * of their Merkle tree (core/audit/).
  *
  * Invariants: an account's entries are its record events in log order, numbered from 0 without gaps. So a rebuilt
  * model has the same numbers and the same tree. Only events that the model has applied are counted: callers wait for it
@@ -77,7 +77,7 @@ export interface AccountLogReader {
   logPrefix(account: AccountId, at: Timestamp | null): Promise<LogPrefix>;
   /** Returns entries that meet the filter and are in the range, at most `limit` of them. */
   entryPlaces(account: AccountId, filter: EntryFilter | null, range: EntryRange): Promise<readonly EntryPlace[]>;
-  /** Returns the entry that an event is; null if it is none of the account's. */
+  /** Returns the entry that an event is; null if it is not one of the account's. */
   entryPlaceOf(account: AccountId, event: EventId): Promise<EntryPlace | null>;
   /** Returns accounts in the order of their ids, after this one, with the sizes of their logs. */
   accountLogs(

@@ -61,12 +61,12 @@ export interface RoleCredentials {
 export interface Roles {
   /**
    * Returns credentials that hold for at least another minute. They are fetched once however many callers wait, and
-   * anew before they expire. Rejects with a `RoleRefused` if the cloud does not trust the token.
+   * again before they expire. Rejects with a `RoleRefused` if the cloud does not trust the token.
    */
   credentials(access: RoleAccess): Promise<RoleCredentials>;
   /**
    * Forgets these credentials, so that the next call fetches others. Call it when a store refuses them, then ask once
-   * more. Does nothing if others were fetched meanwhile. Without `refused` it forgets whatever the role has, so that a
+   * more. Does nothing if others were fetched since. Without `refused` it forgets whatever the role has, so that a
    * check tries the trust itself.
    */
   drop(access: RoleAccess, refused?: RoleCredentials): void;

@@ -47,7 +47,7 @@ export interface KeptBody {
   readonly eventId: EventId | null;
   /** Null for a payload, which may be that of several deliveries. */
   readonly delivery: WebhookDeliveryId | null;
-  /** As in `BodySums`. */
+  /** The same as in `BodySums`. */
   readonly bytes: number;
   readonly storedAt: Timestamp;
 }
@@ -72,7 +72,7 @@ export interface DeliveryStore {
   forgetAccount(account: AccountId): Promise<void>;
   /** Removes at most `limit` payloads and `limit` answers stored before `at`. Returns how many it removed in all. */
   removeBefore(at: Timestamp, limit: number): Promise<number>;
-  /** Returns the accounts whose payloads or whose answers take more than so many bytes. */
+  /** Returns the accounts whose payloads or whose answers take more than this many bytes. */
   accountsBeyond(bounds: Omit<BodySums, 'account'>): Promise<readonly BodySums[]>;
   /** Returns the account's oldest bodies of the kind, the first `skip` left out. */
   oldest(account: AccountId, kind: BodyKind, skip: number, limit: number): Promise<readonly KeptBody[]>;

@@ -39,9 +39,9 @@ export interface NewDeviceLoginRequest extends DeviceLoginRequest {
 
 export interface DeviceLoginRequests {
   /**
-   * Adds a row, which is its own timer. If `pendingMax` rows are pending, the oldest of the network that has most of them is
-   * removed first; exact, however many nodes add rows at once. Rows that expired before `keptSince` go as well, a few
-   * at each call, so that the table is bounded even while no workflow engine works.
+   * Adds a row, which is its own timer. If `pendingMax` rows are pending, the oldest of the network that has most of
+   * them is removed first; exact, however many nodes add rows at the same time. Rows that expired before `keptSince` go
+   * as well, a few at each call, so that the table is bounded even while no workflow engine works.
    */
   add(
     request: NewDeviceLoginRequest,
@@ -53,7 +53,9 @@ export interface DeviceLoginRequests {
   hold(id: DeviceSessionId): Promise<boolean>;
   /** Returns the ids of the rows that expire after `now` and have this code, held or not, oldest first. */
   underCode(userCode: string, now: Timestamp): Promise<readonly DeviceSessionId[]>;
-  /** Forgets what the device said; the row then waits for its removal. Does nothing without a row, or the second time. */
+  /**
+   * Forgets what the device said; the row then waits for its removal. Does nothing without a row, or the second time.
+   */
   forgetDevice(id: DeviceSessionId, removeAt: Timestamp): Promise<void>;
   remove(id: DeviceSessionId): Promise<void>;
 }

@@ -66,8 +66,8 @@ export interface SubscribeOptions {
   /** Only events of streams in these categories are delivered; events of all streams when absent. */
   readonly categories?: readonly string[];
   /**
-   * True for a subscriber that is content to get new events some milliseconds late, several appends in one batch, unless
-   * it is pulled. An adapter may deliver at once.
+   * True for a subscriber that is content to get new events some milliseconds late, several appends in one batch,
+   * unless it is pulled. An adapter may deliver immediately.
    */
   readonly lingers?: boolean;
   /**
@@ -93,8 +93,8 @@ export interface Subscription {
   /** Ends the subscription; resolves when `onEvents` will not be called again, also if the subscription had failed. */
   close(): Promise<void>;
   /**
-   * Resolves after `close`. Rejects with the error of `onEvents`, with `log-diverged`, or with `log-unavailable` when the
-   * log refuses to be read.
+   * Resolves after `close`. Rejects with the error of `onEvents`, with `log-diverged`, or with `log-unavailable` when
+   * the log refuses to be read.
    */
   readonly closed: Promise<void>;
 }
@@ -104,15 +104,15 @@ export interface EventStore {
    * Appends at one commit point. The same ids with the same expectation and content return the first result again; the
    * same ids at the same place with other content conflict. If the outcome is still unknown after the adapter's own
    * retries, it throws `EventStoreError` with `append-outcome-unknown`: the caller may retry with the same event ids.
-   * Past its deadline, an append throws `append-too-late` if it was never sent, or `append-outcome-unknown` if an earlier
-   * try may have landed.
+   * Past its deadline, an append throws `append-too-late` if it was never sent, or `append-outcome-unknown` if an
+   * earlier try may have landed.
    */
   append(request: AppendRequest): Promise<AppendResult>;
   /**
    * Commits many appends in one call, in the order passed: after a failure, only appends at the end are missing. An
    * adapter omits this method if it has nothing faster than single appends; the function `appendInOrder` below handles
-   * both. Only for an import, which is then the only writer and has no deadlines. After a conflict the later appends may
-   * or may not be done.
+   * both. Only for an import, which is then the only writer and has no deadlines. After a conflict the later appends
+   * may or may not be done.
    */
   appendInOrder?(requests: readonly AppendRequest[]): Promise<readonly AppendResult[]>;
   /**
@@ -124,8 +124,8 @@ export interface EventStore {
   /** Returns `limit` events of all streams after a position, in log order, and those that complete the last append. */
   readAll(after: LogPosition, limit: number): Promise<readonly RecordedEvent[]>;
   /**
-   * Returns the events at these positions, in any order, without those that do not exist. An adapter omits this method if
-   * it has no index of positions; the function `readPlaces` below handles both.
+   * Returns the events at these positions, in any order, without those that do not exist. An adapter omits this method
+   * if it has no index of positions; the function `readPlaces` below handles both.
    */
   readPositions?(positions: readonly LogPosition[]): Promise<readonly RecordedEvent[]>;
   subscribe(options: SubscribeOptions): Subscription;
@@ -155,7 +155,7 @@ export async function appendInOrder(
 /** Where an event is. */
 export type EventPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position'>;
 
-/** Streams that are read at once, where an adapter cannot read positions. */
+/** Streams that are read at the same time, where an adapter cannot read positions. */
 const STREAMS_READ_AT_ONCE = 8;
 /** Events between two wanted ones are read as well while that is cheaper than another read. */
 const UNWANTED_BETWEEN_MAX = 20;

@@ -9,7 +9,7 @@ import type { PublicKey, SigningAlgorithm } from './signing-keys.ts';
 export interface IdentityRequest {
   /** Who shall accept the token. */
   readonly audience: string;
-  /** Of whom it speaks: `account:<account id>`. */
+  /** The subject: `account:<account id>`. */
   readonly subject: string;
   /** RS256 when absent, which every cloud checks. */
   readonly algorithm?: SigningAlgorithm;

@@ -19,7 +19,7 @@ export interface UnverifiedToken {
 }
 
 export interface ExpectedToken {
-  /** In whose name the issuer's keys are fetched: an account has a few fetches at once. */
+  /** In whose name the issuer's keys are fetched: an account has a few fetches at the same time. */
   readonly account: AccountId;
   /** The caller must have found it in a trust rule of the account, since it is fetched. */
   readonly issuer: string;

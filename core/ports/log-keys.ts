@@ -1,9 +1,9 @@
 /**
- * The keys that sign checkpoints of accounts' logs: where they are kept, and what they can do. They belong to no account,
- * so they stand beside the vault, under the same master key.
+ * The keys that sign checkpoints of accounts' logs: where they are kept, and what they can do. They belong to no
+ * account, so they stand beside the vault, under the same master key.
  *
  * Invariants: a private key leaves its store only for the process that signs, and stands in no event, log line or
- * error. The public half of a key is kept for ever, because checkpoints that it signed are.
+ * error. The public half of a key is kept permanently, because checkpoints that it signed are.
  */
 
 /** An Ed25519 key (RFC 8032). */

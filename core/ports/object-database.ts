@@ -82,8 +82,8 @@ export interface Quarantine {
   /** Returns the committer's date of each of these commits, in seconds, as `Signature` has it. */
   commitSeconds(ids: readonly ObjectId[]): Promise<ReadonlyMap<ObjectId, number>>;
   /**
-   * Returns for each move whether `after`, a commit in this pack or in the committed layers, reaches `before`, which may
-   * be any id. Refuses moves that would take too long to compare.
+   * Returns for each move whether `after`, a commit in this pack or in the committed layers, reaches `before`, which
+   * may be any id. Refuses moves that would take too long to compare.
    */
   compareMoves(moves: readonly RefMove[], signal: AbortSignal): Promise<readonly boolean[] | PackRefusal>;
   /**
@@ -191,7 +191,7 @@ export interface ObjectReader {
   walk(options: WalkOptions): AsyncIterable<ObjectId>;
   /**
    * Returns how many commits the tip reaches, itself included. Throws `reading-too-costly` if that takes too long. Few
-   * counts run at once.
+   * counts run at the same time.
    */
   count(tip: ObjectId): Promise<number>;
   isAncestor(ancestor: ObjectId, descendant: ObjectId): Promise<boolean>;

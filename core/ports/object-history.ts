@@ -1,8 +1,9 @@
 /**
  * Walks and comparisons of one repository's commits, by native git.
  *
- * Invariants: each call is bounded in time and ends with the request that it serves. Few run at once, so that pages
- * leave git and the API unharmed. A call whose time is up throws `reading-too-costly`; what it yielded before is right.
+ * Invariants: each call is bounded in time and ends with the request that it serves. Few run at the same time, so that
+ * pages leave git and the API unharmed. A call whose time is up throws `reading-too-costly`; what it yielded before is
+ * right.
  */
 import type { ObjectId } from '../kernel/ids.ts';
 import type { Page } from '../kernel/page.ts';

@@ -35,9 +35,11 @@ export interface PasskeyAnswer {
 }
 
 export interface Passkeys {
-  /** False if browsers offer no passkeys at the website's address: it is an IP address, or plain HTTP beyond localhost. */
+  /**
+   * False if browsers offer no passkeys at the website's address: it is an IP address, or plain HTTP beyond localhost.
+   */
   readonly available: boolean;
-  /** Asks for a new credential that is none of `known`. */
+  /** Asks for a new credential that is not in `known`. */
   creationPrompt(
     owner: { readonly account: AccountId; readonly username: string },
     known: readonly Passkey[],

@@ -1,9 +1,9 @@
 /**
  * Slow hashing of account passwords.
  *
- * Invariants: the adapter limits how many run at once and how many wait, so that a flood of sign-ins takes bounded
- * memory and leaves processor time for everything else. Those who wait take turns (core/kernel/fair-turns.ts): a flood from
- * one address, or from a thousand, does not keep everybody else out.
+ * Invariants: the adapter limits how many run at the same time and how many wait, so that a flood of sign-ins takes
+ * bounded memory and leaves processor time for everything else. Those who wait take turns (core/kernel/fair-turns.ts):
+ * a flood from one address, or from a thousand, does not keep everybody else out.
  */
 import type { AccountId } from '../kernel/ids.ts';
 
@@ -16,8 +16,8 @@ export type PasswordTurn =
 
 export interface PasswordHasher {
   /**
-   * Throws `PasswordHasherError` if `hash` and `verify` would, as things are. Call it first, so that a flood of passwords
-   * costs nothing else. Who is refused and comes again soon has the place of the first time.
+   * Throws `PasswordHasherError` if `hash` and `verify` would, as things are. Call it first, so that a flood of
+   * passwords costs nothing else. Who is refused and comes again soon has the place of the first time.
    */
   expectRoom(turn: PasswordTurn): void;
   /** Returns a self-describing hash (PHC string) with a fresh salt. Throws `PasswordHasherError` if too many wait. */
@@ -29,7 +29,7 @@ export interface PasswordHasher {
   verify(password: string, hash: string | null, turn: PasswordTurn): Promise<boolean>;
 }
 
-/** So many passwords wait that this one was not begun, or gave way to one of somebody who had tried less. */
+/** Too many passwords wait: this one was not begun, or gave way to one of somebody who had tried less. */
 export class PasswordHasherError extends Error {
   override readonly name = 'PasswordHasherError';
   readonly code = 'password-hasher-busy';

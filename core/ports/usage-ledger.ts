@@ -1,9 +1,9 @@
 /**
- * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of, and what each access token
- * did.
+ * The usage ledger of accounts, read from a read model: what each figure of usage is the sum of, and what each access
+ * token did.
  *
  * Invariants: a month's entries, in their order, have a place each that never changes, so a page continues where the
- * one before it ended whatever was added meanwhile. What is shown does not depend on whether events that a `UsageRecorded`
+ * one before it ended whatever was added since. What is shown does not depend on whether events that a `UsageRecorded`
  * sums are still in the log.
  */
 import type { LogPosition } from '../kernel/envelope.ts';
@@ -14,7 +14,7 @@ export type LedgerMember = 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingre
 
 /** Entries are in the order of these members. */
 export interface LedgerPlace {
-  /** Of transfer the minute in which the bytes were sent, or the start of their day; else the time of the event. */
+  /** For transfer the minute in which the bytes were sent, or the start of their day; else the time of the event. */
   readonly at: Timestamp;
   readonly eventId: EventId;
   /** Distinguishes the entries of one event. */

@@ -1,8 +1,8 @@
 /**
  * Which vault records are named by an event: this tells records in use from records whose event was never appended.
  *
- * Invariants: a record that an event has named counts as named for ever. The references found in the log and the
- * mark of how far it was read are saved in one step. A record that `put` returns again meanwhile is not removed.
+ * Invariants: a record that an event has named stays named. The references found in the log and the
+ * mark of how far it was read are saved in one step. A record that `put` returns again during a sweep is not removed.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 import type { VaultField, VaultRef } from '../kernel/vault-ref.ts';

@@ -4,7 +4,7 @@
  *
  * Invariants: a record is written before the event that names it, and never changed. Its reference is the
  * commitment SHA-256(nonce || value), so an auditor who has nonce and value can check the event. Each account's records
- * are encrypted under the account's own data key, and destroying that key erases all of them at once.
+ * are encrypted under the account's own data key, and destroying that key erases all of them together.
  */
 
 import type { AccountId } from '../kernel/ids.ts';
@@ -24,10 +24,10 @@ export interface Vault {
   put(account: AccountId, field: VaultField, value: string): Promise<VaultRef>;
   /** Returns the value, or null if it was erased or never written. Throws `record-tampered` if it was changed. */
   get(account: AccountId, field: VaultField, ref: VaultRef): Promise<string | null>;
-  /** As `get`, with the nonce, for the account's own auditors. */
+  /** Returns what `get` returns, with the nonce, for the account's own auditors. */
   disclose(account: AccountId, field: VaultField, ref: VaultRef): Promise<VaultDisclosure | null>;
   /**
-   * As `disclose`, for many records of different references at once: returns those that are there. Throws if one of them
+   * Discloses many records of different references in one call: returns those that are there. Throws if one of them
    * was changed.
    */
   discloseAll(account: AccountId, records: readonly VaultRecordName[]): Promise<ReadonlyMap<VaultRef, VaultDisclosure>>;
@@ -35,11 +35,11 @@ export interface Vault {
   holds(field: VaultField): Promise<boolean>;
   /** Removes one record. Call it after the event that supersedes the record is in the log. */
   delete(account: AccountId, ref: VaultRef): Promise<void>;
-  /** Destroys the account's data key: all its records become unreadable for ever. */
+  /** Destroys the account's data key: all its records become unreadable, and stay so. */
   eraseAccount(account: AccountId): Promise<void>;
   /**
-   * Returns an HMAC-SHA-256 under a key of the vault, hex: to name a stream or a count without revealing the value, or as
-   * a key that all nodes share and no store holds.
+   * Returns an HMAC-SHA-256 under a key of the vault, hex: to name a stream or a count without revealing the value, or
+   * as a key that all nodes share and no store holds.
    */
   fingerprint(purpose: 'email' | 'rate-limit' | 'website-forms' | 'log-source', value: string): Promise<string>;
 }

@@ -1,8 +1,9 @@
 /**
  * How many webhook deliveries of an account begin in each hour.
  *
- * Invariants: an hour never counts more than was allowed when it was taken from, however many nodes take at once.
- * Rows are operational: when they are lost, the hours begin anew. What a delivery was given stands in its own event.
+ * Invariants: an hour never counts more than was allowed when it was taken from, however many nodes take at the same
+ * time. Rows are operational: when they are lost, the hours begin again. What a delivery was given stands in its own
+ * event.
  */
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
@@ -22,7 +23,9 @@ export interface WantedBudget {
 }
 
 export interface WebhookBudgets {
-  /** Takes from the earliest hours with room, in their order; null, and takes nothing, if all together have too little. */
+  /**
+   * Takes from the earliest hours with room, in their order; null, and takes nothing, if all together have too little.
+   */
   take(account: AccountId, wanted: WantedBudget): Promise<readonly BudgetPart[] | null>;
   /** Returns what was taken of the hour. */
   taken(account: AccountId, hour: Timestamp): Promise<number>;

@@ -28,7 +28,7 @@ export function layersToMerge(layers: Iterable<Layer>): readonly Layer[] {
   return chosen.length < 2 ? [] : chosen;
 }
 
-/** Returns in how many milliseconds a repository of so many layers is to be compacted; null for never. */
+/** Returns in how many milliseconds a repository of this many layers is to be compacted; null for never. */
 export function compactionWantedInMs(layers: number): number | null {
   if (layers >= LAYERS_MAX) return 0;
   return layers > LAYERS_AT_REST_MAX ? COMPACTION_IDLE_MS : null;

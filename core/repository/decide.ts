@@ -57,8 +57,8 @@ function reopen(state: Repository): Decision<RepositoryEvent> {
 }
 
 /**
- * Returns as many events as name `LAYERS_REMOVED_AT_ONCE_MAX` layers: the next call returns the next ones. The layers of
- * a closed repository come last.
+ * Returns as many events as name `LAYERS_REMOVED_AT_ONCE_MAX` layers: the next call returns the next ones. The layers
+ * of a closed repository come last.
  */
 function purged(
   state: Repository,
@@ -178,7 +178,7 @@ export function decideRefs(state: OpenRepository, command: UpdateRefs): UpdateRe
   return finish(decidingRefs(state, command));
 }
 
-/** As `decideRefs`, in steps: a push may have 100,000 commands. */
+/** Decides like `decideRefs`, in steps: a push may have 100,000 commands. */
 export function* decidingRefs(state: OpenRepository, command: UpdateRefs): Steps<UpdateRefsDecision> {
   const codes = new Map<RefName, RefRefusalCode | null>();
   yield* inParts(command.updates, (update) => void codes.set(update.ref, refusalOf(state, update)));

@@ -115,13 +115,13 @@ type CompactedLayer = RecordedLayer & {
   readonly holds: 'merged' | 'refs' | 'retention';
 };
 
-/** The bytes of these layers are removed from storage. Objects that only they held are lost for ever. */
+/** The bytes of these layers are removed from storage. Objects that only they held cannot come back. */
 export type LayersExpired = DomainEvent<
   'LayersExpired',
   {
     /**
-     * At most `LAYERS_REMOVED_AT_ONCE_MAX`; none in the purge of a deleted repository that has none. `current`: the layer
-     * was in the list until now, as the layers of a deleted repository are. The others were removed from it by a
+     * At most `LAYERS_REMOVED_AT_ONCE_MAX`; none in the purge of a deleted repository that has none. `current`: the
+     * layer was in the list until now, as the layers of a deleted repository are. The others were removed from it by a
      * compaction before.
      */
     readonly layers: readonly { readonly id: string; readonly size_bytes: number; readonly current: boolean }[];

@@ -3,7 +3,7 @@
  * (docs/bucket-layout.md). The store alone is a Git repository by them.
  *
  * Invariants:
- * - the forms are for ever: scripts that are not ours read the lines;
+ * - the forms never change: scripts that are not ours read the lines;
  * - both objects follow from the state at the revision alone, so all writers of a revision write the same bytes;
  * - names have the revision in digits of equal number, so the last name in the order of bytes is the newest.
  */

@@ -6,8 +6,8 @@
  *   the call;
  * - an older entity never replaces a newer one of the same history; a gap in the revisions drops the entity;
  * - memory is bounded whatever the log holds: the cache holds only streams that a caller requested. The CLOCK algorithm
- *   chooses which to drop. One entity that would take most of the bound is held beside it, the last that was requested: each
- *   request loads others too, such as its token, and none of them may evict it while it is in use.
+ *   chooses which to drop. One entity that would take most of the bound is held beside it, the last that was requested:
+ *   each request loads others too, such as its token, and none of them may evict it while it is in use.
  */
 import type { Decider } from '../kernel/decider.ts';
 import {
@@ -59,8 +59,8 @@ export interface Entities {
   /** What `barrier` would resolve to, if this node knows it without waiting; else null. */
   known(): LogPosition | null;
   /**
-   * Returns the entity as this node knows it, at once if it is in memory. Call `barrier` first if the read must be
-   * linearizable.
+   * Returns the entity as this node knows it, without a wait if it is in memory. Call `barrier` first if the read must
+   * be linearizable.
    */
   get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Soon<Entity<State>>;
   /** Reads the entity from the log, not from memory alone. For use after a conflict. */

@@ -24,7 +24,9 @@ export interface ReadingOptions {
   readonly onFault: (what: 'snapshot', cause: unknown) => void;
 }
 
-/** Small, because each event may be nearly as large as an append may be, and many streams may be read at once. */
+/**
+ * Small, because each event may be nearly as large as an append may be, and many streams may be read at the same time.
+ */
 const PAGE_EVENTS_MAX = 100;
 
 /** Returns the entity as the log has it now. */

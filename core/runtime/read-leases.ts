@@ -1,13 +1,14 @@
 /**
  * Read leases: an answer as new as the log without asking the log (docs/read-leases.md).
  *
- * A process with a lease answers from memory. An append is acknowledged, and its events leave the log anywhere, only when
- * the append is settled: each process that had a lease when it committed has heard of it, or has provably lost the lease.
- * Who has heard of a position answers nothing older than it.
+ * A process with a lease answers from memory. An append is acknowledged, and its events leave the log anywhere, only
+ * when the append is settled: each process that had a lease when it committed has heard of it, or has provably lost the
+ * lease. Who has heard of a position answers nothing older than it.
  *
  * Invariants, each with a test that finds it missing:
- * 1. No clock of one machine is compared with another's: only spans, each on its own monotonic clock, with room for rates
- *    that differ. A span that the wall clock says is over is over too: a machine that slept has a monotonic clock that did.
+ * 1. No clock of one machine is compared with another's: only spans, each on its own monotonic clock, with room for
+ *    rates that differ. A span that the wall clock says is over is over too: a machine that slept has a monotonic clock
+ *    that did.
  * 2. A lease is inserted under the lock of the appends, and renewed only while its row stands with its epoch.
  * 3. The head is read behind each insert and each renewal. The lease counts from before it was asked for, and what is
  *    answered under it is at least as new as that head.
@@ -59,7 +60,7 @@ export interface ReadLeases {
    * Notes that the log reaches to the position. `leases` are the rows at its commit or later; null if nobody read them.
    */
   hear(position: LogPosition, leases: readonly Lease[] | null): void;
-  /** The same of this process's own append; its waiting also removes the rows of the silent. */
+  /** Does the same for this process's own append; its waiting also removes the rows of the silent. */
   hearOwn(position: LogPosition, leases: readonly Lease[] | null): void;
   /** Resolves when the position is settled; null if it is already. The caller has `hear`d of it. */
   whenSettled(position: LogPosition): Promise<void> | null;
@@ -273,7 +274,7 @@ class HeldLeases implements ReadLeases {
     if (last !== undefined) this.#settle(last.position);
   }
 
-  /** Says up to where this process has heard of the log; what it hears meanwhile is said next. */
+  /** Says up to where this process has heard of the log; what it hears during this is said next. */
   #tell(): void {
     const epoch = this.#epoch;
     if (epoch === null || this.#telling || this.#heard <= this.#told) return;

@@ -1,6 +1,6 @@
 /**
  * Waits for a read model without a time limit: a rebuild from a long log takes minutes, and the policies that depend on
- * the model can do nothing meanwhile.
+ * the model can do nothing until it is done.
  *
  * Invariants: it returns true only after the model has applied the position. Each single wait ends by the timeout
  * of `caughtUp`.

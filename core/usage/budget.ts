@@ -1,7 +1,7 @@
 /**
  * The transfer budget: whether the server may still send bytes of an account's repositories this month.
  *
- * Invariants: bytes that this node sent count at once. The projected sum is read at most once a second for each
+ * Invariants: bytes that this node sent count immediately. The projected sum is read at most once a second for each
  * account, and again as soon as the meter was flushed, because a flush moves bytes from the meter to the projection.
  */
 import type { Plan, Plans } from '../account/plans.ts';

@@ -2,9 +2,9 @@
  * The usage ledger: by how much each event changes what an account uses, and what a token did with it.
  *
  * Invariants: the entries of a member add up to what the usage model says (projections/usage), for repositories and
- * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on its
- * bucket, which its own stream does not name: readers leave out what lies in buckets of users. Of reads there are the
- * minutes and their sums by day: readers show one or the other (core/ports/usage-ledger.ts).
+ * storage from the first entry on, for traffic within a month. Whether a repository's storage counts at all depends on
+ * its bucket, which its own stream does not name: readers leave out what lies in buckets of users. Of reads there are
+ * the minutes and their sums by day: readers show one or the other (core/ports/usage-ledger.ts).
  */
 import { accountEventKinds } from '../account/events.ts';
 import { readEvent } from '../kernel/decider.ts';
@@ -24,13 +24,15 @@ export interface LedgerRow extends LedgerEntry {
   readonly writes: number;
   /** The addresses that reads and writes came from, as vault references. */
   readonly addressRefs: readonly string[];
-  /** Of reads within a minute the stream, and the day (UTC) of the append; null for all else. */
+  /** For reads within a minute the stream, and the day (UTC) of the append; null for all else. */
   readonly minute: { readonly stream: StreamName; readonly appendedOn: string } | null;
   /** Whether it is a sum by day of reads, which have entries by the minute too as long as their events are kept. */
   readonly isDaySum: boolean;
 }
 
-/** Returns the entries of an event. Those with a `delta` of 0 change no figure: the token may have written all the same. */
+/**
+ * Returns the entries of an event. Those with a `delta` of 0 change no figure: the token may have written all the same.
+ */
 export function ledgerRowsOf(recorded: RecordedEvent): readonly LedgerRow[] {
   switch (categoryOf(recorded.stream)) {
     case 'account':

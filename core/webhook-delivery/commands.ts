@@ -12,7 +12,7 @@ export type WebhookDeliveryCommand =
       readonly event: WebhookEventKind;
       readonly repositoryId: RepositoryId | null;
       readonly payloadSha256: string;
-      /** Null: at once. Otherwise the account's budget is used up until then. */
+      /** Null: immediately. Otherwise the account's budget is used up until then. */
       readonly notBefore: Timestamp | null;
     }
   /** Makes no event if no attempt is due. The state after the command holds `claimId` only if this claim won. */

@@ -22,7 +22,7 @@ export type WebhookDeliveryRequested = DomainEvent<
     readonly repository_id: string | null;
     /** SHA-256 of the payload's bytes, hex. */
     readonly payload_sha256: string;
-    /** RFC 3339. No attempt is made before it: the account's budget of this hour was used up. Null: at once. */
+    /** RFC 3339. No attempt is made before it: the account's budget of this hour was used up. Null: immediately. */
     readonly not_before: string | null;
   }
 >;
@@ -50,7 +50,10 @@ export type WebhookDeliveryAttempted = DomainEvent<
     readonly answer_sha256: string | null;
   }
 >;
-/** The wait before this attempt is over, or its claim has lapsed: after a failure, or for the account's budget. A process may claim it now. */
+/**
+ * The wait before this attempt is over, or its claim has lapsed: after a failure, or for the account's budget. A
+ * process may claim it now.
+ */
 export type WebhookDeliveryAttemptFellDue = DomainEvent<
   'WebhookDeliveryAttemptFellDue',
   { readonly series: number; readonly attempt: number }
@@ -62,7 +65,7 @@ export type WebhookRedelivered = DomainEvent<
   'WebhookRedelivered',
   {
     readonly series: number;
-    /** As in the request. */
+    /** The same as in the request. */
     readonly not_before: string | null;
   }
 >;
@@ -76,7 +79,7 @@ export type WebhookDeliveryEvent =
   | WebhookDeliveryFailed
   | WebhookRedelivered;
 
-/** In version 1 every first attempt of a series was due at once. */
+/** In version 1 every first attempt of a series was due immediately. */
 const WITH_BUDGET: EventKind = {
   version: 2,
   record: false,

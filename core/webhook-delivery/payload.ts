@@ -1,7 +1,7 @@
 /**
  * The bodies that Strata sends to receivers (docs/interface.md, Webhooks).
  *
- * Invariants: the same facts give the same bytes for ever, with members in the order written here. A payload is
+ * Invariants: the same facts always give the same bytes, with members in the order written here. A payload is
  * made once for an event and stored, and every attempt sends the stored bytes. Its size is bounded, however large the
  * commits are.
  */

@@ -1,6 +1,6 @@
 /**
- * The tables of accounts' logs: a row for each entry, one for each larger complete subtree, one for each account's head,
- * and the repositories that entries name.
+ * The tables of accounts' logs: a row for each entry, one for each larger complete subtree, one for each account's
+ * head, and the repositories that entries name.
  *
  * Invariants: rows are only added, but for the head. No event is read back to make them, and they hold nothing of an
  * event's data but ids.
@@ -8,8 +8,8 @@
 import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
- * Subtrees of a lower level are hashed anew from at most `2 ** NODE_LEVEL_MIN - 1` leaves when a proof needs them. A row
- * for each of them would double the model.
+ * Subtrees of a lower level are hashed again from at most `2 ** NODE_LEVEL_MIN - 1` leaves when a proof needs them. A
+ * row for each of them would double the model.
  */
 export const NODE_LEVEL_MIN = 4;
 

@@ -1,6 +1,6 @@
 /**
- * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some, and the names
- * of access tokens, which stay when a token is revoked.
+ * The tables of ref changes: the changes in runs of a few to a row, one row for each event that made some, and the
+ * names of access tokens, which stay when a token is revoked.
  *
  * Invariants: nothing is removed when a repository is deleted, because it may be restored with its past.
  */
@@ -23,7 +23,9 @@ const pushes: ProjectionTable = {
   ],
 };
 
-/** So many short names make a row that PostgreSQL need not compress, which would take longer than the rest of the row. */
+/**
+ * This many short names make a row that PostgreSQL need not compress, which would take longer than the rest of the row.
+ */
 export const RUN_CHANGES_MAX = 12;
 
 /**

@@ -91,7 +91,7 @@ class HistoryApplier implements Applier {
     const memory = new MemoryBudget(bounds.memoryBytes);
     const context = { ...this.#options, stored, bounds, memory, patient, slowBuckets: this.#slowBuckets };
     const plans: RepositoryPlan[] = [];
-    // Of a repository that was removed before, nothing is stored, and its expiries must not bring it back.
+    // For a repository that was removed before nothing is stored, and its expiries must not bring it back.
     const known = staying.filter(({ id, onlyExpires }) => !onlyExpires || bases.has(id));
     await stored.askKnown(new Map(known.map((change) => [change.id, unsureTips(change)])));
     for (let at = 0; at < known.length; at += READ_AT_ONCE) {

@@ -45,7 +45,7 @@ export interface Search {
 /** The number of steps that read parents before a walk by git is worth its process. */
 const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
-/** The number of commits held in memory at once. */
+/** The number of commits held in memory at a time. */
 const HELD_COMMITS_MAX = 20_000;
 /** A commit's message may have many megabytes until `listedCommit` cuts it. */
 const UNCUT_COMMITS_AT_ONCE = 10;

@@ -29,7 +29,7 @@ export interface Head {
   readonly incomplete: boolean;
 }
 
-/** Entries read at once: each has at most a thousand parents and a few kilobytes of text. */
+/** Entries read in one statement: each has at most a thousand parents and a few kilobytes of text. */
 const ENTRIES_AT_ONCE = 512;
 /** An entry, without its message if it is long: the order needs only date and parents. */
 const ORDER_ENTRY = `CASE WHEN octet_length(c.entry) <= 4096 THEN c.entry
@@ -83,7 +83,10 @@ export class StoredHistory {
     return new Map(rows.map((row) => [row['name'] as string, refOf(row)]));
   }
 
-  /** Asks at once which of these commits of several repositories have a row: `known` then answers for them without asking. */
+  /**
+   * Asks in one statement which of these commits of several repositories have a row: `known` then answers for them
+   * without asking.
+   */
   async askKnown(wanted: ReadonlyMap<RepositoryId, readonly ObjectId[]>): Promise<void> {
     const pairs = [...wanted].flatMap(([repository, ids]) => ids.map((id) => [repository, id] as const));
     if (pairs.length === 0) return;

@@ -207,7 +207,7 @@ function insertOrder(table: TableOf): string {
     SELECT * FROM json_to_recordset($1) AS r(repository_id uuid, number integer, id bytea)`;
 }
 
-/** Writes a long order range by range: all rows at once would take several times the memory of the ids. */
+/** Writes a long order range by range: all rows together would take several times the memory of the ids. */
 async function writeOrder(transaction: Queryable, table: TableOf, plan: RepositoryPlan): Promise<void> {
   const count = plan.order.kind === 'keep' ? 0 : plan.order.ids.length;
   for (let start = 0; start < count; start += ROWS_AT_ONCE) {

@@ -9,7 +9,7 @@ import { storableText } from '../runner/bulk.ts';
 
 /**
  * The query of a page: `$3` rows from `$4` on of the open repositories of account `$1` that satisfy a condition.
- * A condition that is dear to look at is looked at once for each if the list is materialized.
+ * A condition that is costly is evaluated a single time for each if the list is materialized.
  */
 const pageOf = (condition: string, listed: 'MATERIALIZED' | 'NOT MATERIALIZED'): ReadQuery => ({
   answer: (table) => `WITH listed AS ${listed} (

@@ -2,7 +2,7 @@
  * The failures that can occur while a model is written, classified by what to do about them.
  *
  * Invariants: an outage is never classified as a poison event. Otherwise an outage of a minute would park every
- * stream that received an event meanwhile.
+ * stream that has received an event since.
  */
 import type { StreamName } from '../../core/kernel/envelope.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';

@@ -69,7 +69,7 @@ async function replaceLive(database: Queryable, { projection, number }: Generati
 }
 
 /**
- * Makes a generation live in place of the live one, whose writer it blocks meanwhile: `catchUp` brings the new
+ * Makes a generation live in place of the live one, whose writer it blocks until then: `catchUp` brings the new
  * generation to exactly the live one's position, on another connection. Throws `CheckpointMoved` if another generation
  * is live.
  */

@@ -2,7 +2,7 @@
  * Keeps one model current while this process holds the model's lock: one node of all leads a model.
  *
  * Invariants: the lock belongs to the connection that writes, so a runner whose connection died cannot write any
- * more. If two runners ever write at once, the checkpoint lets only one of them commit.
+ * more. If two runners ever write at the same time, the checkpoint lets only one of them commit.
  */
 import type { Pool } from 'pg';
 import { aborted } from '../../core/kernel/aborted.ts';

@@ -81,7 +81,7 @@ export class LongReplays {
     try {
       const startedMs = performance.now();
       while (!(await this.#replayParked(stream))) {
-        // More of the stream was parked meanwhile.
+        // More of the stream was parked since.
       }
       log.info({ ...about, durationMs: Math.round(performance.now() - startedMs) }, 'A long replay is done');
     } catch (error) {

@@ -2,7 +2,7 @@
  * Removes the rows that were made from streams which were pruned from the log, from every generation of their model.
  *
  * Invariants: only a row whose stream the log no longer has is removed, so that a rebuild compares equal. It can be
- * repeated: a generation that was built from events that were pruned meanwhile is cleaned the next time.
+ * repeated: a generation that was built from events that were pruned since is cleaned the next time.
  */
 import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import type { StreamName } from '../../core/kernel/envelope.ts';

@@ -78,7 +78,10 @@ const RUNNER_TABLES = `
   END $$;
 `;
 
-/** Two processes that start at once would both find no schema: the lock lets one create it while the other waits. */
+/**
+ * Two processes that start at the same time would both find no schema: the lock lets one create it while the other
+ * waits.
+ */
 const CREATION_LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('strata.read_models', 0))`;
 
 /** Creates the runner's own tables that are missing. Several statements in one text are one transaction. */

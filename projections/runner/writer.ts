@@ -40,7 +40,7 @@ export interface WriterOptions {
   readonly events: Pick<EventStore, 'readStream'>;
   /** Returns the event with the data that it keeps in other streams (the parts of a wide push). */
   readonly complete: (event: RecordedEvent) => Promise<RecordedEvent>;
-  /** True if nobody waits for this writer: then no work is too long to be done at once. */
+  /** True if nobody waits for this writer: then even the longest work is done within the batch. */
   readonly patient: boolean;
   /** Moves the checkpoint past events that the model does not want. */
   readonly movePosition: MovePosition;
@@ -61,7 +61,7 @@ const BATCH_WEIGHT_MAX = 20_000;
 /** The waits before a failed attempt is repeated. */
 const RETRY_DELAYS_MS = [20, 200] as const;
 /**
- * The number of failed streams at which the model halts: so many do not fail by chance, so the model, or something it
+ * The number of failed streams at which the model halts: that many do not fail by chance, so the model, or something it
  * needs, is broken. Streams that exceed a limit of their own do not count: their owners could stop the model for
  * everybody.
  */
@@ -126,7 +126,7 @@ export class GenerationWriter {
     return results;
   }
 
-  /** Takes back a stream that was replayed beside this writer; resolves false if more of it was parked meanwhile. */
+  /** Takes back a stream that was replayed beside this writer; resolves false if more of it was parked since. */
   released(stream: string): Promise<boolean> {
     return this.#inTurn(async () => {
       const parked = await parkedStreams(this.#options.connection, this.#options.generation);

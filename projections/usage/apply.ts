@@ -2,11 +2,11 @@
  * Folds repositories, pushes and transfer into what an account uses.
  *
  * Invariants: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
- * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in a
- * bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a `UsageRecorded`
- * takes the place of what was appended up to its day. So the model is the same when the events that it sums are pruned.
- * Layers that were taken out of a list wait until they are let go, and then until they have left storage, which the
- * readers know by the marks of the policies that remove them.
+ * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in
+ * a bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a
+ * `UsageRecorded` takes the place of what was appended up to its day. So the model is the same when the events that it
+ * sums are pruned. Layers that were taken out of a list wait until they are let go, and then until they have left
+ * storage, which the readers know by the marks of the policies that remove them.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
@@ -123,7 +123,7 @@ class Changes {
       this.#trafficOf(ownerOf(recorded), dayOf(recorded.occurredAt)).ingress_bytes += event.data.received_bytes;
     }
     this.#addWaiting(recorded, event);
-    // Of the layers that leave storage, only those count that were current: what a compaction replaced counts no more.
+    // Only those layers that were current count as they leave storage: what a compaction replaced counts no more.
     const change = layersChangeOf(event);
     if (change === null) return;
     const id = entityIdOf(recorded.stream);

@@ -1,4 +1,6 @@
-/** The queries of what an account uses: the sums that REST returns and that quotas are checked against, and each day's. */
+/**
+ * The queries of what an account uses: the sums that REST returns and that quotas are checked against, and each day's.
+ */
 import type { AccountId, Timestamp } from '../../core/kernel/ids.ts';
 import type {
   AccountUsage,
@@ -45,8 +47,8 @@ export async function readDeletedStorageBytes(reader: LiveReader, account: Accou
 }
 
 /**
- * Layers in platform storage. `$2` and `$3` are how far replaced and purged layers have been removed; `let_go_at` is null
- * for those that a purge would let go.
+ * Layers in platform storage. `$2` and `$3` are how far replaced and purged layers have been removed; `let_go_at` is
+ * null for those that a purge would let go.
  */
 const held = (table: TableOf): string => `
     SELECT w.layer_id, w.size_bytes, w.by_purge, NULL AS let_go_at
@@ -71,7 +73,7 @@ export async function readWaitingStorageBytes(
   return (value as { readonly bytes: number }).bytes;
 }
 
-/** Of the newest purges as many as the quota (`$4`) has room for may stay; what was let go before must leave. */
+/** As many of the newest purges as the quota (`$4`) has room for may stay; what was let go before must leave. */
 const purgesQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
     'letGoUntil', (SELECT max(let_go_at) FROM (

@@ -196,7 +196,7 @@ const GUARDS: readonly Mutation[] = [
   {
     without: 'reporting that a guarded append may still land',
     file: `${ADAPTER}/append-attempt.ts`,
-    text: "if (append.outcomeUnknown) throw new AbortError(appendFailure(append, new Error('A guard moved meanwhile')));",
+    text: "if (append.outcomeUnknown) throw new AbortError(appendFailure(append, new Error('A guard moved')));",
     by: '',
     test: `${TESTS}/guards.test.ts`,
     red: 'is not retried after a guard moved',

@@ -129,7 +129,8 @@ class WorkflowRunner {
   /** Starts every step that is due and may run. Returns when the next step is due; null if only an event can tell. */
   async #beginDue(): Promise<Timestamp | null> {
     const { clock, stepsAtOnceMax = WORKFLOW_STEPS_AT_ONCE_MAX } = this.#options;
-    // Beyond the running and the paused timers: as many as may run at once, and one more, to know the next due time.
+    // Beyond the running and the paused timers: as many as may run at the same time, and one more, to know the next due
+    // time.
     const limit = stepsAtOnceMax + this.#running.size + this.#pauses.size + 1;
     const earliest = await this.#earliest(limit);
     const now = clock.now();

@@ -2,7 +2,7 @@
  * The step of a compaction: it drops what is due to be dropped, and merges the small layers. What a closed account has
  * waits until the account is reopened or erased.
  *
- * Invariants: a process makes few compactions at once, whatever the engine starts, and no account has all of them. A
+ * Invariants: a process makes few compactions at a time, whatever the engine starts, and no account has all of them. A
  * bucket of a user that is dead or slow holds up the compactions of no other place.
  */
 import { accounts } from '../../core/account/evolve.ts';

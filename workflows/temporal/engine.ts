@@ -3,8 +3,8 @@
  * the time and lets any process of the service carry out the steps.
  *
  * Invariants: the events and the rows are the truth. Temporal keeps only ids, names of steps, times and revisions;
- * whatever it lost, the feed sends again from the log and the tables. Temporal may be unreachable for any length of time: nothing here fails
- * because of that.
+ * whatever it lost, the feed sends again from the log and the tables. Temporal may be unreachable for any length of
+ * time: nothing here fails because of that.
  */
 import type { Alarm, Clock, Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -46,7 +46,7 @@ export interface TemporalEngineState extends Reachability {
 }
 
 export interface TemporalEngine {
-  /** Returns the state from memory, at once. */
+  /** Returns the state from memory, without a wait. */
   state(): TemporalEngineState;
   /** Ends within seconds, whether Temporal answers or not; steps that are still running are carried out again later. */
   close(): Promise<void>;

@@ -25,7 +25,7 @@ export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Temporal
   readonly runsCachedMax?: number;
 }
 
-/** Steps are told at once to end; they may take this long. */
+/** Steps are told immediately to end; they may take this long. */
 const CLOSE_GRACE_MS = 3_000;
 const CLOSE_MS_MAX = 5_000;
 const REACHABLE_CHECK_MS = 200;

@@ -1,5 +1,5 @@
 /**
- * Makes the attempts of all due deliveries: decides which is next, and how many run at once.
+ * Makes the attempts of all due deliveries: decides which is next, and how many run at the same time.
  *
  * Invariants:
  * - The delivery's own stream decides whether an attempt is due and which process makes it (attempt-delivery.ts). The
@@ -160,7 +160,7 @@ class Lanes implements Dispatcher {
         await due.deliveriesCaughtUp(lane.position);
         const found = await due.dueDeliveries(lane.webhook, WEBHOOK_WINDOW_DELIVERIES_MAX);
         lane.receiver = await receiverOf(lane.account, lane.webhook);
-        // An attempt ended meanwhile: the rows that were read may be older than that.
+        // An attempt ended since: the rows that were read may be older than that.
         if (lane.attemptEnded) lane.readAgain = true;
         setWindow(lane, found);
       } catch (error) {

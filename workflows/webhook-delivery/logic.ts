@@ -1,8 +1,8 @@
 /**
- * The waits of a delivery as a workflow: for the account's budget, after a failed attempt, and for a claim whose process
- * may have died.
+ * The waits of a delivery as a workflow: for the account's budget, after a failed attempt, and for a claim whose
+ * process may have died.
  *
- * Invariants: it decides times and nothing else. The dispatcher itself takes from the log what is due at once,
+ * Invariants: it decides times and nothing else. The dispatcher itself takes from the log what is due without a wait,
  * after the request or a redelivery, and the read model lists that until it is claimed. So a first attempt within the
  * budget needs no engine.
  */

@@ -1,5 +1,5 @@
 /**
- * Counts of rate limits (core/ports/rate-limits.ts). Emptying the table lets everybody begin anew.
+ * Counts of rate limits (core/ports/rate-limits.ts). Emptying the table lets everybody begin again.
  *
  * Invariants: rate-limiter-flexible writes rows by the order of these columns; `expire` is in milliseconds since
  * 1970.

@@ -1,9 +1,9 @@
 /**
- * The functions that write events run with the rights of their owner, so that the role that serves needs no right but to
- * read `events` and to call them (serving-role.ts grants that).
+ * The functions that write events run with the rights of their owner, so that the role that serves needs no right but
+ * to read `events` and to call them (serving-role.ts grants that).
  *
- * prune_stream as in 019-prune.ts, whose invariants hold here too. It also refuses a transaction whose snapshot is older
- * than its lock: the caller could make it leave events of the stream that were appended meanwhile.
+ * prune_stream as in 019-prune.ts, whose invariants hold here too. It also refuses a transaction whose snapshot is
+ * older than its lock: the caller could make it leave events of the stream that were appended since.
  *
  * Invariants: such a function has a fixed search path with `pg_temp` last, so that no table or function of its
  * caller takes the place of one that it names. Only those who were granted it may call it.

@@ -8,7 +8,7 @@
 import type { Run } from '../session/context.ts';
 
 export interface ArgumentDefinition {
-  /** As the handler names it, and in upper case in the help. */
+  /** The name for the handler; the help has it in upper case. */
   readonly name: string;
   readonly description: string;
   readonly optional?: true;

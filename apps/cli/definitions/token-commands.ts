@@ -39,7 +39,7 @@ export const TOKEN_COMMANDS: readonly CommandDefinition[] = [
   },
   {
     name: 'token delete',
-    summary: 'Revoke an access token at once',
+    summary: 'Revoke an access token',
     arguments: [ID],
     load: async () => (await import('../commands/token.ts')).remove,
   },

@@ -12,7 +12,9 @@ export type StorageBucketCreated = DomainEvent<
     readonly name: string;
     readonly provider: BucketProvider;
     readonly auth_mode: BucketAuthMode;
-    /** Vault references (docs/architecture.md, invariant 5): bucket, prefix and endpoint; the role, or region and keys. */
+    /**
+     * Vault references (docs/architecture.md, invariant 5): bucket, prefix and endpoint; the role, or region and keys.
+     */
     readonly place_ref: string;
     readonly access_ref: string;
   }
@@ -31,7 +33,7 @@ export type StorageBucketPlaceChanged = DomainEvent<
     readonly removed_ref: string;
   }
 >;
-/** As `StorageBucketPlaceChanged`. */
+/** The members of `StorageBucketPlaceChanged`. */
 export type StorageBucketAccessChanged = DomainEvent<
   'StorageBucketAccessChanged',
   {

@@ -68,7 +68,7 @@ interface FileBeingRead {
   readonly previousPath: Uint8Array | null;
   readonly before: FileVersion | null;
   readonly after: FileVersion | null;
-  /** Of a change of type git prints two patches: a deletion, then an addition. */
+  /** For a change of type git prints two patches: a deletion, then an addition. */
   patches: number;
   additions: number;
   deletions: number;

@@ -92,7 +92,7 @@ export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCo
   readonly capabilities: PushCapabilities | null;
 }
 
-/** Holds so many bytes of memory more for the list. Returns why not, a line for the client, if there is no room. */
+/** Holds this many more bytes of memory for the list. Returns why not, a line for the client, if there is no room. */
 export type HoldList = (bytes: number) => string | null;
 
 /** The command list and the rest of the body. */

@@ -1,6 +1,6 @@
 /**
- * The packets of a complete message, read in turns: a request may take megabytes of short lines, and others want the
- * event loop meanwhile.
+ * The packets of a complete message, read in turns: a request may take megabytes of short lines, and other
+ * requests need the event loop in between.
  *
  * Invariants: whoever reads asks for a turn at each packet, and awaits it when there is one. A short message is read
  * without any.

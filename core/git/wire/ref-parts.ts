@@ -1,6 +1,6 @@
 /**
  * An answer about refs as its parts, which are written while the client reads: a repository may have a hundred thousand
- * refs, or names of 4 KB, and many clients may read at once.
+ * refs, or names of 4 KB, and many clients may read at the same time.
  *
  * Invariants: the pieces in their order are the answer, and each is small, whatever the refs are. What a run is written
  * as depends on the run and the form alone, so it can be kept.

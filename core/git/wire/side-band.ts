@@ -21,7 +21,7 @@ const PACKET_BYTES_MAX = { 'side-band': 1_000, 'side-band-64k': SIDE_BAND_PACKET
 /** An empty packet of band 1, which git's server also sends as a keep-alive while a client waits. */
 export const KEEP_ALIVE_PACKET = encodeUtf8('0005\u0001');
 
-/** Returns what stands before a payload of so many bytes, in ASCII. */
+/** Returns what stands before a payload of this many bytes, in ASCII. */
 export function sideBandHeader(band: Band, payloadBytes: number): string {
   return packetHeader(payloadBytes + 1) + String.fromCharCode(band);
 }
