@@ -20,6 +20,7 @@ import { REFUSALS } from '../../apps/api/refusals.ts';
 import { ROUTES } from '../../apps/api/routes.ts';
 import { OUTAGES } from '../../apps/front-door/outages.ts';
 import { GIT_ROUTES, LFS_ROUTES, PAST_GIT_ROUTES } from '../../apps/git-http/routes.ts';
+import { WORKFLOWS } from '../../apps/server/workflows.ts';
 import type { Site } from '../../apps/website/layout/room.ts';
 import { ROOMS } from '../../apps/website/rooms.ts';
 import { cookiesFor } from '../../apps/website/sessions/cookies.ts';
@@ -27,7 +28,6 @@ import { ACCOUNT_FOLD_SNAPSHOT_VERSION } from '../../core/audit/account-fold-sna
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { createModels, type ModelsOptions } from '../../projections/models.ts';
 import { createRunnerTables } from '../../projections/runner/tables.ts';
-import { WORKFLOWS } from '../../apps/server/workflows.ts';
 import { createValues, OPEN, type Values } from './source-values.ts';
 import {
   child,

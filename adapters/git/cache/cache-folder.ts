@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { type LayerId, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
-import type { PackPlace } from '../packs/object-source.ts';
+import type { PackFiles, PackPlace } from '../packs/object-source.ts';
 import type { ObjectView } from '../process/git-commands.ts';
 import { HeldPacks, type HeldRoom, scratchRoom, writePackFiles } from './held-packs.ts';
 
@@ -140,15 +140,6 @@ export async function isWhole(folder: CacheFolder): Promise<boolean> {
 export function isThere(folder: CacheFolder): boolean {
   // Called at every opening, and answered from the kernel's memory: an asynchronous call would take longer.
   return statSync(join(folder.path, 'objects', 'pack'), { throwIfNoEntry: false }) !== undefined;
-}
-
-export interface PackFiles {
-  readonly packPath: string;
-  readonly idxPath: string;
-  /** Reverse index, where there is one; git works without it. */
-  readonly revPath?: string;
-  readonly packBytes: number;
-  readonly idxBytes: number;
 }
 
 /**

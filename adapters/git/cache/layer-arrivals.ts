@@ -11,6 +11,7 @@ import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
+import type { PackFiles } from '../packs/object-source.ts';
 import type { GitLog } from '../process/log.ts';
 import type { CacheEntries, CacheEntry } from './cache-entries.ts';
 import {
@@ -19,7 +20,6 @@ import {
   copyLayers,
   holdPack,
   isMissing,
-  type PackFiles,
   type PresentLayer,
   recordLayers,
   writeHeld,

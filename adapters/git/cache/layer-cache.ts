@@ -4,6 +4,7 @@
  * Invariants: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
  * or dropped meanwhile; every folder can be made again from the layer store.
  */
+
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';
@@ -11,19 +12,12 @@ import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import type { PagedFile } from '../packs/file-pages.ts';
 import { joinable, type PackBytes } from '../packs/joined-pack.ts';
-import { movePack, type OpenPack, openHeldPack, openPack } from '../packs/object-source.ts';
+import { movePack, type OpenPack, openHeldPack, openPack, type PackFiles } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
 import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
-import {
-  type CacheFolder,
-  isCausedByMissing,
-  type PackFiles,
-  type PresentLayer,
-  packPlace,
-  startCache,
-} from './cache-folder.ts';
+import { type CacheFolder, isCausedByMissing, type PresentLayer, packPlace, startCache } from './cache-folder.ts';
 import { createDiskRoom } from './disk-room.ts';
 import { FolderMerges } from './folder-merges.ts';
 import { asDatabaseError, HeldRoom } from './held-packs.ts';

@@ -4,6 +4,7 @@
  * Invariants: the bytes are hashed as they arrive, and none of them is used before the whole layer has the SHA-256
  * that its event names; when the fetch fails, the caller removes the folder.
  */
+
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +12,7 @@ import { type LayerStore, LayerStoreError } from '../../../core/ports/layer-stor
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
-import type { PackFiles } from './cache-folder.ts';
+import type { PackFiles } from '../packs/object-source.ts';
 import { LayerFormatError, packEntryName, readTar } from './layer-tar.ts';
 
 /**

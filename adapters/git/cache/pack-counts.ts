@@ -4,11 +4,12 @@
  * Invariants: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
  * lies in it, and equal counts mean equal objects, each there once.
  */
+
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
-import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+import { reachedCount } from '../packs/reachable-sets.ts';
+import type { Git, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 import { type CacheFolder, viewOf } from './cache-folder.ts';
 
@@ -141,18 +142,4 @@ function isWorth({ index }: OpenPack, tips: readonly ObjectId[]): boolean {
 /** A pack is named after its contents. */
 function keyOf({ key }: ObjectView, { name }: OpenPack): string {
   return `${key} ${name}`;
-}
-
-/** Counts what at least one tip reaches. */
-export async function reachedCount(
-  git: Git,
-  view: ObjectView,
-  tips: Iterable<ObjectId>,
-  bounds: Pick<GitCommand, 'signal' | 'wallMsMax'>,
-): Promise<number> {
-  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, ...bounds };
-  let printed = '';
-  for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');
-  if (!/^\d+\n$/.test(printed)) throw new TypeError(`git rev-list printed ${JSON.stringify(printed)}`);
-  return Number(printed);
 }

@@ -9,8 +9,8 @@ import type { LayerCounts } from '../../../core/ports/layer-drops.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import { viewOf } from '../cache/cache-folder.ts';
 import type { LayerCache } from '../cache/layer-cache.ts';
-import { reachedCount } from '../cache/pack-counts.ts';
 import { lines } from '../packs/git-objects.ts';
+import { reachedCount } from '../packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 
 /** How many repositories are remembered. */

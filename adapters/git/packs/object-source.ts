@@ -54,6 +54,16 @@ export interface PackPlace {
   readonly idxPath: string;
 }
 
+/** The files of a checked pack that is to be moved into a repository. */
+export interface PackFiles {
+  readonly packPath: string;
+  readonly idxPath: string;
+  /** Reverse index, where there is one; git works without it. */
+  readonly revPath?: string;
+  readonly packBytes: number;
+  readonly idxBytes: number;
+}
+
 /** As `openPack`, for a pack of these bytes that is not on the disk yet. */
 export async function openHeldPack(
   memory: PackMemory,

@@ -70,6 +70,20 @@ export async function areReached(
   return true;
 }
 
+/** Counts what at least one tip reaches. */
+export async function reachedCount(
+  git: Git,
+  view: ObjectView,
+  tips: Iterable<ObjectId>,
+  bounds: Pick<GitCommand, 'signal' | 'wallMsMax'>,
+): Promise<number> {
+  const command: GitCommand = { args: ['rev-list', '--objects', '--count', '--stdin'], view, ...bounds };
+  let printed = '';
+  for await (const chunk of git.stream(command, lines(tips))) printed += chunk.toString('latin1');
+  if (!/^\d+\n$/.test(printed)) throw new TypeError(`git rev-list printed ${JSON.stringify(printed)}`);
+  return Number(printed);
+}
+
 /** Lists all objects that the tips reach. Without a bitmap git walks every tree; with one it reads the list from it. */
 async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): Promise<StoredSet> {
   const args = ['rev-list', '--objects', '--no-object-names', '--use-bitmap-index', '--stdin'];

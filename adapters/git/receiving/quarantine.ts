@@ -4,6 +4,7 @@
  * Invariants: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
  * the layers it was checked against.
  */
+
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
@@ -11,7 +12,7 @@ import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { CommittedObjects, LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
-import { type PackFiles, viewOf } from '../cache/cache-folder.ts';
+import { viewOf } from '../cache/cache-folder.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
 import { layerContent } from '../cache/layer-tar.ts';
 import type { WholePacks } from '../cache/whole-packs.ts';
@@ -19,7 +20,13 @@ import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { readCommitSeconds, readTips } from '../packs/object-graph.ts';
 import type { HashObject } from '../packs/object-hash.ts';
-import { createObjectSource, type OpenPack, openFreshPack, openHeldPack } from '../packs/object-source.ts';
+import {
+  createObjectSource,
+  type OpenPack,
+  openFreshPack,
+  openHeldPack,
+  type PackFiles,
+} from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 import type { Git } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
