@@ -53,6 +53,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
   'adapters/git': [
     'adapters/git/process',
     'adapters/git/packs',
+    'adapters/git/layers',
     'adapters/git/cache',
     'adapters/git/receiving',
     'adapters/git/compacting',

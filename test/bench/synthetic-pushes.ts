@@ -6,11 +6,12 @@
  * service's own policies ask for compactions, and its own steps carry them out, when they are due by a clock that moves
  * with the pushes: those of a day come within minutes, and the rest of the day is quiet.
  */
+
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { layerContent } from '../../adapters/git/cache/layer-tar.ts';
+import { layerContent } from '../../adapters/git/layers/layer-tar.ts';
 import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { createFilePages } from '../../adapters/git/packs/file-pages.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';

@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { layerContent } from '../../adapters/git/cache/layer-tar.ts';
+import { layerContent } from '../../adapters/git/layers/layer-tar.ts';
 import { createFilePages } from '../../adapters/git/packs/file-pages.ts';
 import { type LayerId, uuid } from '../../core/kernel/ids.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';

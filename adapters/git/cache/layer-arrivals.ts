@@ -10,6 +10,7 @@ import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots
 import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
+import { fetchLayer } from '../layers/layer-fetch.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { PackFiles } from '../packs/object-source.ts';
 import type { GitLog } from '../process/log.ts';
@@ -27,7 +28,6 @@ import {
 } from './cache-folder.ts';
 import type { WithRoom } from './disk-room.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
-import { fetchLayer } from './layer-fetch.ts';
 
 /** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
 const FETCHES_MAX = 16;

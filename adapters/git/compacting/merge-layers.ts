@@ -12,8 +12,8 @@ import { type CommittedObjects, ObjectDatabaseError } from '../../../core/ports/
 import type { Layer } from '../../../core/repository/layer.ts';
 import { type CacheFolder, makeCacheFolder, objectsPath, packPath } from '../cache/cache-folder.ts';
 import type { LayerCache } from '../cache/layer-cache.ts';
-import { layerContent } from '../cache/layer-tar.ts';
 import { type JoinedPackOptions, writeJoinedPack, writeMergedPack, writeRepackedPack } from '../cache/pack-merging.ts';
+import { layerContent } from '../layers/layer-tar.ts';
 import { type OpenPack, openFreshPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
 import { hasAllOf, openPackIndex } from '../packs/pack-index.ts';

@@ -14,8 +14,8 @@ import type { CommittedObjects, LayerContent, Quarantine } from '../../../core/p
 import type { Layer } from '../../../core/repository/layer.ts';
 import { viewOf } from '../cache/cache-folder.ts';
 import type { CacheLease, LayerCache } from '../cache/layer-cache.ts';
-import { layerContent } from '../cache/layer-tar.ts';
 import type { WholePacks } from '../cache/whole-packs.ts';
+import { layerContent } from '../layers/layer-tar.ts';
 import { compareMoves, type ObjectAccess } from '../packs/ancestry.ts';
 import { createGitObjects } from '../packs/git-objects.ts';
 import { readCommitSeconds, readTips } from '../packs/object-graph.ts';

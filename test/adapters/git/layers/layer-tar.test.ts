@@ -1,11 +1,12 @@
 /** A layer's tar: any tar can read it, its bytes are always the same, and it is parsed from chunks of any size. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { LayerFormatError, layerContent, readTar } from '../../../../adapters/git/cache/layer-tar.ts';
+import { LayerFormatError, layerContent, readTar } from '../../../../adapters/git/layers/layer-tar.ts';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import type { LayerContent, Quarantine } from '../../../../core/ports/object-database.ts';
