@@ -3,6 +3,7 @@
  *
  * Invariants: everything under its directory may be deleted at any time; only one process uses a directory.
  */
+
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
@@ -23,8 +24,10 @@ import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
+import { type AnswerCache, type AnswerFigures, createAnswerCache } from './answers/answer-cache.ts';
+import { ViewLost } from './answers/upload-pack.ts';
+import { createWholePacks, type WholePacks } from './answers/whole-packs.ts';
 import { createArchiveContext } from './archive.ts';
-import { type AnswerCache, type AnswerFigures, createAnswerCache } from './cache/answer-cache.ts';
 import { createBitmaps } from './cache/bitmaps.ts';
 import { removeFolder } from './cache/cache-folder.ts';
 import { type CommitGraphs, createCommitGraphs } from './cache/commit-graphs.ts';
@@ -32,7 +35,6 @@ import { createLayerCache, type LayerCache, type LayerCacheOptions } from './cac
 import { mergeSmallPacks } from './cache/pack-merging.ts';
 import { makePrivateFolder } from './cache/private-folder.ts';
 import { createViewFolders } from './cache/view-folders.ts';
-import { createWholePacks, type WholePacks } from './cache/whole-packs.ts';
 import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
@@ -53,7 +55,6 @@ import { createPushMemory, type PushCpu } from './receiving/push-memory.ts';
 import type { QuarantineContext } from './receiving/quarantine.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
-import { ViewLost } from './upload-pack.ts';
 
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;

@@ -4,6 +4,7 @@
  * Invariants: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
  * closed and the last of its processes has ended, whichever is later.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentsFault } from '../../core/git/object-bounds.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
@@ -11,15 +12,16 @@ import { type AccountId, type ObjectId, type RepositoryId, uuid } from '../../co
 import { COMMIT_PARENTS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader, type WalkOptions } from '../../core/ports/object-database.ts';
 import type { ObjectHistory } from '../../core/ports/object-history.ts';
+import type { AnswerCache } from './answers/answer-cache.ts';
+import type { MakeAnswer } from './answers/growing-answer.ts';
+import { uploadPack } from './answers/upload-pack.ts';
+import type { WholePacks } from './answers/whole-packs.ts';
 import { type ArchiveContext, archive } from './archive.ts';
-import type { AnswerCache } from './cache/answer-cache.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
 import { viewOf } from './cache/cache-folder.ts';
 import type { CommitGraphs } from './cache/commit-graphs.ts';
-import type { MakeAnswer } from './cache/growing-answer.ts';
 import type { CacheLease } from './cache/layer-cache.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
-import type { WholePacks } from './cache/whole-packs.ts';
 import { countCommits, createObjectHistory, type HistorySlots } from './object-history.ts';
 import { isAncestor, type ObjectAccess } from './packs/ancestry.ts';
 import { createGitObjects, lines, streamBlob } from './packs/git-objects.ts';
@@ -29,7 +31,6 @@ import { createObjectSource } from './packs/object-source.ts';
 import { areReached, idBatches, type ReachableSets } from './packs/reachable-sets.ts';
 import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
-import { uploadPack } from './upload-pack.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;

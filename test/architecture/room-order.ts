@@ -55,6 +55,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'adapters/git/packs',
     'adapters/git/layers',
     'adapters/git/cache',
+    'adapters/git/answers',
     'adapters/git/receiving',
     'adapters/git/compacting',
     'adapters/git',

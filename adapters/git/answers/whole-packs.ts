@@ -6,16 +6,17 @@
  * all lie in it, and only to a client whose wants reach all these tips. So an answer holds exactly what its wants reach,
  * each object once.
  */
+
 import { LRUCache } from 'lru-cache';
 import type { ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { PlainClone, RefsView } from '../../../core/ports/object-database.ts';
+import { type CacheFolder, packPath, viewOf } from '../cache/cache-folder.ts';
 import { lines } from '../packs/git-objects.ts';
 import { readInTurn } from '../packs/object-graph.ts';
 import type { ObjectSource, OpenPack } from '../packs/object-source.ts';
 import { areReached } from '../packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
-import { type CacheFolder, packPath, viewOf } from './cache-folder.ts';
 import { createPackCounts, type LeasedPacks, type WholePack } from './pack-counts.ts';
 import { SharedWork } from './shared-work.ts';
 import {

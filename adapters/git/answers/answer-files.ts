@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDiskFull } from './disk-room.ts';
+import { isDiskFull } from '../cache/disk-room.ts';
 
 /** What a reader has of a file in memory: there may be a thousand who read slowly. */
 const READ_CHUNK_BYTES = 256 * 1024;

@@ -1,7 +1,11 @@
 /** Answers in memory: how many bytes they take, who makes room for whom, and when they are gone. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type AnswerMemory, createAnswerMemory, type HeldBytes } from '../../../../adapters/git/cache/answer-memory.ts';
+import {
+  type AnswerMemory,
+  createAnswerMemory,
+  type HeldBytes,
+} from '../../../../adapters/git/answers/answer-memory.ts';
 
 function fill(memory: AnswerMemory, key: string, sizeBytes: number, account = 'ada'): Promise<HeldBytes | null> {
   return memory.fill({ key, account, sizeBytes, read: async (into) => void into.fill(key) });

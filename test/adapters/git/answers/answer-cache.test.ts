@@ -6,8 +6,12 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
-import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
-import { type AnswerMemory, createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
+import {
+  type AnswerCache,
+  createAnswerCache,
+  type WantedAnswer,
+} from '../../../../adapters/git/answers/answer-cache.ts';
+import { type AnswerMemory, createAnswerMemory } from '../../../../adapters/git/answers/answer-memory.ts';
 import { garbageCollection } from '../../../support/garbage-collection.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
 import { eventually } from '../../../support/processes.ts';

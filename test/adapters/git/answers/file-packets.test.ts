@@ -1,11 +1,12 @@
 /** A file in packets: every byte of it, behind headers that git understands, in buffers that one reader has alone. */
+
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'vitest';
-import { type FilePacketsOptions, filePackets } from '../../../../adapters/git/cache/file-packets.ts';
+import { type FilePacketsOptions, filePackets } from '../../../../adapters/git/answers/file-packets.ts';
 import { sideBandPackets } from '../../../../core/git/wire/side-band.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { tempDir } from '../../../support/temp-dir.ts';

@@ -2,14 +2,19 @@
  * The attack: many clones of different depths are begun and read by nobody. Each answer grew on disk as fast as git made
  * it, whatever the bound of the cache was: a bound of 64 MiB held 1,250 MB.
  */
+
 import assert from 'node:assert/strict';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
-import { type AnswerCache, createAnswerCache, type WantedAnswer } from '../../../../adapters/git/cache/answer-cache.ts';
-import { createAnswerMemory } from '../../../../adapters/git/cache/answer-memory.ts';
-import { createAnswerRoom } from '../../../../adapters/git/cache/answer-room.ts';
+import {
+  type AnswerCache,
+  createAnswerCache,
+  type WantedAnswer,
+} from '../../../../adapters/git/answers/answer-cache.ts';
+import { createAnswerMemory } from '../../../../adapters/git/answers/answer-memory.ts';
+import { createAnswerRoom } from '../../../../adapters/git/answers/answer-room.ts';
 import { eventually } from '../../../support/processes.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 

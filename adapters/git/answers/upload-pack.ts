@@ -3,13 +3,13 @@
  *
  * Invariants: the caller has authorised the wants, since git serves any object that it has here.
  */
-import type { AccountId } from '../../core/kernel/ids.ts';
-import { ObjectDatabaseError, type UploadPackOptions } from '../../core/ports/object-database.ts';
-import { type CacheFolder, isWhole, writeHeld } from './cache/cache-folder.ts';
-import type { ViewFolders } from './cache/view-folders.ts';
-import type { Git, GitCommand, Pacing } from './process/git-commands.ts';
-import type { ConfigPairs } from './process/git-environment.ts';
-import type { ProcessEnd } from './process/process-runner.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
+import { ObjectDatabaseError, type UploadPackOptions } from '../../../core/ports/object-database.ts';
+import { type CacheFolder, isWhole, writeHeld } from '../cache/cache-folder.ts';
+import type { ViewFolders } from '../cache/view-folders.ts';
+import type { Git, GitCommand, Pacing } from '../process/git-commands.ts';
+import type { ConfigPairs } from '../process/git-environment.ts';
+import type { ProcessEnd } from '../process/process-runner.ts';
 
 const CONFIG: ConfigPairs = [
   // Over stateless HTTP git serves unreachable blobs in any case; this setting makes it serve all other objects too.

@@ -1,15 +1,16 @@
 /** Fetches through the object database, compared with git's own upload-pack on a clone. */
+
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { CommittedObjects, ObjectReader, RefsView } from '../../../core/ports/object-database.ts';
-import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../support/git.ts';
-import { once, type TestDatabase, testDatabase } from '../../support/object-database.ts';
-import { eventually } from '../../support/processes.ts';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import type { CommittedObjects, ObjectReader, RefsView } from '../../../../core/ports/object-database.ts';
+import { runGit, type TestRepository, temporaryFolder, testRepository } from '../../../support/git.ts';
+import { once, type TestDatabase, testDatabase } from '../../../support/object-database.ts';
+import { eventually } from '../../../support/processes.ts';
 
 describe('upload-pack', () => {
   const folder = temporaryFolder('upload');

@@ -7,11 +7,11 @@
 
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { type CacheFolder, viewOf } from '../cache/cache-folder.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import { reachedCount } from '../packs/reachable-sets.ts';
 import type { Git, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
-import { type CacheFolder, viewOf } from './cache-folder.ts';
 
 /** git answers clones of smaller repositories as fast. */
 const OBJECTS_MIN = 1_000;
