@@ -1,22 +1,21 @@
 /**
- * The repositories on this node's disk: counts the leases on each, and evicts some when they take too much space.
+ * The repositories on this node's disk: hands out leases on them, and evicts some when they take too much space.
  *
  * Invariants: a folder with a lease on it stays whole; a retired folder is never handed out again, and is removed
  * from the disk when its last lease is released.
  */
-import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
+
+import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
-import type { OpenPack } from '../packs/object-source.ts';
 import type { GitLog } from '../process/log.ts';
+import { CacheEntry, type CacheEntryOptions, type CacheTotals, entryKey } from './cache-entry.ts';
 import {
   type CacheFolder,
   type CachePaths,
   copyLayers,
   findCacheFolders,
-  isThere,
   isWhole,
   makeCacheFolder,
-  type PresentLayer,
   writeHeld,
 } from './cache-folder.ts';
 import { DiskWork } from './disk-work.ts';
@@ -26,33 +25,6 @@ import type { HeldRoom } from './held-packs.ts';
 const HELD_MS = 30_000;
 /** An open index takes 1 to 100 KB of memory. Beyond this many, the least recently used repositories lose theirs. */
 const OPEN_PACKS_MAX = 10_000;
-
-export interface CacheEntry {
-  readonly key: string;
-  readonly folder: CacheFolder;
-  /** The start of the repository's sequence of layers, in order, as far as all their packs are open here. */
-  readonly order: { readonly id: LayerId; readonly pack: OpenPack }[];
-  /** The packs of the first `count` layers, each once: the next lease mostly needs the same. */
-  leased: { readonly count: number; readonly packs: readonly OpenPack[] } | null;
-  readonly packs: Map<string, Promise<OpenPack>>;
-  readonly arriving: Map<LayerId, Promise<PresentLayer>>;
-  /** Layers in the folder that the manifest does not name yet. */
-  readonly unrecorded: PresentLayer[];
-  /** False for a folder found at start: its files are checked when it is first used. */
-  checked: boolean;
-  /** The doubt (`CacheEntries.doubt`) up to which its layers are known to be committed ones; -1 for none. */
-  vouched: number;
-  merging: boolean;
-  /** When the last pack came into memory only, by the process's own clock, in milliseconds. */
-  heldAtMs: number;
-  /** By the process's own clock, in milliseconds. */
-  mergeFromMs: number;
-  /** The repository before layers were removed: entries to retire once somebody has read it as it is since. */
-  superseded: readonly CacheEntry[];
-  leases: number;
-  bytes: number;
-  retired: boolean;
-}
 
 export interface CacheEntriesOptions {
   readonly paths: CachePaths;
@@ -88,12 +60,11 @@ export class CacheEntries {
   /** In the order of their last use, oldest first. Entries that are being made are in `#making` only. */
   readonly #known = new Map<string, CacheEntry>();
   readonly #making = new Map<string, Promise<CacheEntry>>();
-  /** Entries that may have packs in memory only. */
-  readonly #holding = new Set<CacheEntry>();
+  /** Entries that may have packs in memory only, and when the last pack came, by the process's own clock. */
+  readonly #heldAtMs = new Map<CacheEntry, number>();
   #writing: Promise<void> = Promise.resolve();
   #writingLater: NodeJS.Timeout | null = null;
-  #totalBytes = 0;
-  #openPacks = 0;
+  readonly #totals: CacheTotals = { bytes: 0, openPacks: 0 };
   #doubts = 0;
 
   constructor({ paths, cacheBytesMax, room, log, onBegun }: CacheEntriesOptions) {
@@ -107,7 +78,7 @@ export class CacheEntries {
 
   /** Bytes of packs and indexes of all entries that are not retired. */
   get sizeBytes(): number {
-    return this.#totalBytes;
+    return this.#totals.bytes;
   }
 
   /** Background work on the disk. */
@@ -121,10 +92,13 @@ export class CacheEntries {
   }
 
   add(folder: CacheFolder, checked: boolean): CacheEntry {
-    const entry = { ...newEntry(folder, checked), vouched: checked ? this.#doubts : -1 };
+    return this.#insert({ folder, checked, vouched: checked ? this.#doubts : -1 });
+  }
+
+  #insert(made: Omit<CacheEntryOptions, 'totals'>): CacheEntry {
+    const entry = new CacheEntry({ ...made, totals: this.#totals });
     this.#known.set(entry.key, entry);
-    this.#totalBytes += entry.bytes;
-    if (folder.held.count > 0) this.holds(entry);
+    if (entry.folder.held.count > 0) this.holds(entry);
     return entry;
   }
 
@@ -134,8 +108,7 @@ export class CacheEntries {
    */
   async acquire(objects: CommittedObjects): Promise<CacheEntry> {
     const entry = await this.acquireAhead(objects);
-    for (const older of entry.superseded) this.#retire(older);
-    entry.superseded = [];
+    for (const older of entry.takeSuperseded()) this.#retire(older);
     return entry;
   }
 
@@ -153,9 +126,9 @@ export class CacheEntries {
       // Leased before the next await, so that it is not evicted in between.
       const entry = this.#take(found);
       try {
-        const isWhole = await isUsable(entry);
-        if (isWhole && this.#holdsOnly(entry, objects)) return entry;
-        const why = isWhole ? 'holds layers that the log has lost' : 'was changed from outside';
+        const isUsable = await entry.isUsable();
+        if (isUsable && entry.holdsOnly(objects, this.#doubts)) return entry;
+        const why = isUsable ? 'holds layers that the log has lost' : 'was changed from outside';
         this.#log.warn({ repository: objects.repository }, `A cached repository ${why}: refilling it`);
         this.#retire(entry);
       } catch (error) {
@@ -172,14 +145,6 @@ export class CacheEntries {
    */
   doubt(): void {
     this.#doubts += 1;
-  }
-
-  #holdsOnly(entry: CacheEntry, objects: CommittedObjects): boolean {
-    if (entry.vouched === this.#doubts) return true;
-    const committed = new Set(Array.from(objects.layers, ({ id }) => id));
-    for (const id of entry.folder.present.keys()) if (!committed.has(id)) return false;
-    entry.vouched = this.#doubts;
-    return true;
   }
 
   /** As `acquire`, but never makes or checks a folder: null when the repository is not on the disk. */
@@ -202,9 +167,8 @@ export class CacheEntries {
   }
 
   release(entry: CacheEntry): void {
-    entry.leases -= 1;
-    if (entry.leases > 0) return;
-    if (entry.retired) this.#disk.remove(entry.folder);
+    if (!entry.release()) return;
+    if (entry.isRetired) this.#disk.remove(entry.folder);
     this.evict(this.#cacheBytesMax);
     this.#forgetPacks();
   }
@@ -214,8 +178,7 @@ export class CacheEntries {
    * while, so that the next process finds most of them.
    */
   holds(entry: CacheEntry): void {
-    entry.heldAtMs = performance.now();
-    this.#holding.add(entry);
+    this.#heldAtMs.set(entry, performance.now());
     this.#writeLater();
   }
 
@@ -227,13 +190,13 @@ export class CacheEntries {
   #writeOld(): void {
     this.#writingLater = null;
     const beforeMs = performance.now() - HELD_MS;
-    for (const entry of this.#holding) if (entry.heldAtMs <= beforeMs) this.#writeHeld(entry);
-    if (this.#holding.size > 0) this.#writeLater();
+    for (const [entry, heldAtMs] of this.#heldAtMs) if (heldAtMs <= beforeMs) this.#writeHeld(entry);
+    if (this.#heldAtMs.size > 0) this.#writeLater();
   }
 
   #writeHeld(entry: CacheEntry): void {
-    this.#holding.delete(entry);
-    if (entry.retired) return;
+    this.#heldAtMs.delete(entry);
+    if (entry.isRetired) return;
     this.#take(entry);
     const { folder } = entry;
     // One entry after the other: all at once would have thousands of files open.
@@ -248,29 +211,20 @@ export class CacheEntries {
 
   /** Writes all packs that are in memory only. */
   async writeAll(): Promise<void> {
-    for (const entry of this.#holding) this.#writeHeld(entry);
+    for (const entry of this.#heldAtMs.keys()) this.#writeHeld(entry);
     await this.#writing;
   }
 
   grow(entry: CacheEntry, bytes: number): void {
-    entry.bytes += bytes;
-    if (!entry.retired) this.#totalBytes += bytes;
+    entry.grow(bytes);
     this.evict(this.#cacheBytesMax);
-  }
-
-  keepOpen(entry: CacheEntry, pack: string, opened: Promise<OpenPack>): void {
-    entry.packs.set(pack, opened);
-    if (!entry.retired) this.#openPacks += 1;
-    opened.catch(() => {
-      if (entry.packs.get(pack) === opened && entry.packs.delete(pack) && !entry.retired) this.#openPacks -= 1;
-    });
   }
 
   /** Retires entries without a lease, least recently used first, until all together take at most this many bytes. */
   evict(bytesMax: number): void {
     for (const entry of this.#known.values()) {
-      if (this.#totalBytes <= bytesMax) return;
-      if (entry.leases === 0) this.#retire(entry);
+      if (this.#totals.bytes <= bytesMax) return;
+      if (!entry.isLeased) this.#retire(entry);
     }
   }
 
@@ -285,11 +239,11 @@ export class CacheEntries {
   /** From now on hands out this folder, which has the same objects, instead of the entry's. */
   replace(entry: CacheEntry, folder: CacheFolder): void {
     this.#retire(entry);
-    this.add(folder, true).vouched = entry.vouched;
+    this.#insert({ folder, checked: true, vouched: entry.vouched });
   }
 
   #take(entry: CacheEntry): CacheEntry {
-    entry.leases += 1;
+    entry.lease();
     this.#known.delete(entry.key);
     this.#known.set(entry.key, entry);
     return entry;
@@ -302,9 +256,8 @@ export class CacheEntries {
       const others = [...this.#known.values()].filter(({ folder: other }) => other.repository === repository);
       const newest = others.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
       if (newest !== undefined) await this.#beginWith(newest, folder, objects);
-      const entry = this.add(folder, true);
-      entry.superseded = others.filter(({ folder: other }) => other.shrinkEpoch < shrinkEpoch);
-      return entry;
+      const superseded = others.filter(({ folder: other }) => other.shrinkEpoch < shrinkEpoch);
+      return this.#insert({ folder, checked: true, vouched: this.#doubts, superseded });
     } finally {
       this.#making.delete(key);
     }
@@ -317,7 +270,7 @@ export class CacheEntries {
   async #beginWith(other: CacheEntry, folder: CacheFolder, objects: CommittedObjects): Promise<void> {
     const from = this.#take(other);
     try {
-      if (!(await isUsable(from))) return;
+      if (!(await from.isUsable())) return;
       const committed = new Set(Array.from(objects.layers, ({ id }) => id));
       const present = [...from.folder.present.values()];
       const mixed = new Set(present.filter(({ id }) => !committed.has(id)).map(({ pack }) => pack));
@@ -337,57 +290,18 @@ export class CacheEntries {
   }
 
   #retire(entry: CacheEntry): void {
-    if (entry.retired) return;
-    entry.retired = true;
+    if (!entry.retire()) return;
     this.#known.delete(entry.key);
-    this.#holding.delete(entry);
-    this.#totalBytes -= entry.bytes;
-    this.#openPacks -= entry.packs.size;
-    if (entry.leases === 0) this.#disk.remove(entry.folder);
+    this.#heldAtMs.delete(entry);
+    if (!entry.isLeased) this.#disk.remove(entry.folder);
   }
 
   #forgetPacks(): void {
     for (const entry of this.#known.values()) {
-      if (this.#openPacks <= OPEN_PACKS_MAX) return;
-      if (entry.leases > 0) continue;
-      this.#openPacks -= entry.packs.size;
-      entry.packs.clear();
-      entry.order.length = 0;
-      entry.leased = null;
+      if (this.#totals.openPacks <= OPEN_PACKS_MAX) return;
+      entry.forgetPacks();
     }
   }
-}
-
-async function isUsable(entry: CacheEntry): Promise<boolean> {
-  const usable = entry.checked ? isThere(entry.folder) : await isWhole(entry.folder);
-  entry.checked = true;
-  return usable;
-}
-
-function newEntry(folder: CacheFolder, checked: boolean): Omit<CacheEntry, 'vouched'> {
-  const sizes = new Map<string, number>();
-  for (const { pack, packBytes, idxBytes } of folder.present.values()) sizes.set(pack, packBytes + idxBytes);
-  let bytes = 0;
-  for (const size of sizes.values()) bytes += size;
-  const key = entryKey(folder.repository, folder.shrinkEpoch);
-  const memory = { order: [], packs: new Map(), arriving: new Map(), unrecorded: [], superseded: [] };
-  return {
-    key,
-    folder,
-    ...memory,
-    leased: null,
-    checked,
-    merging: false,
-    heldAtMs: 0,
-    mergeFromMs: 0,
-    leases: 0,
-    bytes,
-    retired: false,
-  };
-}
-
-function entryKey(repository: RepositoryId, shrinkEpoch: number): string {
-  return `${repository}/${shrinkEpoch}`;
 }
 
 /** Whether none of the objects that the folder's layers hold was dropped since. */

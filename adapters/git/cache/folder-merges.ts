@@ -6,7 +6,8 @@
  */
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
-import type { CacheEntries, CacheEntry } from './cache-entries.ts';
+import type { CacheEntries } from './cache-entries.ts';
+import type { CacheEntry } from './cache-entry.ts';
 import { type CacheFolder, copyLayers } from './cache-folder.ts';
 
 export interface FolderMergesOptions {
@@ -27,6 +28,8 @@ export class FolderMerges {
   readonly #options: FolderMergesOptions;
   /** Separate from the entries' disk work, which arriving layers may wait for. */
   #last: Promise<void> = Promise.resolve();
+  /** When an entry may be merged again, by the process's own clock; Infinity during its merge. */
+  readonly #mergeableFromMs = new WeakMap<CacheEntry, number>();
 
   constructor(options: FolderMergesOptions) {
     this.#options = options;
@@ -35,13 +38,14 @@ export class FolderMerges {
   /** Begins to merge the packs of an entry that has too many, in the background. */
   mergeIfNeeded(entry: CacheEntry): void {
     const { entries, packsMax, retryAfterMs = RETRY_AFTER_MS, background, log } = this.#options;
-    if (entry.packs.size < packsMax || entry.merging || entry.retired || performance.now() < entry.mergeFromMs) return;
+    const isResting = performance.now() < (this.#mergeableFromMs.get(entry) ?? 0);
+    if (entry.openPacks < packsMax || isResting || entry.isRetired) return;
     const leased = entries.acquireExisting(entry.folder.repository, entry.folder.shrinkEpoch);
     if (leased !== entry) {
       if (leased !== null) entries.release(leased);
       return;
     }
-    entry.merging = true;
+    this.#mergeableFromMs.set(entry, Infinity);
     this.#last = background
       .run(() => this.#merge(entry))
       // The folder stays as it is, only slower.
@@ -50,8 +54,7 @@ export class FolderMerges {
         await entries.isLost(entry.folder);
       })
       .finally(() => {
-        entry.merging = false;
-        entry.mergeFromMs = performance.now() + retryAfterMs;
+        this.#mergeableFromMs.set(entry, performance.now() + retryAfterMs);
         entries.release(entry);
       });
   }
@@ -69,10 +72,10 @@ export class FolderMerges {
     try {
       for (;;) {
         const missing = [...entry.folder.present.values()].filter(({ id }) => !merged.present.has(id));
-        if (entry.retired) return entries.disk.remove(merged);
-        if (missing.length === 0 && entry.arriving.size === 0) return entries.replace(entry, merged);
+        if (entry.isRetired) return entries.disk.remove(merged);
+        if (missing.length === 0 && !entry.isFilling) return entries.replace(entry, merged);
         await copyLayers(entry.folder, merged, missing);
-        await Promise.allSettled(entry.arriving.values());
+        await entry.filled();
       }
     } catch (error) {
       entries.disk.remove(merged);

@@ -7,14 +7,15 @@
  */
 
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
-import type { LayerId, Uuid } from '../../../core/kernel/ids.ts';
+import type { Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import { fetchLayer } from '../layers/layer-fetch.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { PackFiles } from '../packs/object-source.ts';
 import type { GitLog } from '../process/log.ts';
-import type { CacheEntries, CacheEntry } from './cache-entries.ts';
+import type { CacheEntries } from './cache-entries.ts';
+import type { CacheEntry } from './cache-entry.ts';
 import {
   addPack,
   type CacheFolder,
@@ -22,7 +23,6 @@ import {
   holdPack,
   isMissing,
   type PresentLayer,
-  recordLayers,
   writeHeld,
   writePack,
 } from './cache-folder.ts';
@@ -119,24 +119,12 @@ export class LayerArrivals {
   }
 
   #arrive(entry: CacheEntry, layer: Layer, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {
-    const present = entry.folder.present.get(layer.id);
-    if (present !== undefined && present.sha256 === layer.sha256) return Promise.resolve(present);
-    const running = entry.arriving.get(layer.id);
-    if (running !== undefined) return running;
-    const arriving = this.#obtainAndCount(entry, layer.id, obtain);
-    entry.arriving.set(layer.id, arriving);
-    return arriving;
-  }
-
-  async #obtainAndCount(entry: CacheEntry, id: LayerId, obtain: () => Promise<PresentLayer>): Promise<PresentLayer> {
-    try {
+    return entry.arrive(layer, async () => {
       const added = await obtain();
       this.#options.entries.grow(entry, added.packBytes + added.idxBytes);
       this.#record(entry, added);
       return added;
-    } finally {
-      entry.arriving.delete(id);
-    }
+    });
   }
 
   /** Adds the layer to the manifest in the background; layers that arrive quickly are added together. */
@@ -144,11 +132,10 @@ export class LayerArrivals {
     const { entries, log } = this.#options;
     // It is added when its files are there.
     if (entry.folder.held.get(added.pack) !== null) return;
-    entry.unrecorded.push(added);
-    if (entry.unrecorded.length > 1) return;
+    if (!entry.noteUnrecorded(added)) return;
     entries.disk.enqueue(async () => {
       try {
-        if (!entry.retired) await recordLayers(entry.folder, entry.unrecorded.splice(0));
+        await entry.record();
       } catch (error) {
         // The only consequence is that the layer is fetched again after a restart.
         if (!isMissing(error)) log.warn({ folder: entry.folder.path, error }, 'A manifest could not be written');

@@ -16,7 +16,8 @@ import { movePack, type OpenPack, openHeldPack, openPack, type PackFiles } from 
 import type { PackMemory } from '../packs/pack-file.ts';
 import type { BackgroundWork } from '../process/background-work.ts';
 import type { GitLog } from '../process/log.ts';
-import { type CacheEntries, type CacheEntry, keepsAllOf, openCacheEntries } from './cache-entries.ts';
+import { type CacheEntries, keepsAllOf, openCacheEntries } from './cache-entries.ts';
+import type { CacheEntry } from './cache-entry.ts';
 import { type CacheFolder, isCausedByMissing, type PresentLayer, packPlace, startCache } from './cache-folder.ts';
 import { createDiskRoom } from './disk-room.ts';
 import { FolderMerges } from './folder-merges.ts';
@@ -176,16 +177,14 @@ class DiskLayerCache implements LayerCache {
     const { entries, merges } = this.#parts;
     const entry = await entries.acquire(objects);
     try {
-      const count = objects.layers.length;
-      const last = Math.min(entry.order.length, count) - 1;
-      const isSame = last < 0 || entry.order[last]?.id === objects.layers.at(last)?.id;
-      if (isSame && entry.order.length < count) await this.#fill(entry, objects);
-      if (!isSame || entry.order[count - 1]?.id !== objects.layers.at(count - 1)?.id) {
+      const { layers } = objects;
+      if (entry.beginsLike(layers) && entry.openLayers < layers.length) await this.#fill(entry, objects);
+      if (!entry.hasOpen(layers)) {
         entries.release(entry);
         return null;
       }
       merges.mergeIfNeeded(entry);
-      return this.#lease(entry, count);
+      return this.#lease(entry, layers.length);
     } catch (error) {
       if (isCausedByMissing(error)) await entries.isLost(entry.folder);
       entries.release(entry);
@@ -265,9 +264,9 @@ class DiskLayerCache implements LayerCache {
     try {
       await arrivals.move(entry, layer, pack, () => {
         moved = true;
-        if (entry.packs.has(layer.pack)) return;
+        if (entry.opened(layer.pack) !== null) return;
         movePack(opened, packPlace(entry.folder, layer.pack));
-        entries.keepOpen(entry, layer.pack, Promise.resolve(opened));
+        entry.keepOpen(layer.pack, Promise.resolve(opened));
       });
       return moved;
     } finally {
@@ -306,21 +305,18 @@ class DiskLayerCache implements LayerCache {
 
   /** A lease on the packs of an entry's first layers. The caller has acquired the entry. */
   #lease(entry: CacheEntry, count: number): CacheLease {
-    if (entry.leased?.count !== count) {
-      entry.leased = { count, packs: [...new Set(entry.order.slice(0, count).map(({ pack }) => pack))] };
-    }
     let released = false;
     const release = () => {
       if (!released) this.#parts.entries.release(entry);
       released = true;
     };
-    return { folder: entry.folder, packs: entry.leased.packs, release };
+    return { folder: entry.folder, packs: entry.packsOf(count), release };
   }
 
   /** Fetches the layers that are missing, and opens their packs in the order of the layers. */
   async #fill(entry: CacheEntry, objects: CommittedObjects): Promise<void> {
     const missing: Promise<{ readonly id: LayerId; readonly pack: OpenPack }>[] = [];
-    const start = entry.order.length;
+    const start = entry.openLayers;
     for (let position = start; position < objects.layers.length; position += 1) {
       const layer = objects.layers.at(position);
       if (layer === undefined) throw new RangeError(`A sequence of layers has none at ${position}`);
@@ -330,20 +326,19 @@ class DiskLayerCache implements LayerCache {
     const arrived = await Promise.allSettled(missing);
     for (const [index, result] of arrived.entries()) {
       if (result.status === 'rejected') throw asDatabaseError(result.reason);
-      // Another request may have added this layer meanwhile.
-      if (entry.order.length === start + index) entry.order.push(result.value);
+      entry.append(start + index, result.value.id, result.value.pack);
     }
   }
 
   #open(entry: CacheEntry, { pack }: PresentLayer): Promise<OpenPack> {
-    const already = entry.packs.get(pack);
-    if (already !== undefined) return already;
+    const already = entry.opened(pack);
+    if (already !== null) return already;
     const { memory } = this.#parts;
     const place = packPlace(entry.folder, pack);
     const held = place.held();
     const opened =
       held === null ? openPack(memory, pack, place.packPath, place.idxPath) : openHeldPack(memory, pack, held, place);
-    this.#parts.entries.keepOpen(entry, pack, opened);
+    entry.keepOpen(pack, opened);
     return opened;
   }
 }

@@ -207,7 +207,7 @@ describe('merging packs', () => {
       onBegun: async () => undefined,
     });
     const entry = entries.add(await makeCacheFolder(parent, uuid<RepositoryId>(randomUUID()), 0), true);
-    entries.keepOpen(entry, 'pack', new Promise(() => undefined));
+    entry.keepOpen('pack', new Promise(() => undefined));
     let tried = 0;
     const merge = async (from: CacheFolder) => {
       tried += 1;
@@ -235,7 +235,7 @@ describe('merging packs', () => {
     }
     merges.mergeIfNeeded(entry);
     await merges.settled();
-    assert.deepEqual([tried, warnings.length, entry.retired], [3, 2, true]);
+    assert.deepEqual([tried, warnings.length, entry.isRetired], [3, 2, true]);
   });
 
   test('that a kill cut short leaves one folder after the next start, the one with all layers', async () => {
