@@ -12,9 +12,9 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, rm } from 'node:fs/promises';
+import { type AnswerDiskBudget, createAnswerDiskBudget } from './answer-disk-budget.ts';
 import { type AnswerFiles, createAnswerFiles, piecesOf, readAll } from './answer-files.ts';
 import { type AnswerMemory, createAnswerMemory, type HeldBytes } from './answer-memory.ts';
-import { type AnswerRoom, createAnswerRoom } from './answer-room.ts';
 import { type Follower, GrowingAnswer, type MakeAnswer } from './growing-answer.ts';
 import { type QueuedBytes, spooled } from './spooled-answer.ts';
 
@@ -80,7 +80,7 @@ export async function createAnswerCache(options: AnswerCacheOptions): Promise<An
 class KeptAnswers implements AnswerCache {
   readonly #onFault: (error: unknown) => void;
   readonly #files: AnswerFiles;
-  readonly #room: AnswerRoom;
+  readonly #diskBudget: AnswerDiskBudget;
   readonly #answersMax: number;
   readonly #memory: AnswerMemory;
   /** The least lately used first. */
@@ -96,7 +96,7 @@ class KeptAnswers implements AnswerCache {
     this.#answersMax = answersMax;
     this.#memory = memory ?? createAnswerMemory({ bytesMax: MEMORY_BYTES_MAX, answerBytesMax: IN_MEMORY_BYTES_MAX });
     this.#files = createAnswerFiles({ directory, makeRoom: () => this.makeRoom() });
-    this.#room = createAnswerRoom({ bytesMax, removeOne: () => this.#removeOne() });
+    this.#diskBudget = createAnswerDiskBudget({ bytesMax, removeOne: () => this.#removeOne() });
   }
 
   async *follow(wanted: WantedAnswer & { readonly key: string }): AsyncGenerator<Uint8Array> {
@@ -121,7 +121,7 @@ class KeptAnswers implements AnswerCache {
   }
 
   spool({ account, signal, make }: WantedAnswer): AsyncGenerator<Uint8Array> {
-    const reservation = this.#room.open(account);
+    const reservation = this.#diskBudget.open(account);
     return spooled({ files: this.#files, reservation, queued: this.#queued, onMade: this.#noteMade }, make, signal);
   }
 
@@ -141,7 +141,7 @@ class KeptAnswers implements AnswerCache {
   }
 
   figures(): AnswerFigures {
-    const { keptBytes, growingBytes } = this.#room.reserved();
+    const { keptBytes, growingBytes } = this.#diskBudget.reserved();
     const memoryBytes = this.#memory.sizeBytes();
     return { keptBytes, growingBytes, memoryBytes, madeBytes: this.#madeBytes, evictedBytes: this.#evictedBytes };
   }
@@ -199,7 +199,7 @@ class KeptAnswers implements AnswerCache {
     const answer = new GrowingAnswer({
       key,
       files: this.#files,
-      reservation: this.#room.open(account),
+      reservation: this.#diskBudget.open(account),
       onPassed: () => this.#forgetGrowing(answer),
       onMade: this.#noteMade,
       onFault: this.#onFault,

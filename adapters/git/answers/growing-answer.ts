@@ -7,8 +7,8 @@
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { createPacing, type Pacing } from '../process/git-commands.ts';
+import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
-import type { Reservation } from './answer-room.ts';
 
 /** Makes an answer; `pacing` hands on that it goes to a slow reader as it is made. */
 export type MakeAnswer = (signal: AbortSignal, pacing: Pacing) => AsyncIterable<Uint8Array>;

@@ -7,8 +7,8 @@
 import { type FileHandle, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPacing, type Pacing } from '../process/git-commands.ts';
+import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
-import type { Reservation } from './answer-room.ts';
 import type { MakeAnswer } from './growing-answer.ts';
 
 /** What waits in memory for one reader, and for all of them; a single chunk may always. */

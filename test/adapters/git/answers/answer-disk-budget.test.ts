@@ -13,8 +13,8 @@ import {
   createAnswerCache,
   type WantedAnswer,
 } from '../../../../adapters/git/answers/answer-cache.ts';
+import { createAnswerDiskBudget } from '../../../../adapters/git/answers/answer-disk-budget.ts';
 import { createAnswerMemory } from '../../../../adapters/git/answers/answer-memory.ts';
-import { createAnswerRoom } from '../../../../adapters/git/answers/answer-room.ts';
 import { eventually } from '../../../support/processes.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
@@ -89,7 +89,7 @@ async function beginReading(answer: AsyncGenerator<Uint8Array>): Promise<{ rest(
 const follow = (cache: AnswerCache, key: string, account: string, { make }: Made, signal = NEVER) =>
   cache.follow({ key, account, signal, make });
 
-describe('The room of answers', () => {
+describe('The disk budget of answers', () => {
   test('is never more than its bound, however many answers grow and nobody reads', async (context) => {
     const { cache, onDisk } = await newCache(context);
     await text(follow(cache, 'old', 'ada', answerOf(20)));
@@ -146,18 +146,18 @@ describe('The room of answers', () => {
   });
 
   test('goes by half to one account at most', async () => {
-    const room = createAnswerRoom({ bytesMax: 100, removeOne: async () => false });
-    const [first, second, other] = [room.open('ada'), room.open('ada'), room.open('bob')];
+    const budget = createAnswerDiskBudget({ bytesMax: 100, removeOne: async () => false });
+    const [first, second, other] = [budget.open('ada'), budget.open('ada'), budget.open('bob')];
     assert.equal(await first.holds(30), true);
     assert.equal(await second.holds(21), false);
     assert.equal(await second.holds(20), true);
     assert.equal(await other.holds(50), true);
     assert.equal(await other.holds(51), false);
     first.keep(25);
-    assert.deepEqual(room.reserved(), { keptBytes: 25, growingBytes: 70 });
+    assert.deepEqual(budget.reserved(), { keptBytes: 25, growingBytes: 70 });
     assert.equal(await second.holds(25), true, 'what is kept is no share of the account');
     for (const reservation of [first, second, other, other]) reservation.release();
-    assert.deepEqual(room.reserved(), { keptBytes: 0, growingBytes: 0 });
+    assert.deepEqual(budget.reserved(), { keptBytes: 0, growingBytes: 0 });
   });
 });
 

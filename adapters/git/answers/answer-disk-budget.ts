@@ -1,9 +1,9 @@
 /**
- * The disk that answers of git may take on this node: whoever writes one reserves its bytes first.
+ * The disk budget of git's answers on this node: whoever writes an answer reserves its bytes first.
  *
  * Invariants: what is reserved is never more than the bound, and is given back only when the bytes are off the disk;
- * an account reserves at most half of it for answers that are being made. Kept answers make room, the least lately used
- * first.
+ * an account reserves at most half of it for answers that are being made. When the budget is full, kept answers are
+ * removed, the least recently used first.
  */
 
 const MIB = 1024 * 1024;
@@ -12,13 +12,13 @@ const STEP_BYTES_MAX = MIB;
 const STEPS = 64;
 const ACCOUNT_SHARE = 0.5;
 
-export interface AnswerRoomOptions {
+export interface AnswerDiskBudgetOptions {
   readonly bytesMax: number;
   /** Removes a kept answer that nobody reads; resolves false if there is none. */
   readonly removeOne: () => Promise<boolean>;
 }
 
-export interface AnswerRoom {
+export interface AnswerDiskBudget {
   /** A reservation of nothing, for an answer that is made for this account. */
   open(account: string): Reservation;
   /** Bytes reserved for kept answers and for all others. */
@@ -26,7 +26,7 @@ export interface AnswerRoom {
 }
 
 export interface Reservation {
-  /** Makes it hold at least `bytes`; resolves false, and changes nothing, if there is no room. Call it once at a time. */
+  /** Makes it hold at least `bytes`. Resolves false, and changes nothing, if they do not fit. One call at a time. */
   holds(bytes: number): Promise<boolean>;
   /** Gives back what is beyond `bytes`: the answer is whole and kept, and counts no more as its account's. */
   keep(bytes: number): void;
@@ -34,7 +34,7 @@ export interface Reservation {
   release(): void;
 }
 
-export function createAnswerRoom({ bytesMax, removeOne }: AnswerRoomOptions): AnswerRoom {
+export function createAnswerDiskBudget({ bytesMax, removeOne }: AnswerDiskBudgetOptions): AnswerDiskBudget {
   const stepBytes = Math.min(STEP_BYTES_MAX, Math.ceil(bytesMax / STEPS));
   const accountBytesMax = Math.floor(bytesMax * ACCOUNT_SHARE);
   const ofAccount = new Map<string, number>();
