@@ -189,7 +189,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       layers,
       ...cacheBoundsOf(options),
       memory,
-      makeRoom: () => answers.makeRoom(),
+      freeDisk: () => answers.freeDisk(),
       background: git.background,
       log,
       merge: mergeWith(git, [bitmaps, graphs]),
@@ -199,7 +199,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       onCompacted: (from, to) => bitmaps.prepareCompacted(from, to),
     });
     const views = createViewFolders({
-      makeRoom: () => answers.makeRoom(),
+      freeDisk: () => answers.freeDisk(),
       onError: (error) => log.warn({ error }, 'A view of refs could not be removed'),
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);

@@ -56,8 +56,8 @@ export interface AnswerCache {
   drop(keyStart: string): void;
   /** Returns the keys of all answers, growing ones included. */
   keys(): readonly string[];
-  /** Keeps none of the whole answers; resolves when their files are gone. */
-  makeRoom(): Promise<void>;
+  /** Removes all whole answers; resolves when their files are gone. */
+  freeDisk(): Promise<void>;
   figures(): AnswerFigures;
 }
 
@@ -95,7 +95,7 @@ class KeptAnswers implements AnswerCache {
     this.#onFault = onFault;
     this.#answersMax = answersMax;
     this.#memory = memory ?? createAnswerMemory({ bytesMax: MEMORY_BYTES_MAX, answerBytesMax: IN_MEMORY_BYTES_MAX });
-    this.#files = createAnswerFiles({ directory, makeRoom: () => this.makeRoom() });
+    this.#files = createAnswerFiles({ directory, freeDisk: () => this.freeDisk() });
     this.#diskBudget = createAnswerDiskBudget({ bytesMax, removeOne: () => this.#removeOne() });
   }
 
@@ -135,7 +135,7 @@ class KeptAnswers implements AnswerCache {
     return [...this.#whole.keys(), ...this.#growing.keys()];
   }
 
-  async makeRoom(): Promise<void> {
+  async freeDisk(): Promise<void> {
     for (const answer of this.#whole.values()) this.#evict(answer);
     await this.#removing;
   }

@@ -1,12 +1,12 @@
 /**
  * The files of answers on this node's disk.
  *
- * Invariants: a full disk is no failure; the kept answers go first, and then the caller hears that there is no room.
+ * Invariants: a full disk is no failure; kept answers are removed first, and then the caller learns that the disk is full.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isDiskFull } from '../cache/disk-room.ts';
+import { isDiskFull } from '../cache/disk-space.ts';
 
 /** What a reader has of a file in memory: there may be a thousand who read slowly. */
 const READ_CHUNK_BYTES = 256 * 1024;
@@ -14,21 +14,21 @@ const SHORT = 'The file of an answer is shorter than what was written';
 
 export interface AnswerFiles {
   newPath(): string;
-  /** Creates a file to write and read, and its folder, which anybody may delete; null if the disk has no room. */
+  /** Creates a file to write and read, and its folder, which anybody may delete; null if the disk is full. */
   create(path: string): Promise<FileHandle | null>;
-  /** Writes all bytes; resolves false if the disk has no room for them. */
+  /** Writes all bytes; resolves false if the disk is full. */
   write(file: FileHandle, bytes: Uint8Array, position: number): Promise<boolean>;
 }
 
 export interface AnswerFilesOptions {
   readonly directory: string;
   /** Removes what can be made again. */
-  readonly makeRoom: () => Promise<void>;
+  readonly freeDisk: () => Promise<void>;
 }
 
-export function createAnswerFiles({ directory, makeRoom }: AnswerFilesOptions): AnswerFiles {
-  const withRoom = async <Result>(attempt: () => Promise<Result>): Promise<Result | null> => {
-    for (const next of [makeRoom, null]) {
+export function createAnswerFiles({ directory, freeDisk }: AnswerFilesOptions): AnswerFiles {
+  const withDiskSpace = async <Result>(attempt: () => Promise<Result>): Promise<Result | null> => {
+    for (const next of [freeDisk, null]) {
       try {
         return await attempt();
       } catch (error) {
@@ -41,11 +41,11 @@ export function createAnswerFiles({ directory, makeRoom }: AnswerFilesOptions): 
   return {
     newPath: () => join(directory, randomUUID()),
     create: (path) =>
-      withRoom(async () => {
+      withDiskSpace(async () => {
         await mkdir(directory, { recursive: true });
         return open(path, 'wx+');
       }),
-    write: async (file, bytes, position) => (await withRoom(() => writeAt(file, bytes, position))) !== null,
+    write: async (file, bytes, position) => (await withDiskSpace(() => writeAt(file, bytes, position))) !== null,
   };
 }
 

@@ -79,7 +79,8 @@ class LatestAnswers implements AnswerMemory {
   }
 
   async fill({ key, account, sizeBytes, read }: FilledAnswer): Promise<HeldBytes | null> {
-    if (sizeBytes > this.#answerBytesMax || this.#entries.has(key) || !this.#makeRoom(account, sizeBytes)) return null;
+    if (sizeBytes > this.#answerBytesMax || this.#entries.has(key) || !this.#freeMemory(account, sizeBytes))
+      return null;
     // Who reads it in counts as its reader.
     const entry: Entry = { key, account, sizeBytes, bytes: null, readers: 1 };
     this.#entries.set(key, entry);
@@ -116,7 +117,7 @@ class LatestAnswers implements AnswerMemory {
   }
 
   /** Whether so many bytes fit now, for this account. Its own answers leave first where it has too much. */
-  #makeRoom(account: string, bytes: number): boolean {
+  #freeMemory(account: string, bytes: number): boolean {
     const accountBytesMax = this.#bytesMax * ACCOUNT_SHARE;
     const fitsAccount = () => (this.#ofAccount.get(account) ?? 0) + bytes <= accountBytesMax;
     const fits = () => this.#bytes + bytes <= this.#bytesMax;

@@ -10,7 +10,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import { inOwnMemory } from '../packs/own-memory.ts';
-import type { WithRoom } from './disk-room.ts';
+import type { WithDiskSpace } from './disk-space.ts';
 
 /** What a pack takes at least, with all that is known of it. */
 const PACK_BYTES_MIN = 4_096;
@@ -19,7 +19,7 @@ const WRITTEN_AT_ONCE = 4;
 
 export interface HeldRoomOptions {
   readonly bytesMax: number;
-  readonly withRoom: WithRoom;
+  readonly withDiskSpace: WithDiskSpace;
   /** Called when the files are there, and the next process will not know it. */
   readonly onFault: (error: unknown) => void;
 }
@@ -40,7 +40,7 @@ export class HeldRoom {
 
 /** For a folder of work that ends soon, with bytes that a repository of the cache holds too. */
 export function scratchRoom(): HeldRoom {
-  return new HeldRoom({ bytesMax: Infinity, withRoom: (_bytes, work) => work(), onFault: () => undefined });
+  return new HeldRoom({ bytesMax: Infinity, withDiskSpace: (_bytes, work) => work(), onFault: () => undefined });
 }
 
 export interface HeldPacksOptions {
@@ -122,7 +122,7 @@ export class HeldPacks<Layer> {
 
   async #write(name: string, { bytes, layers }: HeldPack<Layer>): Promise<void> {
     const path = this.#options.pathOf(name);
-    await this.room.options.withRoom(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
+    await this.room.options.withDiskSpace(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
     this.#written.push(...layers);
     this.#forget(name);
   }

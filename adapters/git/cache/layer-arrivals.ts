@@ -26,7 +26,7 @@ import {
   writeHeld,
   writePack,
 } from './cache-folder.ts';
-import type { WithRoom } from './disk-room.ts';
+import type { WithDiskSpace } from './disk-space.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
 /** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
@@ -38,7 +38,7 @@ export interface LayerArrivalsOptions {
   readonly entries: CacheEntries;
   readonly layers: LayerStores;
   readonly incoming: IncomingFolders;
-  readonly withRoom: WithRoom;
+  readonly withDiskSpace: WithDiskSpace;
   readonly log: GitLog;
 }
 
@@ -73,7 +73,7 @@ export class LayerArrivals {
   /** Resolves when the layer is in the entry's folder; fetches it from the store if it is not there yet. */
   fetch(entry: CacheEntry, place: LayerPlace, layer: Layer): Promise<PresentLayer> {
     const fetch = () => this.#fetchInto(entry.folder, place, layer, entry.key);
-    return this.#arrive(entry, layer, () => this.#options.withRoom(layer.sizeBytes, fetch));
+    return this.#arrive(entry, layer, () => this.#options.withDiskSpace(layer.sizeBytes, fetch));
   }
 
   /**

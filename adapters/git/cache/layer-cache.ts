@@ -19,7 +19,7 @@ import type { GitLog } from '../process/log.ts';
 import { type CacheEntries, keepsAllOf, openCacheEntries } from './cache-entries.ts';
 import type { CacheEntry } from './cache-entry.ts';
 import { type CacheFolder, isCausedByMissing, type PresentLayer, packPlace, startCache } from './cache-folder.ts';
-import { createDiskRoom } from './disk-room.ts';
+import { createDiskSpace } from './disk-space.ts';
 import { FolderMerges } from './folder-merges.ts';
 import { asDatabaseError, HeldRoom } from './held-packs.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
@@ -87,8 +87,8 @@ export interface LayerCacheOptions {
   /** Bytes of packs that are kept in memory until git needs them. */
   readonly heldBytesMax: number;
   readonly memory: PackMemory;
-  /** Frees room on the disk before a layer is given up. */
-  readonly makeRoom: () => Promise<void>;
+  /** Frees disk space before the cache gives up on a layer. */
+  readonly freeDisk: () => Promise<void>;
   readonly background: BackgroundWork;
   readonly log: GitLog;
   /** Makes a folder with the same layers in fewer packs; resolves null when too few can be merged. */
@@ -106,19 +106,19 @@ export interface LayerCacheOptions {
 
 export async function createLayerCache(options: LayerCacheOptions): Promise<LayerCache> {
   const { directory, layers, cacheBytesMax, heldBytesMax, memory, packsMax } = options;
-  const { background, log, makeRoom, onBegun, onCompacted } = options;
+  const { background, log, freeDisk, onBegun, onCompacted } = options;
   const paths = {
     repositories: join(directory, 'repositories'),
     incoming: join(directory, 'incoming'),
     trash: join(directory, 'trash'),
   };
   await startCache(directory, paths);
-  const withRoom = createDiskRoom({ entries: () => entries, makeRoom });
+  const withDiskSpace = createDiskSpace({ entries: () => entries, freeDisk });
   const onFault = (error: unknown) => log.warn({ error }, 'A manifest could not be written');
-  const room = new HeldRoom({ bytesMax: heldBytesMax, withRoom, onFault });
+  const room = new HeldRoom({ bytesMax: heldBytesMax, withDiskSpace, onFault });
   const entries = await openCacheEntries({ paths, cacheBytesMax, room, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
-  const arrivals = new LayerArrivals({ entries, layers, incoming, withRoom, log });
+  const arrivals = new LayerArrivals({ entries, layers, incoming, withDiskSpace, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, background, log });
   return new DiskLayerCache({ entries, room, arrivals, merges, incoming, memory, onCompacted });

@@ -9,7 +9,7 @@ import { lstat, mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
-import { isDiskFull } from './disk-room.ts';
+import { isDiskFull } from './disk-space.ts';
 
 /** Views that are kept in each cache folder for the next fetches. */
 const VIEWS_MAX = 4;
@@ -32,13 +32,13 @@ interface Kept {
 }
 
 export interface ViewFoldersOptions {
-  /** Frees room on the disk before a view is given up. */
-  readonly makeRoom: () => Promise<void>;
+  /** Frees disk space before the cache gives up on a view. */
+  readonly freeDisk: () => Promise<void>;
   /** Called for each view that could not be removed. */
   readonly onError: (error: unknown) => void;
 }
 
-export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): ViewFolders {
+export function createViewFolders({ freeDisk, onError }: ViewFoldersOptions): ViewFolders {
   // The views of each cache folder by key, in the order of their last use. They are removed with their cache folder.
   const folders = new WeakMap<CacheFolder, Map<string, Kept>>();
 
@@ -51,12 +51,12 @@ export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): Vi
     }
   };
 
-  const makeWithRoom = async (folder: CacheFolder, view: RefsView): Promise<string> => {
+  const makeWithDiskSpace = async (folder: CacheFolder, view: RefsView): Promise<string> => {
     try {
       return await makeView(folder, view);
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      await makeRoom();
+      await freeDisk();
       return makeView(folder, view);
     }
   };
@@ -65,7 +65,7 @@ export function createViewFolders({ makeRoom, onError }: ViewFoldersOptions): Vi
     acquire: async (folder, view) => {
       const views = folders.get(folder) ?? new Map<string, Kept>();
       folders.set(folder, views);
-      const kept = views.get(view.key) ?? { path: makeWithRoom(folder, view), uses: 0 };
+      const kept = views.get(view.key) ?? { path: makeWithDiskSpace(folder, view), uses: 0 };
       kept.uses += 1;
       views.delete(view.key);
       views.set(view.key, kept);

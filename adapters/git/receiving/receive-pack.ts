@@ -3,10 +3,11 @@
  *
  * Invariants: when it does not succeed, it leaves no file, process or lease behind.
  */
+
 import { createHash } from 'node:crypto';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { ObjectDatabaseError, type Quarantine, type ReceivePackOptions } from '../../../core/ports/object-database.ts';
-import { isDiskFull } from '../cache/disk-room.ts';
+import { isDiskFull } from '../cache/disk-space.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
 import { unlessAborted } from '../process/unless-aborted.ts';
 import { explainRefusal } from './explain-refusal.ts';

@@ -399,7 +399,7 @@ describe('The cache of answers', () => {
       await text(follow(cache, 'c', NEVER, sized(3)));
       assert.deepEqual(cache.keys(), ['a', 'c']);
       assert.equal(cache.held('b'), null);
-      await cache.makeRoom();
+      await cache.freeDisk();
       assert.equal(cache.held('a'), null);
       assert.equal(cache.figures().memoryBytes, 0);
     });

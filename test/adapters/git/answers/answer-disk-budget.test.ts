@@ -139,7 +139,7 @@ describe('The disk budget of answers', () => {
     await text(follow(cache, 'key', 'ada', answerOf(32)));
     const reading = await beginReading(follow(cache, 'key', 'ada', answerOf(0)));
     cache.drop('key');
-    await cache.makeRoom();
+    await cache.freeDisk();
     assert.equal(cache.figures().keptBytes, 32 * CHUNK_BYTES);
     assert.equal((await reading.rest()).length, 32 * CHUNK_BYTES);
     assert.equal(cache.figures().keptBytes, 0);

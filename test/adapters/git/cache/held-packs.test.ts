@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, test, vi } from 'vitest';
-import { createDiskRoom } from '../../../../adapters/git/cache/disk-room.ts';
+import { createDiskSpace } from '../../../../adapters/git/cache/disk-space.ts';
 import { HeldPacks, HeldRoom, scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
 import type { PackBytes } from '../../../../adapters/git/packs/joined-pack.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
@@ -192,21 +192,22 @@ describe('Packs in memory', () => {
     assert.equal(held.get('a')?.idx.buffer.byteLength, 50);
   });
 
-  test('make room on a full disk: first what is kept of answers, then half of the repositories', async () => {
+  test('free space on a full disk: first what is kept of answers, then half of the repositories', async () => {
     const freed: string[] = [];
     const full = Object.assign(new Error('full'), { code: 'ENOSPC' });
-    const withRoom = createDiskRoom({
+    const withDiskSpace = createDiskSpace({
       entries: () => ({
         sizeBytes: 1_000,
         evict: (bytesMax: number) => freed.push(`down to ${bytesMax}`),
         disk: { settled: async () => void freed.push('removed') },
       }),
-      makeRoom: async () => void freed.push('answers'),
+      freeDisk: async () => void freed.push('answers'),
     });
     let fullTimes = 2;
     const room = new HeldRoom({
       bytesMax: 10_000,
-      withRoom: (bytes, work) => withRoom(bytes, async () => ((fullTimes -= 1) >= 0 ? Promise.reject(full) : work())),
+      withDiskSpace: (bytes, work) =>
+        withDiskSpace(bytes, async () => ((fullTimes -= 1) >= 0 ? Promise.reject(full) : work())),
       onFault: (error) => assert.fail(String(error)),
     });
     const path = join(folder.path, 'full');

@@ -14,8 +14,8 @@ import { mountSmallDisk } from '../../../support/small-disk.ts';
 const a = objectId('a'.repeat(40));
 const b = objectId('b'.repeat(40));
 
-const noRoom = async (): Promise<void> => assert.fail('There is room');
-const newViews = (makeRoom = noRoom) => createViewFolders({ makeRoom, onError: assert.ifError });
+const neverFull = async (): Promise<void> => assert.fail('The disk is not full');
+const newViews = (freeDisk = neverFull) => createViewFolders({ freeDisk, onError: assert.ifError });
 
 describe('a view', () => {
   const folder = temporaryFolder('views');
@@ -36,7 +36,7 @@ describe('a view', () => {
     assert.deepEqual(await readdir(join(view.path, 'objects')), ['pack']);
   });
 
-  test('on a full disk is made when room was made for it', async (context) => {
+  test('on a full disk is made once space was freed', async (context) => {
     const disk = mountSmallDisk(1024 * 1024);
     if ('skip' in disk) return context.skip(disk.skip);
     context.onTestFinished(() => disk.remove());

@@ -1,34 +1,34 @@
 /**
- * Makes room on the cache's disk for what is needed now.
+ * Frees space on the cache's disk when work finds it full.
  *
- * Invariants: what is given up can be made or fetched again, the cheapest first.
+ * Invariants: only what can be made or fetched again is removed, the cheapest first.
  */
-/** Does work that writes so many bytes; again, up to twice, when the disk was full and there is room now. */
-export type WithRoom = <Result>(bytes: number, work: () => Promise<Result>) => Promise<Result>;
+/** Does work that writes this many bytes. When the disk is full, frees space and does it again, up to twice. */
+export type WithDiskSpace = <Result>(bytes: number, work: () => Promise<Result>) => Promise<Result>;
 
-export interface DiskRoomOptions {
+export interface DiskSpaceOptions {
   readonly entries: () => {
     readonly sizeBytes: number;
     evict(bytesMax: number): void;
     readonly disk: { settled(): Promise<void> };
   };
-  /** Frees room on the disk that holds nothing but kept answers. */
-  readonly makeRoom: () => Promise<void>;
+  /** Removes kept answers. */
+  readonly freeDisk: () => Promise<void>;
 }
 
 /** The work must not itself be work on the entries' disk, which is waited for. */
-export function createDiskRoom({ entries, makeRoom }: DiskRoomOptions): WithRoom {
+export function createDiskSpace({ entries, freeDisk }: DiskSpaceOptions): WithDiskSpace {
   return async (bytes, work) => {
     try {
       return await work().catch(async (error: unknown) => {
         if (!isDiskFull(error)) throw error;
         // An answer is made again more cheaply than a repository is fetched.
-        await makeRoom();
+        await freeDisk();
         return work();
       });
     } catch (error) {
       if (!isDiskFull(error)) throw error;
-      // Other repositories can be fetched again, so they make room for the one that is needed now.
+      // Other repositories can be fetched again, so they leave for the one that is needed now.
       const { sizeBytes, disk } = entries();
       entries().evict(Math.max(0, sizeBytes / 2 - bytes));
       await disk.settled();
