@@ -19,7 +19,7 @@ import {
   writeHeld,
 } from './cache-folder.ts';
 import { DiskWork } from './disk-work.ts';
-import type { HeldRoom } from './held-packs.ts';
+import type { HeldMemory } from './held-packs.ts';
 
 /** How long after the last push of a repository its packs come onto the disk: at least so long, and less than twice. */
 const HELD_MS = 30_000;
@@ -29,7 +29,7 @@ const OPEN_PACKS_MAX = 10_000;
 export interface CacheEntriesOptions {
   readonly paths: CachePaths;
   readonly cacheBytesMax: number;
-  readonly room: HeldRoom;
+  readonly heldMemory: HeldMemory;
   readonly log: GitLog;
   /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
@@ -40,9 +40,9 @@ export interface CacheEntriesOptions {
  * the same repository, the one with more layers stays.
  */
 export async function openCacheEntries(options: CacheEntriesOptions): Promise<CacheEntries> {
-  const { paths, room } = options;
+  const { paths, heldMemory } = options;
   const entries = new CacheEntries(options);
-  const found = await findCacheFolders(paths.repositories, room);
+  const found = await findCacheFolders(paths.repositories, heldMemory);
   for (const folder of found.toSorted((a, b) => b.present.size - a.present.size)) {
     if (!entries.has(folder)) entries.add(folder, false);
     else entries.disk.remove(folder);
@@ -53,7 +53,7 @@ export async function openCacheEntries(options: CacheEntriesOptions): Promise<Ca
 export class CacheEntries {
   readonly #paths: CachePaths;
   readonly #cacheBytesMax: number;
-  readonly #room: HeldRoom;
+  readonly #heldMemory: HeldMemory;
   readonly #log: GitLog;
   readonly #onBegun: CacheEntriesOptions['onBegun'];
   readonly #disk: DiskWork;
@@ -67,10 +67,10 @@ export class CacheEntries {
   readonly #totals: CacheTotals = { bytes: 0, openPacks: 0 };
   #doubts = 0;
 
-  constructor({ paths, cacheBytesMax, room, log, onBegun }: CacheEntriesOptions) {
+  constructor({ paths, cacheBytesMax, heldMemory, log, onBegun }: CacheEntriesOptions) {
     this.#paths = paths;
     this.#cacheBytesMax = cacheBytesMax;
-    this.#room = room;
+    this.#heldMemory = heldMemory;
     this.#log = log;
     this.#onBegun = onBegun;
     this.#disk = new DiskWork(paths.trash, log);
@@ -252,7 +252,7 @@ export class CacheEntries {
   async #make(key: string, objects: CommittedObjects): Promise<CacheEntry> {
     const { repository, shrinkEpoch } = objects;
     try {
-      const folder = await makeCacheFolder(this.#paths.repositories, repository, shrinkEpoch, this.#room);
+      const folder = await makeCacheFolder(this.#paths.repositories, repository, shrinkEpoch, this.#heldMemory);
       const others = [...this.#known.values()].filter(({ folder: other }) => other.repository === repository);
       const newest = others.toSorted((a, b) => b.folder.shrinkEpoch - a.folder.shrinkEpoch)[0];
       if (newest !== undefined) await this.#beginWith(newest, folder, objects);

@@ -14,7 +14,7 @@ import type { Layer } from '../../../core/repository/layer.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import type { PackFiles, PackPlace } from '../packs/object-source.ts';
 import type { ObjectView } from '../process/git-commands.ts';
-import { HeldPacks, type HeldRoom, scratchRoom, writePackFiles } from './held-packs.ts';
+import { type HeldMemory, HeldPacks, scratchMemory, writePackFiles } from './held-packs.ts';
 
 /** A layer that is in a folder. */
 export interface PresentLayer {
@@ -60,8 +60,8 @@ function packBase(path: string, pack: string): string {
   return join(path, 'objects', 'pack', `pack-${pack}`);
 }
 
-function newHeldPacks(path: string, room: HeldRoom): HeldPacks<PresentLayer> {
-  return new HeldPacks({ room, pathOf: (pack) => packBase(path, pack) });
+function newHeldPacks(path: string, memory: HeldMemory): HeldPacks<PresentLayer> {
+  return new HeldPacks({ memory, pathOf: (pack) => packBase(path, pack) });
 }
 
 /** Where a pack of the folder is read. */
@@ -84,13 +84,13 @@ export async function makeCacheFolder(
   parent: string,
   repository: RepositoryId,
   shrinkEpoch: number,
-  room: HeldRoom = scratchRoom(),
+  memory: HeldMemory = scratchMemory(),
 ): Promise<CacheFolder> {
   const path = join(parent, repository, `${shrinkEpoch}-${randomBytes(6).toString('hex')}`);
   await mkdir(join(path, 'objects', 'pack'), { recursive: true });
   await mkdir(join(path, 'refs'));
   await writeFile(join(path, 'HEAD'), 'ref: refs/heads/main\n');
-  return { path, repository, shrinkEpoch, present: new Map(), held: newHeldPacks(path, room) };
+  return { path, repository, shrinkEpoch, present: new Map(), held: newHeldPacks(path, memory) };
 }
 
 /** Removes a folder that nobody uses. */
@@ -100,7 +100,7 @@ export async function removeFolder(folder: CacheFolder): Promise<void> {
 }
 
 /** Finds the folders that an earlier process left, with the layers that their manifests name. Removes their views. */
-export async function findCacheFolders(parent: string, room: HeldRoom): Promise<readonly CacheFolder[]> {
+export async function findCacheFolders(parent: string, memory: HeldMemory): Promise<readonly CacheFolder[]> {
   const found: CacheFolder[] = [];
   for (const repository of await foldersIn(parent)) {
     for (const name of await foldersIn(join(parent, repository))) {
@@ -109,7 +109,7 @@ export async function findCacheFolders(parent: string, room: HeldRoom): Promise<
       if (id === null || epoch === undefined) continue;
       const path = join(parent, repository, name);
       await rm(join(path, VIEWS), { recursive: true, force: true });
-      const held = newHeldPacks(path, room);
+      const held = newHeldPacks(path, memory);
       found.push({ path, repository: id, shrinkEpoch: Number(epoch), present: await readManifest(path), held });
     }
   }
@@ -191,7 +191,7 @@ export async function writeHeld(folder: CacheFolder): Promise<void> {
   try {
     await recordLayers(folder, layers);
   } catch (error) {
-    held.room.options.onFault(error);
+    held.memory.options.onFault(error);
   }
 }
 

@@ -17,7 +17,7 @@ const PACK_BYTES_MIN = 4_096;
 /** Packs that are written at once. */
 const WRITTEN_AT_ONCE = 4;
 
-export interface HeldRoomOptions {
+export interface HeldMemoryOptions {
   readonly bytesMax: number;
   readonly withDiskSpace: WithDiskSpace;
   /** Called when the files are there, and the next process will not know it. */
@@ -25,26 +25,26 @@ export interface HeldRoomOptions {
 }
 
 /** The memory that the repositories of a cache share. */
-export class HeldRoom {
-  readonly options: HeldRoomOptions;
+export class HeldMemory {
+  readonly options: HeldMemoryOptions;
   bytes = 0;
 
-  constructor(options: HeldRoomOptions) {
+  constructor(options: HeldMemoryOptions) {
     this.options = options;
   }
 
-  has(bytes: PackBytes): boolean {
+  fits(bytes: PackBytes): boolean {
     return this.bytes + weightOf(bytes) <= this.options.bytesMax;
   }
 }
 
 /** For a folder of work that ends soon, with bytes that a repository of the cache holds too. */
-export function scratchRoom(): HeldRoom {
-  return new HeldRoom({ bytesMax: Infinity, withDiskSpace: (_bytes, work) => work(), onFault: () => undefined });
+export function scratchMemory(): HeldMemory {
+  return new HeldMemory({ bytesMax: Infinity, withDiskSpace: (_bytes, work) => work(), onFault: () => undefined });
 }
 
 export interface HeldPacksOptions {
-  readonly room: HeldRoom;
+  readonly memory: HeldMemory;
   /** The path of a file of a pack, without its extension. */
   readonly pathOf: (pack: string) => string;
 }
@@ -67,8 +67,8 @@ export class HeldPacks<Layer> {
     this.#options = options;
   }
 
-  get room(): HeldRoom {
-    return this.#options.room;
+  get memory(): HeldMemory {
+    return this.#options.memory;
   }
 
   get count(): number {
@@ -89,7 +89,7 @@ export class HeldPacks<Layer> {
     // A push must not keep the memory of the whole request.
     const own = { pack: inOwnMemory(bytes.pack), idx: inOwnMemory(bytes.idx) };
     this.#packs.set(pack, { bytes: own, layers: [layer], writing: null });
-    this.room.bytes += weightOf(own);
+    this.memory.bytes += weightOf(own);
   }
 
   /**
@@ -122,14 +122,14 @@ export class HeldPacks<Layer> {
 
   async #write(name: string, { bytes, layers }: HeldPack<Layer>): Promise<void> {
     const path = this.#options.pathOf(name);
-    await this.room.options.withDiskSpace(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
+    await this.memory.options.withDiskSpace(bytes.pack.length + bytes.idx.length, () => writePackFiles(path, bytes));
     this.#written.push(...layers);
     this.#forget(name);
   }
 
   #forget(name: string): void {
     const held = this.#packs.get(name);
-    if (held !== undefined && this.#packs.delete(name)) this.room.bytes -= weightOf(held.bytes);
+    if (held !== undefined && this.#packs.delete(name)) this.memory.bytes -= weightOf(held.bytes);
   }
 }
 

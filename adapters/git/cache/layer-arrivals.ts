@@ -89,10 +89,10 @@ export class LayerArrivals {
     });
   }
 
-  /** Keeps a pack in memory while there is room, else writes it now. */
+  /** Keeps a pack in memory while it fits, else writes it now. */
   async #hold(entry: CacheEntry, layer: Layer, bytes: PackBytes): Promise<PresentLayer> {
     const { folder } = entry;
-    if (!folder.held.room.has(bytes)) return writePack(folder, layer, bytes);
+    if (!folder.held.memory.fits(bytes)) return writePack(folder, layer, bytes);
     const held = holdPack(folder, layer, bytes);
     this.#options.entries.holds(entry);
     return held;

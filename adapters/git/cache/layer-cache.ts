@@ -21,7 +21,7 @@ import type { CacheEntry } from './cache-entry.ts';
 import { type CacheFolder, isCausedByMissing, type PresentLayer, packPlace, startCache } from './cache-folder.ts';
 import { createDiskSpace } from './disk-space.ts';
 import { FolderMerges } from './folder-merges.ts';
-import { asDatabaseError, HeldRoom } from './held-packs.ts';
+import { asDatabaseError, HeldMemory } from './held-packs.ts';
 import { createIncomingFolders, type IncomingFolders } from './incoming-folders.ts';
 import { LayerArrivals } from './layer-arrivals.ts';
 
@@ -115,13 +115,13 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   await startCache(directory, paths);
   const withDiskSpace = createDiskSpace({ entries: () => entries, freeDisk });
   const onFault = (error: unknown) => log.warn({ error }, 'A manifest could not be written');
-  const room = new HeldRoom({ bytesMax: heldBytesMax, withDiskSpace, onFault });
-  const entries = await openCacheEntries({ paths, cacheBytesMax, room, log, onBegun });
+  const heldMemory = new HeldMemory({ bytesMax: heldBytesMax, withDiskSpace, onFault });
+  const entries = await openCacheEntries({ paths, cacheBytesMax, heldMemory, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
   const arrivals = new LayerArrivals({ entries, layers, incoming, withDiskSpace, log });
   const merge = (folder: CacheFolder) => options.merge(folder, incoming, paths.repositories);
   const merges = new FolderMerges({ entries, merge, packsMax, background, log });
-  return new DiskLayerCache({ entries, room, arrivals, merges, incoming, memory, onCompacted });
+  return new DiskLayerCache({ entries, heldMemory, arrivals, merges, incoming, memory, onCompacted });
 }
 
 /** Deleting the cache takes its time, in which it may get in the way more than once. */
@@ -129,7 +129,7 @@ const ACQUIRE_ATTEMPTS_MAX = 3;
 
 interface Parts {
   readonly entries: CacheEntries;
-  readonly room: HeldRoom;
+  readonly heldMemory: HeldMemory;
   readonly arrivals: LayerArrivals;
   readonly merges: FolderMerges;
   readonly incoming: IncomingFolders;
@@ -291,7 +291,7 @@ class DiskLayerCache implements LayerCache {
   }
 
   heldBytes(): number {
-    return this.#parts.room.bytes;
+    return this.#parts.heldMemory.bytes;
   }
 
   writeHeld(): Promise<void> {

@@ -41,7 +41,7 @@ export async function mergeSmallPacks(
   const present = [...folder.present.values()];
   const chosen = choosePacks(present);
   if (chosen.size < 2) return null;
-  const merged = await makeCacheFolder(parent, folder.repository, folder.shrinkEpoch, folder.held.room);
+  const merged = await makeCacheFolder(parent, folder.repository, folder.shrinkEpoch, folder.held.memory);
   const scratch = await incoming.take();
   try {
     await copyLayers(

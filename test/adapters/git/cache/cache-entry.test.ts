@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'vitest';
 import { CacheEntry, type CacheTotals } from '../../../../adapters/git/cache/cache-entry.ts';
 import type { CacheFolder, PresentLayer } from '../../../../adapters/git/cache/cache-folder.ts';
-import { HeldPacks, scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
+import { HeldPacks, scratchMemory } from '../../../../adapters/git/cache/held-packs.ts';
 import { createFilePages } from '../../../../adapters/git/packs/file-pages.ts';
 import { type OpenPack, openHeldPack } from '../../../../adapters/git/packs/object-source.ts';
 import { createObjectCache } from '../../../../adapters/git/packs/pack-file.ts';
@@ -32,7 +32,7 @@ function newLayer(pack: string): Layer {
 const presentOf = ({ id, sha256, pack }: Layer): PresentLayer => ({ id, sha256, pack, packBytes: 100, idxBytes: 10 });
 
 function newEntry(present: readonly Layer[] = []) {
-  const held = new HeldPacks<PresentLayer>({ room: scratchRoom(), pathOf: (pack) => pack });
+  const held = new HeldPacks<PresentLayer>({ memory: scratchMemory(), pathOf: (pack) => pack });
   const layers = new Map(present.map((layer) => [layer.id, presentOf(layer)]));
   const folder: CacheFolder = { path: '/nowhere', repository, shrinkEpoch: 0, present: layers, held };
   const totals: CacheTotals = { bytes: 0, openPacks: 0 };

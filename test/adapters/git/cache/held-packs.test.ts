@@ -5,7 +5,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, test, vi } from 'vitest';
 import { createDiskSpace } from '../../../../adapters/git/cache/disk-space.ts';
-import { HeldPacks, HeldRoom, scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
+import { HeldMemory, HeldPacks, scratchMemory } from '../../../../adapters/git/cache/held-packs.ts';
 import type { PackBytes } from '../../../../adapters/git/packs/joined-pack.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../../core/ports/object-database.ts';
@@ -166,7 +166,7 @@ describe('Packs in memory', () => {
     const path = join(folder.path, 'missing');
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     const pathOf = (pack: string) => (pack === 'a' ? join(folder.path, 'a') : join(path, pack));
-    const held = new HeldPacks<string>({ room: scratchRoom(), pathOf });
+    const held = new HeldPacks<string>({ memory: scratchMemory(), pathOf });
     for (const name of names) held.add(name, packOf(), `layer of ${name}`);
     held.add('a', packOf(), 'another layer of a');
     await assert.rejects(held.write(), { code: 'object-database-unavailable', message: /ENOENT/ });
@@ -180,12 +180,12 @@ describe('Packs in memory', () => {
         .concat('another layer of a')
         .toSorted(),
     );
-    assert.deepEqual([held.count, held.room.bytes, held.get('a')], [0, 0, null]);
+    assert.deepEqual([held.count, held.memory.bytes, held.get('a')], [0, 0, null]);
     assert.equal((await filesBelow(path)).length, 10);
   });
 
   test('keep nothing of the memory that they were cut from', () => {
-    const held = new HeldPacks<string>({ room: scratchRoom(), pathOf: (pack) => pack });
+    const held = new HeldPacks<string>({ memory: scratchMemory(), pathOf: (pack) => pack });
     const request = randomBytes(60_000);
     held.add('a', { pack: request.subarray(100, 200), idx: request.subarray(300, 350) }, 'layer');
     assert.equal(held.get('a')?.pack.buffer.byteLength, 100);
@@ -204,7 +204,7 @@ describe('Packs in memory', () => {
       freeDisk: async () => void freed.push('answers'),
     });
     let fullTimes = 2;
-    const room = new HeldRoom({
+    const memory = new HeldMemory({
       bytesMax: 10_000,
       withDiskSpace: (bytes, work) =>
         withDiskSpace(bytes, async () => ((fullTimes -= 1) >= 0 ? Promise.reject(full) : work())),
@@ -212,12 +212,12 @@ describe('Packs in memory', () => {
     });
     const path = join(folder.path, 'full');
     await mkdir(path);
-    const held = new HeldPacks<string>({ room, pathOf: (pack) => join(path, pack) });
+    const held = new HeldPacks<string>({ memory, pathOf: (pack) => join(path, pack) });
     held.add('a', packOf(), 'layer');
     assert.deepEqual(await held.write(), ['layer']);
     assert.deepEqual(freed, ['answers', 'down to 0', 'removed']);
-    assert.equal(room.has(packOf()), true);
+    assert.equal(memory.fits(packOf()), true);
     held.add('b', packOf(), 'layer');
-    assert.equal(room.has(packOf()), false);
+    assert.equal(memory.fits(packOf()), false);
   });
 });

@@ -13,7 +13,7 @@ import {
   packPath,
 } from '../../../../adapters/git/cache/cache-folder.ts';
 import { FolderMerges } from '../../../../adapters/git/cache/folder-merges.ts';
-import { scratchRoom } from '../../../../adapters/git/cache/held-packs.ts';
+import { scratchMemory } from '../../../../adapters/git/cache/held-packs.ts';
 import { choosePacks } from '../../../../adapters/git/cache/pack-merging.ts';
 import { BackgroundWork } from '../../../../adapters/git/process/background-work.ts';
 import { type LayerId, type ObjectId, objectId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
@@ -202,7 +202,7 @@ describe('merging packs', () => {
     const entries = await openCacheEntries({
       paths,
       cacheBytesMax: 2 ** 30,
-      room: scratchRoom(),
+      heldMemory: scratchMemory(),
       log,
       onBegun: async () => undefined,
     });
