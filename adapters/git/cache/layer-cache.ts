@@ -167,9 +167,9 @@ class DiskLayerCache implements LayerCache {
     if (lease !== null) return lease;
     // The log lost its tail, and another one has begun.
     this.drop(objects.repository);
-    const anew = await this.#acquire(objects);
-    if (anew === null) throw new TypeError(`Layers of ${objects.repository} changed without a new shrink epoch`);
-    return anew;
+    const refilled = await this.#acquire(objects);
+    if (refilled === null) throw new TypeError(`Layers of ${objects.repository} changed without a new shrink epoch`);
+    return refilled;
   }
 
   /** Resolves null if the entry holds other layers in the places of these. */

@@ -224,10 +224,10 @@ function keepStartAndEnd(halfBytes: number): StartAndEnd {
   let dropped = false;
   return {
     add: (chunk) => {
-      const room = halfBytes - head.length;
-      if (room > 0) head = Buffer.concat([head, chunk.subarray(0, room)]);
-      if (chunk.length <= room) return;
-      const rest = Buffer.concat([tail, chunk.subarray(Math.max(room, 0))]);
+      const missing = halfBytes - head.length;
+      if (missing > 0) head = Buffer.concat([head, chunk.subarray(0, missing)]);
+      if (chunk.length <= missing) return;
+      const rest = Buffer.concat([tail, chunk.subarray(Math.max(missing, 0))]);
       dropped ||= rest.length > halfBytes;
       tail = Buffer.from(rest.subarray(Math.max(0, rest.length - halfBytes)));
     },

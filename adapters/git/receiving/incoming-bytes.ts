@@ -2,8 +2,9 @@
  * Bounds the bytes of packs that are arriving at a node, or wait there to be checked: they lie on its disk, whatever
  * becomes of them.
  *
- * Invariants: no account takes the room of all, and no few accounts do: the last of it is kept for those that have
- * few. What a push took is given back once, when its pack is refused, or checked, which is when quotas count it.
+ * Invariants: neither one account nor a few accounts take the whole bound: its last part is kept for accounts that have
+ * few bytes arriving. What a push took is given back once, when its pack is refused, or checked, which is when quotas
+ * count it.
  */
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 
@@ -13,13 +14,13 @@ export interface IncomingBytes {
 
 /** What one push brings. */
 export interface IncomingPush {
-  /** Counts these bytes. Throws IncomingFullError when there is no room for them. */
+  /** Counts these bytes. Throws IncomingFullError when they do not fit. */
   add(bytes: number): void;
   /** Counts them no more. */
   release(): void;
 }
 
-/** There is no room for more bytes of a push now. */
+/** More bytes of a push do not fit now. */
 export class IncomingFullError extends Error {
   override readonly name = 'IncomingFullError';
   readonly refusal: PackRefusal;
@@ -55,8 +56,8 @@ export function createIncomingBytes({ bytesMax, accountBytesMax, kept }: Incomin
           if (ofAccount > accountBytesMax) {
             throw new IncomingFullError('other pushes of this account are larger together than may arrive at once');
           }
-          const room = bytesMax - (ofAccount > kept.accountBytesMax ? kept.bytes : 0);
-          if (all + bytes > room) {
+          const allowedBytes = bytesMax - (ofAccount > kept.accountBytesMax ? kept.bytes : 0);
+          if (all + bytes > allowedBytes) {
             throw new IncomingFullError('more is being pushed to this server than it has room for at once');
           }
           count(bytes);

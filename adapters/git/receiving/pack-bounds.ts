@@ -47,7 +47,7 @@ export interface BoundsCheck {
 }
 
 /** Whether git has to list the objects, which takes a while. */
-export function takesGit({ pack, sent }: Pick<PackToCheck, 'pack' | 'sent'>): boolean {
+export function needsGit({ pack, sent }: Pick<PackToCheck, 'pack' | 'sent'>): boolean {
   return sent === null && pack.index.objectCount > IN_PROCESS_OBJECTS_MAX;
 }
 
@@ -85,7 +85,7 @@ export async function refuseLargeObjects(checked: PackToCheck): Promise<PackRefu
 
 async function* infosOf(checked: PackToCheck): AsyncGenerator<ObjectInfo | Unreadable> {
   const { pack, sentObjects } = checked;
-  const places = takesGit(checked) ? null : pack.index.resident();
+  const places = needsGit(checked) ? null : pack.index.resident();
   if (places === null) {
     yield* infosByGit(checked);
     return;

@@ -15,7 +15,7 @@ import type { IncomingPush } from './incoming-bytes.ts';
 import { indexArriving } from './index-arriving.ts';
 import { quarantineAlone, quarantineView } from './index-pack.ts';
 import { createNearbyObjects } from './nearby-objects.ts';
-import { beginBoundsCheck, refuseLargeObjects, takesGit } from './pack-bounds.ts';
+import { beginBoundsCheck, needsGit, refuseLargeObjects } from './pack-bounds.ts';
 import { openPackInput, type PackInput, PackTooLargeError, tooLarge } from './pack-input.ts';
 import { createQuarantine, openStored, type QuarantineContext } from './quarantine.ts';
 import { QuarantineFiles } from './quarantine-files.ts';
@@ -121,7 +121,7 @@ async function receiveInto(
   });
   const checked = { git, pack: stored.pack, sent: indexed.sent, sentObjects: input.objectCount };
   const toCheck = { ...checked, alone, whole: view, signal };
-  const bounds = takesGit(toCheck) ? beginBoundsCheck(toCheck) : null;
+  const bounds = needsGit(toCheck) ? beginBoundsCheck(toCheck) : null;
   const refusal = bounds === null ? await refuseLargeObjects(toCheck) : null;
   if (refusal !== null) return refusal;
   const received = { pack: indexed.pack, account, receivedBytes, stored };
