@@ -5,6 +5,7 @@
  * Invariants: the check needs only an object's type and size, which are known before it is inflated. A blob has no
  * limit here, because it is streamed.
  */
+import { OBJECT_ID_DIGITS } from '../kernel/ids.ts';
 import { COMMIT_BYTES_MAX, COMMIT_PARENTS_MAX, TAG_BYTES_MAX, TREE_BYTES_MAX } from '../kernel/limits.ts';
 import type { ObjectInfo, ObjectType } from './objects.ts';
 
@@ -28,8 +29,8 @@ export function sizeFault({ id, type, sizeBytes }: ObjectInfo): string | null {
   return sizeBytes > bytesMax ? `${type} ${id} has ${sizeBytes} bytes, at most ${bytesMax} are allowed` : null;
 }
 
-const TREE_LINE_BYTES = 'tree \n'.length + 40;
-const PARENT_LINE_BYTES = 'parent \n'.length + 40;
+const TREE_LINE_BYTES = 'tree \n'.length + OBJECT_ID_DIGITS;
+const PARENT_LINE_BYTES = 'parent \n'.length + OBJECT_ID_DIGITS;
 
 /** A commit smaller than this cannot have too many parents. */
 export const MANY_PARENTS_BYTES_MIN = TREE_LINE_BYTES + (COMMIT_PARENTS_MAX + 1) * PARENT_LINE_BYTES;

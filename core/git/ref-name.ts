@@ -6,7 +6,7 @@
  * command can take it for an option. What is recorded is read by these rules, so they never become stricter: a new rule
  * for names that somebody creates belongs into `newNameRefusal`.
  */
-import type { Brand } from '../kernel/ids.ts';
+import { type Brand, OBJECT_ID_PATTERN_ANY_FORMAT } from '../kernel/ids.ts';
 import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
 import { compareUtf8, utf8Length } from './utf8.ts';
 
@@ -43,7 +43,7 @@ const NAMESPACED = /^refs\/[^/]+\/./;
 const REPLACE = /^refs\/replace\//i;
 const OWN = /^refs\/strata\//i;
 /** What a text that names a ref may begin with to name no branch and no tag: core/use-cases/reading/resolve-ref.ts. */
-const AMBIGUOUS = /^refs\/(?:heads|tags)\/(?:HEAD|refs|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})(?:\/|$)/;
+const AMBIGUOUS = new RegExp(`^refs/(?:heads|tags)/(?:HEAD|refs|${OBJECT_ID_PATTERN_ANY_FORMAT})(?:/|$)`);
 /** By code unit, 1 for space and the characters that revision expressions and refspecs use: gitrevisions(7). */
 const FORBIDDEN = Uint8Array.from({ length: 128 }, (_, unit) =>
   Number(' ~^:?*[\\'.includes(String.fromCharCode(unit))),

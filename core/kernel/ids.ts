@@ -25,14 +25,30 @@ export type TrustRuleId = Uuid & Brand<string, 'TrustRuleId'>;
 export type LayerId = Uuid & Brand<string, 'LayerId'>;
 export type PushId = Uuid & Brand<string, 'PushId'>;
 
-/** A Git object id: 40 lower-case hex digits (SHA-1 object format). */
+/** A Git object id: `OBJECT_ID_DIGITS` lower-case hex digits. */
 export type ObjectId = Brand<string, 'ObjectId'>;
 
 /** An instant in RFC 3339, UTC, with milliseconds and `Z`. Such strings sort in the order of time. */
 export type Timestamp = Brand<string, 'Timestamp'>;
 
+/** Bytes of an object id in Git's object format SHA-1 (git-config(1), extensions.objectFormat). */
+export const OBJECT_ID_BYTES = 20;
+export const OBJECT_ID_DIGITS = 2 * OBJECT_ID_BYTES;
+/** The source of a pattern for the text of an object id, to be part of longer patterns. */
+export const OBJECT_ID_PATTERN = `[0-9a-f]{${OBJECT_ID_DIGITS}}`;
+/** The same for an id as users may write it. */
+const OBJECT_ID_PATTERN_ANY_CASE = `[0-9a-fA-F]{${OBJECT_ID_DIGITS}}`;
+/** The same for an id of either object format of Git, SHA-1 and SHA-256: no new branch or tag looks like one. */
+export const OBJECT_ID_PATTERN_ANY_FORMAT = `${OBJECT_ID_PATTERN_ANY_CASE}|[0-9a-fA-F]{64}`;
+
+/**
+ * The source of a pattern for a pack's checksum in hex, which is its name. Its hash is that of the object format
+ * (gitformat-pack(5)).
+ */
+export const PACK_CHECKSUM_PATTERN = OBJECT_ID_PATTERN;
+
+const OBJECT_ID = new RegExp(`^${OBJECT_ID_PATTERN}$`);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const OBJECT_ID = /^[0-9a-f]{40}$/;
 const TIMESTAMP = /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)\.(\d{3})Z$/;
 const DAY_MS = 86_400_000;
 
@@ -65,7 +81,7 @@ export function objectId(text: string): ObjectId {
 }
 
 /** The id that means "no object" in Git's protocol: gitprotocol-pack(5). */
-export const ZERO_OBJECT_ID = '0'.repeat(40) as ObjectId;
+export const ZERO_OBJECT_ID = '0'.repeat(OBJECT_ID_DIGITS) as ObjectId;
 
 /** Parses an instant in exactly the form of `Timestamp`; null for any other text, and for days that do not exist. */
 export function parseTimestamp(text: string): Timestamp | null {

@@ -11,7 +11,9 @@ import { parseRefName, type RefName } from '../git/ref-name.ts';
 import {
   type EventId,
   type LayerId,
+  OBJECT_ID_DIGITS,
   type ObjectId,
+  PACK_CHECKSUM_PATTERN,
   parseObjectId,
   parseTimestamp,
   parseUuid,
@@ -127,7 +129,7 @@ function lineOf(members: Readonly<Record<string, string | number>>): string {
 }
 
 const SHA256 = /^[0-9a-f]{64}$/;
-const PACK = /^[0-9a-f]{40}$/;
+const PACK = new RegExp(`^${PACK_CHECKSUM_PATTERN}$`);
 const REFS_FILE = /^[0-9]{16}-[0-9a-f]{16}\.refs$/;
 
 /** Returns what is wrong if the JSON is not a manifest of this repository. Its text may come from anybody. */
@@ -185,8 +187,6 @@ function countOf(json: JsonObject, member: string): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }
 
-const OBJECT_ID_LENGTH = 40;
-
 /** The first line of the refs, which are a file `packed-refs` of Git. All tags that can be peeled are. */
 export const MANIFEST_REFS_HEADER = '# pack-refs with: peeled fully-peeled sorted \n';
 
@@ -208,9 +208,9 @@ export function parseManifestRefLine(line: string): ManifestRefLine | null {
     const id = parseObjectId(line.slice(1));
     return id === null ? null : { kind: 'peeled', id };
   }
-  const id = parseObjectId(line.slice(0, OBJECT_ID_LENGTH));
-  const name = parseRefName(line.slice(OBJECT_ID_LENGTH + 1));
-  if (id === null || line[OBJECT_ID_LENGTH] !== ' ' || typeof name !== 'string') return null;
+  const id = parseObjectId(line.slice(0, OBJECT_ID_DIGITS));
+  const name = parseRefName(line.slice(OBJECT_ID_DIGITS + 1));
+  if (id === null || line[OBJECT_ID_DIGITS] !== ' ' || typeof name !== 'string') return null;
   return { kind: 'ref', name, id };
 }
 

@@ -5,7 +5,7 @@
  * Invariants: paths come from the records alone, which do not quote them. Content never counts as syntax, because
  * the header of each hunk says how many lines follow. Memory is bounded, whatever is in the files.
  */
-import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import { OBJECT_ID_PATTERN, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
   DIFF_FILE_LINES_MAX,
   DIFF_FILES_MAX,
@@ -50,9 +50,9 @@ const LINE_FEED = 10;
 const ADDED = 0x2b;
 const DELETED = 0x2d;
 const NO_LINE_FEED = 0x5c;
-const RECORD = /^:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) ([AMDTR])\d*$/;
+const RECORD = new RegExp(`^:(\\d{6}) (\\d{6}) (${OBJECT_ID_PATTERN}) (${OBJECT_ID_PATTERN}) ([AMDTR])\\d*$`);
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?/;
-const INDEX = /^index ([0-9a-f]{40})\.\.([0-9a-f]{40})/;
+const INDEX = new RegExp(`^index (${OBJECT_ID_PATTERN})\\.\\.(${OBJECT_ID_PATTERN})`);
 const STATUSES: { readonly [letter: string]: ChangeStatus } = {
   A: 'added',
   M: 'modified',

@@ -1,12 +1,13 @@
 /**
  * Maps commits to small numbers, in some 40 bytes each: a history of a million commits takes 50 MB.
  *
- * Invariants: a lookup is exact, since all 20 bytes of an id are compared; growing never stops the event loop for
+ * Invariants: a lookup is exact, since all bytes of an id are compared; growing never stops the event loop for
  * long, because only one of 256 parts grows at a time.
  */
-import type { ObjectId } from '../../kernel/ids.ts';
+import { OBJECT_ID_BYTES, type ObjectId } from '../../kernel/ids.ts';
 
-const WORDS = 5;
+/** Words of an id. */
+const WORDS = OBJECT_ID_BYTES / 4;
 const SLOT_WORDS = WORDS + 1;
 const FIRST_SLOTS = 4;
 

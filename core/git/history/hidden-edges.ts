@@ -6,14 +6,16 @@
  * packet keeps its bytes.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
-import { parseObjectId } from '../../kernel/ids.ts';
+import { OBJECT_ID_DIGITS, OBJECT_ID_PATTERN, parseObjectId } from '../../kernel/ids.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
 import { createTurnedPackets } from '../wire/packet-turns.ts';
 import { concatBytes, DELIMITER_PACKET, dataPacket, FLUSH_PACKET, lineOf } from '../wire/pkt-line.ts';
 
 /** The id of no object: git skips such a `have`. Without any `have`, git would answer a request of another form. */
-const UNKNOWN_HAVE = dataPacket(`have ${'f'.repeat(40)}\n`);
+const UNKNOWN_HAVE = dataPacket(`have ${'f'.repeat(OBJECT_ID_DIGITS)}\n`);
+
+const BOUNDARY_OR_HAVE = new RegExp(`^(shallow|have) (${OBJECT_ID_PATTERN})$`);
 
 /**
  * Returns the body without the `shallow` lines of the commits in `hidden`; the same body if there are none. Throws
@@ -49,7 +51,7 @@ export async function withoutEdges(
 }
 
 function withoutEdge(payload: Uint8Array, hidden: ReadonlySet<ObjectId>): readonly Uint8Array[] {
-  const [, word, text = ''] = /^(shallow|have) ([0-9a-f]{40})$/.exec(decodeUtf8Lossy(lineOf(payload))) ?? [];
+  const [, word, text = ''] = BOUNDARY_OR_HAVE.exec(decodeUtf8Lossy(lineOf(payload))) ?? [];
   const id = parseObjectId(text);
   if (word === 'have') return [UNKNOWN_HAVE];
   return id !== null && hidden.has(id) ? [] : [dataPacket(payload)];

@@ -5,7 +5,7 @@
  * invalid name only fails its own update, as in git.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
-import { parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
+import { OBJECT_ID_DIGITS, parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
   COMMAND_LIST_HELD_FACTOR,
   PUSH_COMMANDS_BYTES_MAX,
@@ -277,13 +277,15 @@ function readCapabilities(draft: Draft, text: string): Refusal | null {
   return null;
 }
 
-/** The length of `<old> <new> `: two ids of 40 digits. The rest of the line is the name. */
-const HEAD_BYTES = 82;
+/** The length of `<old> `, and of `<old> <new> `. The rest of the line is the name. */
+const BEFORE_BYTES = OBJECT_ID_DIGITS + 1;
+const HEAD_BYTES = 2 * BEFORE_BYTES;
 
 function readCommand(draft: Draft, head: string, nameBytes: Uint8Array): Refusal | null {
-  const before = parseObjectId(head.slice(0, 40));
-  const after = parseObjectId(head.slice(41, 81));
-  if (before === null || after === null || head[40] !== ' ' || head[81] !== ' ' || nameBytes.length === 0) {
+  const before = parseObjectId(head.slice(0, OBJECT_ID_DIGITS));
+  const after = parseObjectId(head.slice(BEFORE_BYTES, HEAD_BYTES - 1));
+  const areApart = head[BEFORE_BYTES - 1] === ' ' && head[HEAD_BYTES - 1] === ' ';
+  if (before === null || after === null || !areApart || nameBytes.length === 0) {
     return { refused: 'command-malformed', detail: `expected old/new/ref, got '${excerpt(head)}'` };
   }
   const name = decodeUtf8(nameBytes);

@@ -6,7 +6,7 @@
  * message.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
-import { parseObjectId } from '../../kernel/ids.ts';
+import { OBJECT_ID_DIGITS, parseObjectId } from '../../kernel/ids.ts';
 import {
   FETCH_DEEPEN_NOT_MAX,
   FETCH_HAVES_MAX,
@@ -157,7 +157,6 @@ export function readWant(draft: FetchDraft, text: string): FetchRefusal | null {
 }
 
 const HAVE = encodeUtf8('have ');
-const ID_LENGTH = 40;
 
 function isHave(line: Uint8Array): boolean {
   return HAVE.every((byte, at) => line[at] === byte);
@@ -177,7 +176,7 @@ export function readHave(draft: FetchDraft, line: Uint8Array): FetchRefusal | nu
 
 /** Whether the bytes from `start` to the end are an id, as `parseObjectId` has it. */
 function isObjectId(bytes: Uint8Array, start: number): boolean {
-  if (bytes.length !== start + ID_LENGTH) return false;
+  if (bytes.length !== start + OBJECT_ID_DIGITS) return false;
   for (let at = start; at < bytes.length; at += 1) {
     const byte = bytes[at] ?? 0;
     const isDigit = byte >= 0x30 && byte <= 0x39;

@@ -16,6 +16,8 @@ export type ObjectFilter =
 
 const SIZE = /^blob:limit=(0|[1-9]\d*)([kmg]?)$/i;
 const DEPTH = /^tree:(0|[1-9]\d*)$/;
+/** Digits of a refused depth that the message shows. */
+const DEPTH_SHOWN_DIGITS_MAX = 20;
 const UNITS: { readonly [suffix: string]: number } = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
 /** Parses `blob:none`, `blob:limit=<n>[kmg]` or `tree:<depth>` up to depth 16; refuses any other filter. */
@@ -32,6 +34,7 @@ export function parseObjectFilter(text: string): ObjectFilter | ProtocolRefusal<
     return { refused: 'filter-unsupported', detail: `filter '${text.slice(0, 100)}' not supported` };
   }
   if (Number(depth) <= FETCH_TREE_DEPTH_MAX) return { kind: 'tree', depth: Number(depth) };
-  const detail = `tree filter allows max depth ${FETCH_TREE_DEPTH_MAX}, but got ${depth.slice(0, 20)}`;
+  const shown = depth.slice(0, DEPTH_SHOWN_DIGITS_MAX);
+  const detail = `tree filter allows max depth ${FETCH_TREE_DEPTH_MAX}, but got ${shown}`;
   return { refused: 'filter-unsupported', detail };
 }

@@ -5,7 +5,7 @@
  * Invariants: the pieces in their order are the answer, and each is small, whatever the refs are. What a run is written
  * as depends on the run and the form alone, so it can be kept.
  */
-import type { ObjectId } from '../../kernel/ids.ts';
+import { OBJECT_ID_DIGITS, type ObjectId } from '../../kernel/ids.ts';
 import { concatBytes, createLineWriter } from './pkt-line.ts';
 
 /** A ref as clients see it. `peeled` is the object that an annotated tag peels to, null for any other ref. */
@@ -41,8 +41,8 @@ export const NOTHING_KEPT: KeptRuns = { get: () => undefined, set: () => undefin
 
 /** UTF-16 code units of a piece, to which one line may be added. A run of ordinary names is one piece. */
 const PIECE_LENGTH_MAX = 96 * 1024;
-/** A line has at least an id, a space, a name, and what frames it. */
-const LINE_BYTES_MIN = 47;
+/** A line has at least an id, a space, a name, and what frames it: four digits of its length, and a line feed. */
+const LINE_BYTES_MIN = OBJECT_ID_DIGITS + '0000 x\n'.length;
 
 export interface RefParts {
   line(text: string): void;
