@@ -8,7 +8,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
-import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
+import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import {
   COUNT_SPAN_MS,
   DIFF_CPU_SECONDS_MAX,
@@ -51,9 +51,6 @@ const OTHER_LIMITS: OwnLimits = {
   cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
 };
 
-/** The empty tree is built into git. */
-const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
-
 const VARIABLES: Environment = {
   GIT_ATTR_NOSYSTEM: '1',
   // Else git takes the current folder for a working tree, and reads attributes from it.
@@ -90,7 +87,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
   }
 
   return {
-    diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE, to, '--'], [], bounded),
+    diff: (from, to, bounded) => output([...DIFF, '--end-of-options', from ?? EMPTY_TREE_ID, to, '--'], [], bounded),
     async *commitsOfPath(tip, path, bounded) {
       const paths = pathArguments([path]);
       if (paths === null) throw new ObjectDatabaseError('reading-too-costly', 'git cannot be asked for this path');

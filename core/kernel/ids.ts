@@ -42,9 +42,11 @@ const OBJECT_ID_PATTERN_ANY_CASE = `[0-9a-fA-F]{${OBJECT_ID_DIGITS}}`;
 export const OBJECT_ID_PATTERN_ANY_FORMAT = `${OBJECT_ID_PATTERN_ANY_CASE}|[0-9a-fA-F]{64}`;
 
 /**
- * The source of a pattern for a pack's checksum in hex, which is its name. Its hash is that of the object format
- * (gitformat-pack(5)).
+ * Bytes of the checksum at the end of a pack and of an index, whose hash is that of the object format
+ * (gitformat-pack(5)). In hex it is the name of the pack.
  */
+export const PACK_CHECKSUM_BYTES = OBJECT_ID_BYTES;
+/** The source of a pattern for a pack's checksum in hex. */
 export const PACK_CHECKSUM_PATTERN = OBJECT_ID_PATTERN;
 
 const OBJECT_ID = new RegExp(`^${OBJECT_ID_PATTERN}$`);
@@ -82,6 +84,9 @@ export function objectId(text: string): ObjectId {
 
 /** The id that means "no object" in Git's protocol: gitprotocol-pack(5). */
 export const ZERO_OBJECT_ID = '0'.repeat(OBJECT_ID_DIGITS) as ObjectId;
+/** Git knows the empty tree even where no pack has it. */
+export const EMPTY_TREE_ID = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
+export const EMPTY_BLOB_ID = objectId('e69de29bb2d1d6434b8b29ae775ad8c2e48c5391');
 
 /** Parses an instant in exactly the form of `Timestamp`; null for any other text, and for days that do not exist. */
 export function parseTimestamp(text: string): Timestamp | null {

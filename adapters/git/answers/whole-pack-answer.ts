@@ -8,10 +8,10 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { dataPacket, FLUSH_PACKET } from '../../../core/git/wire/pkt-line.ts';
 import { sideBandPackets } from '../../../core/git/wire/side-band.ts';
+import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { filePackets } from './file-packets.ts';
 
 const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 20;
 const SIGNATURE = 'PACK';
 const VERSION = 2;
 
@@ -39,8 +39,8 @@ export function packStart(objectCount: number): Uint8Array {
 }
 
 export function newerOf(pack: Buffer): NewerObjects {
-  if (pack.length < HEADER_BYTES + CHECKSUM_BYTES || !isHeader(pack)) throw new TypeError('git made no pack');
-  return { objectCount: pack.readUInt32BE(8), body: pack.subarray(HEADER_BYTES, pack.length - CHECKSUM_BYTES) };
+  if (pack.length < HEADER_BYTES + PACK_CHECKSUM_BYTES || !isHeader(pack)) throw new TypeError('git made no pack');
+  return { objectCount: pack.readUInt32BE(8), body: pack.subarray(HEADER_BYTES, pack.length - PACK_CHECKSUM_BYTES) };
 }
 
 function isHeader(bytes: Buffer): boolean {
@@ -65,7 +65,7 @@ export async function* sendWholePack(
   try {
     yield dataPacket(protocol === 2 ? 'packfile\n' : 'NAK\n');
     yield sideBandPackets(1, start);
-    const end = (await file.stat()).size - CHECKSUM_BYTES;
+    const end = (await file.stat()).size - PACK_CHECKSUM_BYTES;
     const onRead = hash === null ? null : (bytes: Uint8Array) => void hash.update(bytes);
     yield* filePackets(file, { from: HEADER_BYTES, end, mayOverwrite, onRead });
   } finally {

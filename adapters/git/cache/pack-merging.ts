@@ -7,6 +7,7 @@
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { partsToMerge } from '../../../core/kernel/geometric-series.ts';
+import { PACK_CHECKSUM_PATTERN } from '../../../core/kernel/ids.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { createTurns } from '../packs/event-loop-turns.ts';
 import { lines } from '../packs/git-objects.ts';
@@ -181,9 +182,11 @@ function inBackground(signal: AbortSignal | undefined): Pick<GitCommand, 'config
   return { config: [['core.fsync', 'none']], background: true, ...(signal === undefined ? {} : { signal }) };
 }
 
+const PRINTED_CHECKSUM = new RegExp(`^(${PACK_CHECKSUM_PATTERN})\\n$`);
+
 /** Returns the checksum that git pack-objects or index-pack printed, hex. */
 export function packNameIn(answer: string): string {
-  const pack = /^([0-9a-f]{40})\n$/.exec(answer)?.[1];
+  const pack = PRINTED_CHECKSUM.exec(answer)?.[1];
   if (pack === undefined) throw new TypeError(`git pack-objects printed ${JSON.stringify(answer)}`);
   return pack;
 }

@@ -7,7 +7,7 @@
  */
 import { link, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_BYTES, type ObjectId } from '../../../core/kernel/ids.ts';
 import type { KeptObjects, KeptTips } from '../../../core/ports/layer-drops.ts';
 import type { MergedLayers } from '../../../core/ports/layer-merges.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
@@ -22,7 +22,6 @@ import { type MergingContext, mergedLayers, openWritten } from './merge-layers.t
 
 /** Ids that are read from an index at once. */
 const IDS_AT_ONCE = 4_096;
-const ID_BYTES = 20;
 
 /** One run: the folder with all layers, in which git works, and what was written so far. */
 interface Run {
@@ -168,7 +167,8 @@ async function* idsOf({ context: { memory }, folder }: Run, pack: string): Async
   for (let start = 0; start < index.objectCount; start += IDS_AT_ONCE) {
     const ids = await index.ids(start, start + IDS_AT_ONCE);
     let text = '';
-    for (let at = 0; at < ids.length; at += ID_BYTES) text += `${ids.toString('hex', at, at + ID_BYTES)}\n`;
+    for (let at = 0; at < ids.length; at += OBJECT_ID_BYTES)
+      text += `${ids.toString('hex', at, at + OBJECT_ID_BYTES)}\n`;
     yield Buffer.from(text);
   }
 }

@@ -5,16 +5,16 @@
  * Invariants: no bytes make it throw or read beyond them; null is a header that is broken, or longer than the bytes.
  */
 import type { ObjectType } from '../../../core/git/objects.ts';
+import { OBJECT_ID_BYTES } from '../../../core/kernel/ids.ts';
 
 const TYPES: { readonly [code: number]: ObjectType } = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' };
 const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 const OFS_DELTA = 6;
 const REF_DELTA = 7;
-const ID_BYTES = 20;
 /** git index-pack takes longer sizes; the rest of git calls the header of such an object bad, and dies of it. */
 const SIZE_BYTES_MAX = 9;
 
-/** Of a delta, `base` is its distance in bytes behind its base, or the base's id, 20 bytes. */
+/** Of a delta, `base` is its distance in bytes behind its base, or the bytes of the base's id. */
 export type EntryHeader = {
   /** The inflated size of what is stored: for a delta its instructions, not the object. */
   readonly sizeBytes: number;
@@ -36,8 +36,8 @@ export function entryHeader(bytes: Buffer): EntryHeader | null {
   const type = TYPES[code];
   if (type !== undefined) return at > bytes.length ? null : { type, base: null, sizeBytes, length: at };
   if (code === REF_DELTA) {
-    const base = bytes.subarray(at, at + ID_BYTES);
-    return base.length < ID_BYTES ? null : { type: null, base, sizeBytes, length: at + ID_BYTES };
+    const base = bytes.subarray(at, at + OBJECT_ID_BYTES);
+    return base.length < OBJECT_ID_BYTES ? null : { type: null, base, sizeBytes, length: at + OBJECT_ID_BYTES };
   }
   if (code !== OFS_DELTA) return null;
   byte = bytes[at++] ?? 0;

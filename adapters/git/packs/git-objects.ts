@@ -5,7 +5,7 @@
  */
 
 import type { ObjectType } from '../../../core/git/objects.ts';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_PATTERN, type ObjectId } from '../../../core/kernel/ids.ts';
 import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import type { GitObjects } from './object-source.ts';
 import type { StoredObject } from './pack-file.ts';
@@ -97,7 +97,7 @@ const ENDED_EARLY = {
   stdout: null,
   outgrown: false,
 } as const;
-const HEADER = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/;
+const HEADER = new RegExp(`^(${OBJECT_ID_PATTERN}) (commit|tree|blob|tag) (\\d+)$`);
 
 function parseHeader(id: ObjectId, line: string): { readonly type: ObjectType; readonly sizeBytes: number } {
   const [, found, type, size] = HEADER.exec(line) ?? [];

@@ -5,6 +5,7 @@
  * pack too, so no delta needs itself. Whoever keeps the pack has git index it first, which computes each id anew.
  */
 import { createHash } from 'node:crypto';
+import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { deltaHeader, type EntryHeader, entryHeader } from './entry-header.ts';
 import type { Turns } from './event-loop-turns.ts';
 import { objectsIn, packIndexRows } from './pack-index-file.ts';
@@ -52,7 +53,6 @@ export function joinable<Pack extends PackSizes>(packs: readonly Pack[]): readon
 }
 
 const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 20;
 /** What git allows its own chains (git-pack-objects(1), --depth). Behind it an object is stored whole where a part has it whole. */
 const DEPTH_WANTED_MAX = 50;
 
@@ -106,7 +106,7 @@ function* storedIn({ pack, idx }: PackBytes): Generator<readonly [string, Stored
     .toSorted((a, b) => a.offset - b.offset);
   const idAt = new Map(rows.map(({ id, offset }) => [offset, id]));
   for (const [index, { id, offset }] of rows.entries()) {
-    const bytes = pack.subarray(offset, rows[index + 1]?.offset ?? pack.length - CHECKSUM_BYTES);
+    const bytes = pack.subarray(offset, rows[index + 1]?.offset ?? pack.length - PACK_CHECKSUM_BYTES);
     const header = entryHeader(bytes);
     if (header === null) throw new RangeError(`A pack is broken at byte ${offset}`);
     if (header.type !== null) {

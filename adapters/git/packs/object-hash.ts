@@ -7,9 +7,10 @@
  * The library is libgit2, in the builds that es-git makes of it for Node. Those for Linux on x64 are dependencies; on
  * other platforms nothing is named here.
  */
+
 import { createRequire } from 'node:module';
 import type { ObjectType } from '../../../core/git/objects.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { EMPTY_BLOB_ID, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 
 const require: (name: string) => unknown = createRequire(import.meta.url);
 /** With glibc, and with musl. */
@@ -19,7 +20,6 @@ const BUILDS: readonly (() => unknown)[] = [
 ];
 /** The types as es-git names them. */
 const NAMES = { commit: 'Commit', tree: 'Tree', blob: 'Blob', tag: 'Tag' } as const;
-const EMPTY_BLOB = 'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391';
 
 /** Throws if the bytes show a collision attack. */
 export type HashObject = (type: ObjectType, bytes: Buffer) => ObjectId;
@@ -45,6 +45,6 @@ function hashOf(library: unknown): HashObject {
   const nameOf = hashObjectOid as (type: string, bytes: Buffer) => unknown;
   const hash: HashObject = (type, bytes) => objectId(String(nameOf(NAMES[type], bytes)));
   const named = hash('blob', Buffer.alloc(0));
-  if (named !== EMPTY_BLOB) throw new TypeError(`es-git names the empty blob ${named}`);
+  if (named !== EMPTY_BLOB_ID) throw new TypeError(`es-git names the empty blob ${named}`);
   return hash;
 }

@@ -3,9 +3,10 @@
  *
  * Invariants: an object exists if one of these packs has it; no other pack of the folder counts.
  */
+
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { EMPTY_TREE_ID, type ObjectId } from '../../../core/kernel/ids.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from './joined-pack.ts';
@@ -18,9 +19,6 @@ import {
   type StoredObject,
 } from './pack-file.ts';
 import { openPackIndex, type PackIndex } from './pack-index.ts';
-
-/** The empty tree is built into git: it exists without being in a pack. */
-const EMPTY_TREE = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 export interface OpenPack {
   readonly name: string;
@@ -158,20 +156,20 @@ export function createObjectSource(
   };
   const typeByGit = async (id: ObjectId): Promise<ObjectType> => (await git.info(id)).type;
   return {
-    has: async (id) => id === EMPTY_TREE || (await find(id)) !== null,
+    has: async (id) => id === EMPTY_TREE_ID || (await find(id)) !== null,
     type: (id) =>
       whenThere(find(id), (place) => {
-        if (place === null) return id === EMPTY_TREE ? 'tree' : null;
+        if (place === null) return id === EMPTY_TREE_ID ? 'tree' : null;
         return whenThere(fileOf(place.pack).type(place.offset), (found) => found?.type ?? typeByGit(id));
       }),
     info: async (id) => {
       const place = await find(id);
-      if (place === null) return id === EMPTY_TREE ? { id, type: 'tree', sizeBytes: 0 } : null;
+      if (place === null) return id === EMPTY_TREE_ID ? { id, type: 'tree', sizeBytes: 0 } : null;
       return infoOf(id, place);
     },
     read: async (id, beforeLarge) => {
       const place = await find(id);
-      if (place === null) return id === EMPTY_TREE ? { type: 'tree', bytes: Buffer.alloc(0) } : null;
+      if (place === null) return id === EMPTY_TREE_ID ? { type: 'tree', bytes: Buffer.alloc(0) } : null;
       const object = await fileOf(place.pack).read(place.offset, BOUNDS, beforeLarge);
       if (object !== null) return object;
       const fault = sizeFault(await infoOf(id, place));

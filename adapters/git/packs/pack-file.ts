@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { ObjectType } from '../../../core/git/objects.ts';
+import { OBJECT_ID_BYTES, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
@@ -35,13 +36,12 @@ const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
 /** Only objects up to this size are cached, as bases of later deltas; the second is that of costly bases. */
 const CACHED_OBJECT_BYTES_MAX = 512 * 1024;
 const CACHED_COSTLY_BYTES_MAX = 1024 * 1024;
-/** Type and size (up to ten bytes), and a delta's reference to its base (up to twenty). */
-const ENTRY_HEADER_BYTES = 32;
+/** Type and size (up to ten bytes), a delta's reference to its base (an id at most), and some to spare. */
+const ENTRY_HEADER_BYTES = 12 + OBJECT_ID_BYTES;
 /** Compressed bytes read of a delta at first: mostly enough for the two sizes at its start. */
 const DELTA_HEAD_BYTES = 256;
 /** Two sizes of up to ten bytes. */
 const DELTA_SIZES_BYTES_MAX = 20;
-const TRAILER_BYTES = 20;
 
 export interface StoredObject {
   readonly type: ObjectType;
@@ -314,7 +314,7 @@ const inflateLater = promisify<Buffer, { maxOutputLength: number; chunkSize: num
 
 async function inflateAt(pack: Pack, entry: Entry): Promise<Buffer> {
   const { sizeBytes, dataStart } = entry;
-  const available = pack.file.sizeBytes - TRAILER_BYTES - dataStart;
+  const available = pack.file.sizeBytes - PACK_CHECKSUM_BYTES - dataStart;
   const options = { maxOutputLength: sizeBytes + 1, chunkSize: Math.max(64, sizeBytes + 1) };
   // The pack does not store how long the compressed bytes are: zlib's own bound is nearly always enough.
   for (let window = sizeBytes + (sizeBytes >> 10) + 64; ; window *= 4) {

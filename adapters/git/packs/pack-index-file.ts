@@ -1,24 +1,25 @@
 /** Makes and reads whole indexes of small packs, in version 2 (gitformat-pack(5)). */
 import { createHash } from 'node:crypto';
+import { OBJECT_ID_BYTES, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 
 /** The first 31 bits of an offset; larger ones need another table. */
 const OFFSET_MAX = 0x7fffffff;
 const START = Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]);
 const TABLES_START = START.length + 256 * 4;
-const ID_BYTES = 20;
-const TRAILER_BYTES = 2 * ID_BYTES;
+/** The checksum of the pack, and that of the index. */
+const TRAILER_BYTES = 2 * PACK_CHECKSUM_BYTES;
 /** An id, a CRC-32 and an offset. */
-const ROW_BYTES = ID_BYTES + 4 + 4;
+const ROW_BYTES = OBJECT_ID_BYTES + 4 + 4;
 
 export interface PackRow {
-  /** The object's id, 20 bytes. */
+  /** The bytes of the object's id. */
   readonly id: Buffer;
   readonly offset: number;
   /** Of the entry as it is stored. */
   readonly crc32: number;
 }
 
-/** Contents of the .idx of a pack with these objects and this checksum, 20 bytes. */
+/** Contents of the .idx of a pack with these objects and this checksum. */
 export function packIndexFile(rows: readonly PackRow[], checksum: Buffer): Buffer {
   if (rows.some(({ offset }) => offset > OFFSET_MAX)) throw new RangeError('The pack is too large for this table');
   const sorted = rows.toSorted((a, b) => a.id.compare(b.id));
@@ -57,13 +58,13 @@ export function objectsIn(idxBytes: number): number {
 /** Returns what a whole .idx file says, in the order of ids. Throws if it is none of a pack below 2 GiB. */
 export function packIndexRows(idx: Buffer): readonly PackRow[] {
   const count = idx.length < TABLES_START ? -1 : idx.readUInt32BE(TABLES_START - 4);
-  const crcs = TABLES_START + count * ID_BYTES;
+  const crcs = TABLES_START + count * OBJECT_ID_BYTES;
   const offsets = crcs + count * 4;
   if (!idx.subarray(0, START.length).equals(START) || idx.length !== offsets + count * 4 + TRAILER_BYTES) {
     throw new RangeError('This is no index of a small pack');
   }
   return Array.from({ length: count }, (_, row) => ({
-    id: idx.subarray(TABLES_START + row * ID_BYTES, TABLES_START + (row + 1) * ID_BYTES),
+    id: idx.subarray(TABLES_START + row * OBJECT_ID_BYTES, TABLES_START + (row + 1) * OBJECT_ID_BYTES),
     offset: idx.readUInt32BE(offsets + row * 4),
     crc32: idx.readUInt32BE(crcs + row * 4),
   }));

@@ -4,7 +4,7 @@
  * Invariants: looking an id up starts no process and inflates nothing; an incomplete index is refused when it is
  * opened.
  */
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_BYTES, type ObjectId, objectId, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { type FilePages, PAGE_BYTES, type PagedFile } from './file-pages.ts';
 import { copied } from './own-memory.ts';
 
@@ -13,10 +13,10 @@ const MAGIC = 0xff744f63;
 const VERSION = 2;
 const FANOUT_ENTRIES = 256;
 const TABLES_START = 8 + FANOUT_ENTRIES * 4;
-const ID_BYTES = 20;
 /** An id, a CRC-32 and a 32-bit offset. */
-const ENTRY_BYTES = ID_BYTES + 4 + 4;
-const TRAILER_BYTES = 40;
+const ENTRY_BYTES = OBJECT_ID_BYTES + 4 + 4;
+/** The checksum of the pack, and that of the index. */
+const TRAILER_BYTES = 2 * PACK_CHECKSUM_BYTES;
 /** With this bit set, the other bits of an offset are a row of the table of 64-bit offsets. */
 const LARGE_OFFSET = 0x80000000;
 /** Indexes of up to this many objects stay in memory whole, at 28 bytes an object; larger ones are read by pages. */
@@ -31,7 +31,7 @@ export interface PackIndex {
   readonly residentBytes: number;
   /** The object's offset in the pack, or null; a promise only when the file must be read. */
   find(id: Uint8Array): number | null | Promise<number | null>;
-  /** The ids of objects `start` to `end` in the order of ids, 20 bytes each. */
+  /** The ids of objects `start` to `end` in the order of ids, `OBJECT_ID_BYTES` each. */
   ids(start: number, end: number): Promise<Buffer>;
   /** Every object in the order of ids, or null when the index is too large to be in memory. */
   resident(): readonly { readonly id: ObjectId; readonly offset: number }[] | null;
@@ -58,14 +58,14 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
   if (file.sizeBytes < smallest || file.sizeBytes > smallest + Math.max(0, objectCount - 1) * 8) {
     throw new PackIndexError(`${path} has ${file.sizeBytes} bytes, which is wrong for ${objectCount} objects`);
   }
-  const trailer = await pages.read(file, file.sizeBytes - TRAILER_BYTES, ID_BYTES);
+  const trailer = await pages.read(file, file.sizeBytes - TRAILER_BYTES, PACK_CHECKSUM_BYTES);
   const about = { objectCount, file, packChecksum: trailer.toString('hex') };
   if (objectCount <= RESIDENT_OBJECTS_MAX) {
     const tables = copied(await pages.read(file, TABLES_START, file.sizeBytes - TABLES_START - TRAILER_BYTES));
     return {
       ...about,
       residentBytes: tables.length,
-      ids: async (start, end) => tables.subarray(start * ID_BYTES, Math.min(end, objectCount) * ID_BYTES),
+      ids: async (start, end) => tables.subarray(start * OBJECT_ID_BYTES, Math.min(end, objectCount) * OBJECT_ID_BYTES),
       find: (id) => findResident(tables, objectCount, id),
       resident: () => residentObjects(tables, objectCount),
     };
@@ -74,7 +74,7 @@ export async function openPackIndex(pages: FilePages, file: PagedFile): Promise<
     ...about,
     residentBytes: fanout.byteLength,
     ids: (start, end) =>
-      pages.read(file, TABLES_START + start * ID_BYTES, (Math.min(end, objectCount) - start) * ID_BYTES),
+      pages.read(file, TABLES_START + start * OBJECT_ID_BYTES, (Math.min(end, objectCount) - start) * OBJECT_ID_BYTES),
     find: (id) => findPaged(pages, file, fanout, id),
     resident: () => null,
   };
@@ -85,7 +85,7 @@ function findResident(tables: Buffer, objectCount: number, id: Uint8Array): numb
   let high = objectCount;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    const order = compareAt(tables, middle * ID_BYTES, id);
+    const order = compareAt(tables, middle * OBJECT_ID_BYTES, id);
     if (order === 0) return offsetOf(tables, objectCount, middle);
     if (order < 0) low = middle + 1;
     else high = middle;
@@ -95,13 +95,13 @@ function findResident(tables: Buffer, objectCount: number, id: Uint8Array): numb
 
 function residentObjects(tables: Buffer, objectCount: number) {
   return Array.from({ length: objectCount }, (_, row) => ({
-    id: objectId(tables.toString('hex', row * ID_BYTES, (row + 1) * ID_BYTES)),
+    id: objectId(tables.toString('hex', row * OBJECT_ID_BYTES, (row + 1) * OBJECT_ID_BYTES)),
     offset: offsetOf(tables, objectCount, row),
   }));
 }
 
 function offsetOf(tables: Buffer, objectCount: number, row: number): number {
-  const offset = tables.readUInt32BE(objectCount * (ID_BYTES + 4) + row * 4);
+  const offset = tables.readUInt32BE(objectCount * (OBJECT_ID_BYTES + 4) + row * 4);
   if (offset < LARGE_OFFSET) return offset;
   return Number(tables.readBigUInt64BE(objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8));
 }
@@ -117,8 +117,8 @@ function findPaged(
     order: (start) => {
       const page = pages.page(file, start);
       const offset = start % PAGE_BYTES;
-      if (page !== null && offset + ID_BYTES <= page.length) return compareAt(page, offset, id);
-      const bytes = pages.peek(file, start, ID_BYTES);
+      if (page !== null && offset + OBJECT_ID_BYTES <= page.length) return compareAt(page, offset, id);
+      const bytes = pages.peek(file, start, OBJECT_ID_BYTES);
       return bytes === null ? null : compareAt(bytes, 0, id);
     },
     bytes: (start, length) => pages.peek(file, start, length),
@@ -143,7 +143,7 @@ async function findInFile(
       return known;
     };
     const order = (start: number): number | null => {
-      const row = bytes(start, ID_BYTES);
+      const row = bytes(start, OBJECT_ID_BYTES);
       return row === null ? null : compareAt(row, 0, id);
     };
     const found = searchPaged({ order, bytes }, fanout, id);
@@ -169,7 +169,7 @@ function searchPaged(at: RowsAt, fanout: Uint32Array, id: Uint8Array): number | 
   // Ids are spread evenly, so the second to fourth byte estimate the position in the bucket.
   let middle = low + Math.floor(((high - low) * prefix(id)) / 0x1000000);
   while (low < high) {
-    const order = at.order(TABLES_START + middle * ID_BYTES);
+    const order = at.order(TABLES_START + middle * OBJECT_ID_BYTES);
     if (order === null) return 'not-in-memory';
     if (order === 0) return pagedOffset(at, objectCount, middle);
     if (order < 0) low = middle + 1;
@@ -180,7 +180,7 @@ function searchPaged(at: RowsAt, fanout: Uint32Array, id: Uint8Array): number | 
 }
 
 function pagedOffset(at: RowsAt, objectCount: number, row: number): number | 'not-in-memory' {
-  const offset = at.bytes(TABLES_START + objectCount * (ID_BYTES + 4) + row * 4, 4)?.readUInt32BE(0);
+  const offset = at.bytes(TABLES_START + objectCount * (OBJECT_ID_BYTES + 4) + row * 4, 4)?.readUInt32BE(0);
   if (offset === undefined) return 'not-in-memory';
   if (offset < LARGE_OFFSET) return offset;
   const large = at.bytes(TABLES_START + objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8, 8);
@@ -193,7 +193,7 @@ function prefix(id: Uint8Array): number {
 
 /** Negative when the id at `start` is below `id`, zero when they are equal. */
 function compareAt(bytes: Buffer, start: number, id: Uint8Array): number {
-  for (let index = 0; index < ID_BYTES; index += 1) {
+  for (let index = 0; index < OBJECT_ID_BYTES; index += 1) {
     const difference = (bytes[start + index] ?? 0) - (id[index] ?? 0);
     if (difference !== 0) return difference;
   }
@@ -209,15 +209,15 @@ export async function hasAllOf(whole: PackIndex, part: PackIndex): Promise<boole
   let wanted: { ids: Buffer; at: number; next: number } = { ids: Buffer.alloc(0), at: 0, next: 0 };
   for (let start = 0; start < whole.objectCount; start += COMPARED_AT_ONCE) {
     const ids = await whole.ids(start, start + COMPARED_AT_ONCE);
-    for (let row = 0; row < ids.length; row += ID_BYTES) {
+    for (let row = 0; row < ids.length; row += OBJECT_ID_BYTES) {
       if (wanted.at === wanted.ids.length) {
         if (wanted.next >= part.objectCount) return true;
         const next = Math.min(wanted.next + COMPARED_AT_ONCE, part.objectCount);
         wanted = { ids: await part.ids(wanted.next, next), at: 0, next };
       }
-      const order = ids.compare(wanted.ids, wanted.at, wanted.at + ID_BYTES, row, row + ID_BYTES);
+      const order = ids.compare(wanted.ids, wanted.at, wanted.at + OBJECT_ID_BYTES, row, row + OBJECT_ID_BYTES);
       if (order > 0) return false;
-      if (order === 0) wanted.at += ID_BYTES;
+      if (order === 0) wanted.at += OBJECT_ID_BYTES;
     }
   }
   return wanted.at === wanted.ids.length && wanted.next >= part.objectCount;

@@ -3,13 +3,13 @@
  *
  * Invariants: a long search takes turns of the event loop.
  */
+import { OBJECT_ID_BYTES } from '../../../core/kernel/ids.ts';
 import type { Turns } from './event-loop-turns.ts';
 import type { PackIndex } from './pack-index.ts';
 
 /** How many objects are looked for in other packs to answer one question. */
 export const LOOKUPS_MAX = 1_000_000;
 const IDS_AT_ONCE = 4_096;
-const ID_BYTES = 20;
 /** How long a search has the event loop at a time. */
 export const LOOKUPS_TURN_MS = 2;
 
@@ -21,9 +21,9 @@ export async function hasObject(
 ): Promise<boolean> {
   for (let start = 0; start < index.objectCount; start += IDS_AT_ONCE) {
     const ids = await index.ids(start, start + IDS_AT_ONCE);
-    for (let at = 0; at < ids.length; at += ID_BYTES) {
+    for (let at = 0; at < ids.length; at += OBJECT_ID_BYTES) {
       if (turns.isOver()) await turns.next();
-      if (await meets(ids.subarray(at, at + ID_BYTES))) return true;
+      if (await meets(ids.subarray(at, at + OBJECT_ID_BYTES))) return true;
     }
   }
   return false;

@@ -4,11 +4,10 @@
  * Invariants: a set is exact for its key; memory is bounded, and a set too large to keep still serves its request.
  */
 import { LRUCache } from 'lru-cache';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_BYTES, type ObjectId } from '../../../core/kernel/ids.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { lines } from './git-objects.ts';
 
-const ID_BYTES = 20;
 /** Single commits that walks have found to be reached: some hundred bytes each. */
 const REACHED_MAX = 10_000;
 
@@ -88,22 +87,22 @@ export async function reachedCount(
 async function makeSet(git: Git, view: ObjectView, tips: readonly ObjectId[]): Promise<StoredSet> {
   const args = ['rev-list', '--objects', '--no-object-names', '--use-bitmap-index', '--stdin'];
   const command: GitCommand = { args, view };
-  let ids = Buffer.alloc(1024 * ID_BYTES);
+  let ids = Buffer.alloc(1024 * OBJECT_ID_BYTES);
   let count = 0;
   for await (const batch of idBatches(git.stream(command, lines(tips)))) {
-    while ((count + batch.length) * ID_BYTES > ids.length) ids = Buffer.concat([ids], ids.length * 2);
+    while ((count + batch.length) * OBJECT_ID_BYTES > ids.length) ids = Buffer.concat([ids], ids.length * 2);
     for (const id of batch) {
-      ids.write(id, count * ID_BYTES, 'hex');
+      ids.write(id, count * OBJECT_ID_BYTES, 'hex');
       count += 1;
     }
   }
-  return sortedSet(ids.subarray(0, count * ID_BYTES), count);
+  return sortedSet(ids.subarray(0, count * OBJECT_ID_BYTES), count);
 }
 
 /** Ids are spread evenly, so putting each into the bucket of its first two bytes does nearly all of the sorting. */
 function sortedSet(ids: Buffer, count: number): StoredSet {
   const starts = new Uint32Array(0x10001);
-  const bucketOf = (index: number) => ids.readUInt16BE(index * ID_BYTES);
+  const bucketOf = (index: number) => ids.readUInt16BE(index * OBJECT_ID_BYTES);
   for (let index = 0; index < count; index += 1) starts[bucketOf(index) + 1] = (starts[bucketOf(index) + 1] ?? 0) + 1;
   for (let bucket = 0; bucket < 0x10000; bucket += 1)
     starts[bucket + 1] = (starts[bucket + 1] ?? 0) + (starts[bucket] ?? 0);
@@ -112,7 +111,7 @@ function sortedSet(ids: Buffer, count: number): StoredSet {
   for (let index = 0; index < count; index += 1) {
     const place = next[bucketOf(index)] ?? 0;
     next[bucketOf(index)] = place + 1;
-    ids.copy(sorted, place * ID_BYTES, index * ID_BYTES, (index + 1) * ID_BYTES);
+    ids.copy(sorted, place * OBJECT_ID_BYTES, index * OBJECT_ID_BYTES, (index + 1) * OBJECT_ID_BYTES);
   }
   for (let bucket = 0; bucket < 0x10000; bucket += 1) sortRange(sorted, starts[bucket] ?? 0, starts[bucket + 1] ?? 0);
   return {
@@ -123,7 +122,13 @@ function sortedSet(ids: Buffer, count: number): StoredSet {
       let high = starts[wanted.readUInt16BE(0) + 1] ?? 0;
       while (low < high) {
         const middle = (low + high) >>> 1;
-        const difference = sorted.compare(wanted, 0, ID_BYTES, middle * ID_BYTES, (middle + 1) * ID_BYTES);
+        const difference = sorted.compare(
+          wanted,
+          0,
+          OBJECT_ID_BYTES,
+          middle * OBJECT_ID_BYTES,
+          (middle + 1) * OBJECT_ID_BYTES,
+        );
         if (difference === 0) return true;
         if (difference < 0) low = middle + 1;
         else high = middle;
@@ -136,9 +141,10 @@ function sortedSet(ids: Buffer, count: number): StoredSet {
 function sortRange(ids: Buffer, start: number, end: number): void {
   if (end - start < 2) return;
   const rows: Buffer[] = [];
-  for (let row = start; row < end; row += 1) rows.push(Buffer.from(ids.subarray(row * ID_BYTES, (row + 1) * ID_BYTES)));
+  for (let row = start; row < end; row += 1)
+    rows.push(Buffer.from(ids.subarray(row * OBJECT_ID_BYTES, (row + 1) * OBJECT_ID_BYTES)));
   rows.sort(Buffer.compare);
-  for (const [index, row] of rows.entries()) row.copy(ids, (start + index) * ID_BYTES);
+  for (const [index, row] of rows.entries()) row.copy(ids, (start + index) * OBJECT_ID_BYTES);
 }
 
 /** Splits output of one id a line; yields the ids whose lines each chunk completes. */

@@ -7,7 +7,7 @@
  */
 
 import type { TreeEntry } from '../../../core/git/objects.ts';
-import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_BYTES, type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../../core/kernel/page.ts';
 import type { NextTurn } from '../../../core/kernel/turns.ts';
 
@@ -20,7 +20,6 @@ interface Place {
 
 /** Bytes that are searched in one part. */
 const PART_BYTES = 512 * 1024;
-const ID_BYTES = 20;
 const SPACE = 0x20;
 
 /** Returns a page of the entries, in their order, and how many there are in all. */
@@ -57,7 +56,7 @@ export async function entryOfObject(bytes: Buffer, id: ObjectId, nextTurn: NextT
   const found = await search(
     bytes,
     (place) =>
-      bytes.compare(wanted, 0, ID_BYTES, place.zero + 1, place.zero + 1 + ID_BYTES) === 0 &&
+      bytes.compare(wanted, 0, OBJECT_ID_BYTES, place.zero + 1, place.zero + 1 + OBJECT_ID_BYTES) === 0 &&
       entryAt(bytes, place).mode !== '160000',
     nextTurn,
   );
@@ -72,10 +71,10 @@ async function search(bytes: Buffer, isFound: (place: Place) => boolean, nextTur
     while (space < bytes.length && bytes[space] !== SPACE) space += 1;
     let zero = space;
     while (zero < bytes.length && bytes[zero] !== 0) zero += 1;
-    if (zero + ID_BYTES >= bytes.length) return null;
+    if (zero + OBJECT_ID_BYTES >= bytes.length) return null;
     const place = { start, space, zero };
     if (isFound(place)) return place;
-    start = zero + 1 + ID_BYTES;
+    start = zero + 1 + OBJECT_ID_BYTES;
     if (start < partEnd) continue;
     partEnd = start + PART_BYTES;
     await nextTurn();
@@ -84,8 +83,8 @@ async function search(bytes: Buffer, isFound: (place: Place) => boolean, nextTur
 }
 
 function entryAt(bytes: Buffer, { start, space, zero }: Place): TreeEntry {
-  const id = parseObjectId(bytes.toString('hex', zero + 1, zero + 1 + ID_BYTES));
-  if (id === null) throw new TypeError('Twenty bytes are an object id');
+  const id = parseObjectId(bytes.toString('hex', zero + 1, zero + 1 + OBJECT_ID_BYTES));
+  if (id === null) throw new TypeError(`${OBJECT_ID_BYTES} bytes are an object id`);
   // The name is copied, so that it does not keep the whole tree in memory.
   const name = Uint8Array.prototype.slice.call(bytes, space + 1, zero);
   return { name, mode: modeOf(bytes.toString('latin1', start, space)), id };

@@ -5,10 +5,11 @@
  * Invariants: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
  * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
  */
+
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_PATTERN, type ObjectId, objectId, PACK_CHECKSUM_PATTERN } from '../../../core/kernel/ids.ts';
 import { EXPLAINED_OBJECTS_MAX, EXPLAINED_PATH_LENGTH_MAX, EXPLAINING_MS_MAX } from '../../../core/kernel/limits.ts';
 import { createGitObjects, lines } from '../packs/git-objects.ts';
 import { createObjectSource, type ObjectSource, openFreshPack } from '../packs/object-source.ts';
@@ -66,8 +67,12 @@ async function indexAgain({ git, folder, whole, admission, signal }: Explaining,
   for await (const _line of git.stream(command, received.bytes)) continue;
 }
 
+/** How a detail that names an object begins: pack-refusal.ts. */
+const MISSING = new RegExp(`^object (${OBJECT_ID_PATTERN}) is referred to`);
+const NAMED = new RegExp(`^object (${OBJECT_ID_PATTERN}): `);
+
 async function missingDetail(explaining: Explaining, detail: string): Promise<string | null> {
-  const missing = /^object ([0-9a-f]{40}) is referred to/.exec(detail)?.[1];
+  const missing = MISSING.exec(detail)?.[1];
   const source = await sourceOf(explaining);
   if (missing === undefined || source === null) return null;
   const kinds = await kindsOf(explaining, null);
@@ -83,7 +88,7 @@ async function missingDetail(explaining: Explaining, detail: string): Promise<st
 }
 
 async function explainedDetail(explaining: Explaining, detail: string): Promise<string | null> {
-  const named = /^object ([0-9a-f]{40}): /.exec(detail)?.[1] ?? null;
+  const named = NAMED.exec(detail)?.[1] ?? null;
   const { kind, commits, tags } = await kindsOf(explaining, named);
   if (named === null) {
     const tag = await unparsableTag(explaining, tags);
@@ -136,7 +141,7 @@ async function placeOf(
 }
 
 /** What git needs to find at the start of a tag (parse_tag_buffer). */
-const TAG_START = /^object [0-9a-f]{40}\ntype (?:commit|tree|blob|tag)\ntag [^\n]*\n/;
+const TAG_START = new RegExp(`^object ${OBJECT_ID_PATTERN}\\ntype (?:commit|tree|blob|tag)\\ntag [^\\n]*\\n`);
 
 async function unparsableTag(explaining: Explaining, tags: readonly ObjectId[]): Promise<ObjectId | null> {
   const source = await sourceOf(explaining);
@@ -148,11 +153,13 @@ async function unparsableTag(explaining: Explaining, tags: readonly ObjectId[]):
   return null;
 }
 
+const INDEX_NAME = new RegExp(`^pack-(${PACK_CHECKSUM_PATTERN})\\.idx$`);
+
 /** The objects of the pack; null if it has no index. */
 async function sourceOf({ git, memory, folder, whole }: Explaining): Promise<ObjectSource | null> {
   const packs = join(await folder(), 'pack');
   const index = (await readdir(packs)).find((file) => file.endsWith('.idx'));
-  const name = /^pack-([0-9a-f]{40})\.idx$/.exec(index ?? '')?.[1];
+  const name = INDEX_NAME.exec(index ?? '')?.[1];
   if (name === undefined) return null;
   const file = (extension: string) => join(packs, `pack-${name}.${extension}`);
   const pack = await openFreshPack(memory, name, file('pack'), file('idx'));

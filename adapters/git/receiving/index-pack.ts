@@ -4,11 +4,12 @@
  * Invariants: success is exit status 0 and nothing but the one line with the pack's checksum on standard
  * output. git finds a bad .gitmodules only after it wrote that line, and echoes bytes that follow the pack behind it.
  */
+
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectInfo } from '../../../core/git/objects.ts';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
-import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { type ObjectId, PACK_CHECKSUM_PATTERN } from '../../../core/kernel/ids.ts';
 import { type CacheFolder, objectsPath, viewOf } from '../cache/cache-folder.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import { commandError, completed, feed, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
@@ -162,7 +163,7 @@ export function counted(bytes: AsyncIterable<Uint8Array>): {
   return { bytes: reading(), bytesSoFar: () => read };
 }
 
-const CHECKSUM_LINE = /^pack\t([0-9a-f]{40})\n$/;
+const CHECKSUM_LINE = new RegExp(`^pack\\t(${PACK_CHECKSUM_PATTERN})\\n$`);
 
 function outcomeOf(command: GitCommand, end: ProcessEnd): IndexedPack | PackRefusal {
   completed(command, end);

@@ -8,7 +8,7 @@
 import { MANY_PARENTS_BYTES_MIN, parentsFault, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_DIGITS, OBJECT_ID_PATTERN, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import { COMMIT_PARENTS_MAX, PUSH_LARGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
@@ -117,7 +117,7 @@ async function infoOf({ file }: OpenPack, offset: number) {
 
 /** What git prints of each object. It prints `<id> missing` of one whose header it cannot read. */
 const LISTED = '%(objecttype) %(objectsize) %(objectname)';
-const LISTED_LINE = /^(commit|tree|blob|tag) (\d+) ([0-9a-f]{40})$/;
+const LISTED_LINE = new RegExp(`^(commit|tree|blob|tag) (\\d+) (${OBJECT_ID_PATTERN})$`);
 
 /**
  * In the order of the pack (git-cat-file(1), --unordered), in which the client sent them; without the objects that are
@@ -153,13 +153,13 @@ function mayBreakBound(bytes: Buffer, start: number, end: number): boolean {
   if (bytes[end - 1] === END_OF_MISSING) return true;
   if (bytes[start] === START_OF_BLOB) return false;
   const sizeStart = bytes.indexOf(SPACE, start) + 1;
-  const sizeEnd = end - 1 - 40;
+  const sizeEnd = end - 1 - OBJECT_ID_DIGITS;
   return sizeEnd - sizeStart >= SIZE_DIGITS_MIN;
 }
 
 function parseListed(line: string): ObjectInfo | Unreadable {
   const [, type, size, id] = LISTED_LINE.exec(line) ?? [];
-  if (id === undefined) return { id: objectId(line.slice(0, 40)), type: null };
+  if (id === undefined) return { id: objectId(line.slice(0, OBJECT_ID_DIGITS)), type: null };
   return { id: objectId(id), type: type as ObjectType, sizeBytes: Number(size) };
 }
 

@@ -6,10 +6,10 @@
  */
 
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
+import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import type { ReceivePackOptions } from '../../../core/ports/object-database.ts';
 
 const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 20;
 /** An object takes a byte of type and size, and the shortest zlib stream has eight. */
 const OBJECT_BYTES_MIN = 9;
 const MAGIC = 0x5041434b; // PACK
@@ -76,7 +76,7 @@ export async function openPackInput(limits: Limits): Promise<PackInput | PackRef
     const detail = `the pack has ${objectCount} objects, at most ${limits.objectCountMax} are allowed`;
     return { refused: 'pack-too-many-objects', detail };
   }
-  const bytesMin = HEADER_BYTES + objectCount * OBJECT_BYTES_MIN + CHECKSUM_BYTES;
+  const bytesMin = HEADER_BYTES + objectCount * OBJECT_BYTES_MIN + PACK_CHECKSUM_BYTES;
   return {
     ...source,
     objectCount,

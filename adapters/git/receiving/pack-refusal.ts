@@ -5,6 +5,7 @@
  * machine is never reported as the pusher's.
  */
 import type { PackRefusal, PackRefusalCode } from '../../../core/git/pack-refusal.ts';
+import { OBJECT_ID_PATTERN } from '../../../core/kernel/ids.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 
 const DETAIL_LENGTH_MAX = 300;
@@ -17,11 +18,14 @@ interface Rule {
   readonly detail: string;
 }
 
+/** An object's id, as a group of a pattern. */
+const ID = `(${OBJECT_ID_PATTERN})`;
+
 /** In order: the first rule whose pattern matches applies. */
 const RULES: readonly Rule[] = [
   // First, because this message may quote the pusher's text, such as a URL in .gitmodules, which a later rule matches.
   {
-    pattern: /^error: object ([0-9a-f]{40}): ([A-Za-z0-9]+: .*)$/m,
+    pattern: new RegExp(`^error: object ${ID}: ([A-Za-z0-9]+: .*)$`, 'm'),
     refused: 'pack-fsck-failed',
     detail: 'object $1: $2',
   },
@@ -31,7 +35,7 @@ const RULES: readonly Rule[] = [
     detail: 'an object breaks the rules of git fsck',
   },
   {
-    pattern: /bogus (commit|tree|tag) object ([0-9a-f]{40})/,
+    pattern: new RegExp(`bogus (commit|tree|tag) object ${ID}`),
     refused: 'pack-fsck-failed',
     detail: 'object $2: cannot be parsed as a $1',
   },
@@ -56,17 +60,17 @@ const RULES: readonly Rule[] = [
     detail: 'the pack is larger than it may be',
   },
   {
-    pattern: /did not receive expected object ([0-9a-f]{40})/,
+    pattern: new RegExp(`did not receive expected object ${ID}`),
     refused: 'pack-not-connected',
     detail: 'object $1 is referred to and is neither in the pack nor in the repository',
   },
   {
-    pattern: /Not all child objects of ([0-9a-f]{40}) are reachable/,
+    pattern: new RegExp(`Not all child objects of ${ID} are reachable`),
     refused: 'pack-not-connected',
     detail: 'object $1 refers to one that is neither in the pack nor in the repository',
   },
   {
-    pattern: /object type mismatch at ([0-9a-f]{40})|object ([0-9a-f]{40})(?: is a \w+, not a \w+|: expected type)/,
+    pattern: new RegExp(`object type mismatch at ${ID}|object ${ID}(?: is a \\w+, not a \\w+|: expected type)`),
     refused: 'pack-fsck-failed',
     detail: 'object $1$2 is referred to as another type than it has',
   },

@@ -6,7 +6,13 @@
  */
 
 import type { ObjectType } from '../../../core/git/objects.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import {
+  OBJECT_ID_BYTES,
+  OBJECT_ID_DIGITS,
+  OBJECT_ID_PATTERN,
+  type ObjectId,
+  objectId,
+} from '../../../core/kernel/ids.ts';
 
 /** An object that another one refers to, which must exist with this type. */
 export interface Link {
@@ -43,8 +49,10 @@ export function plainObject(type: ObjectType, bytes: Buffer): PlainObject | null
 const PARENTS_MAX = 16;
 const IDENTITY = '[^<>\\n\\0]*[^ <>\\n\\0] <[^<>\\n\\0]*> (?:0|[1-9][0-9]{0,9}) [+-][0-9]{4}';
 const COMMIT = new RegExp(
-  `^tree ([0-9a-f]{40})\\n((?:parent [0-9a-f]{40}\\n){0,${PARENTS_MAX}})author ${IDENTITY}\\ncommitter ${IDENTITY}\\n`,
+  `^tree (${OBJECT_ID_PATTERN})\\n((?:parent ${OBJECT_ID_PATTERN}\\n){0,${PARENTS_MAX}})` +
+    `author ${IDENTITY}\\ncommitter ${IDENTITY}\\n`,
 );
+const PARENT = new RegExp(`parent (.{${OBJECT_ID_DIGITS}})`, 'g');
 
 function plainCommit(bytes: Buffer): PlainObject | null {
   if (bytes.includes(0)) return null;
@@ -54,8 +62,7 @@ function plainCommit(bytes: Buffer): PlainObject | null {
   // Further headers, such as a signature, and then the empty line before the message.
   if (text[head.length] !== '\n' && !text.includes('\n\n', head.length)) return null;
   const links: Link[] = [{ id: objectId(tree), type: 'tree' }];
-  for (const [, parent = ''] of parents.matchAll(/parent (.{40})/g))
-    links.push({ id: objectId(parent), type: 'commit' });
+  for (const [, parent = ''] of parents.matchAll(PARENT)) links.push({ id: objectId(parent), type: 'commit' });
   return { links, contents: [] };
 }
 
@@ -69,7 +76,6 @@ const MODES: ReadonlyMap<string, ObjectType | null> = new Map([
 ] as const);
 const LINK_MODE = '120000';
 const FOLDER_MODE = '40000';
-const ID_BYTES = 20;
 const NAME_BYTES_MAX = 255;
 const SPACE = 0x20;
 
@@ -87,7 +93,7 @@ function plainTree(bytes: Buffer): PlainObject | null {
   for (let start = 0; start < bytes.length; ) {
     const space = bytes.indexOf(SPACE, start);
     const zero = space < 0 ? -1 : bytes.indexOf(0, space);
-    const end = zero + 1 + ID_BYTES;
+    const end = zero + 1 + OBJECT_ID_BYTES;
     if (zero < 0 || end > bytes.length || space - start > 6 || zero - space > NAME_BYTES_MAX) return null;
     const mode = bytes.toString('latin1', start, space);
     const name = bytes.toString('latin1', space + 1, zero);

@@ -6,6 +6,7 @@
 
 import { createHash } from 'node:crypto';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
+import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type Quarantine, type ReceivePackOptions } from '../../../core/ports/object-database.ts';
 import { isDiskFull } from '../cache/disk-space.ts';
 import type { CacheLease } from '../cache/layer-cache.ts';
@@ -137,6 +138,9 @@ function once(call: (() => void) | undefined): () => void {
   };
 }
 
+const HEADER_BYTES = 12;
+const EMPTY_PACK_BYTES = HEADER_BYTES + PACK_CHECKSUM_BYTES;
+
 /** Reads a pack without objects: a header and its checksum. A push of tips that are committed already sends one. */
 async function readEmptyPack(
   input: PackInput,
@@ -155,12 +159,12 @@ async function readEmptyPack(
     throw error;
   }
   const bytes = Buffer.concat(chunks);
-  const checksum = createHash('sha1').update(bytes.subarray(0, 12)).digest();
-  if (bytes.length < 32) return { refused: 'pack-broken', detail: 'the pack ends too early' };
-  if (!checksum.equals(bytes.subarray(12, 32))) {
+  const checksum = createHash('sha1').update(bytes.subarray(0, HEADER_BYTES)).digest();
+  if (bytes.length < EMPTY_PACK_BYTES) return { refused: 'pack-broken', detail: 'the pack ends too early' };
+  if (!checksum.equals(bytes.subarray(HEADER_BYTES, EMPTY_PACK_BYTES))) {
     return { refused: 'pack-broken', detail: 'the pack does not match its checksum' };
   }
-  if (received > 32) return { refused: 'pack-broken', detail: 'something follows the pack' };
+  if (received > EMPTY_PACK_BYTES) return { refused: 'pack-broken', detail: 'something follows the pack' };
   options.onEndOfInput?.();
   return { pack: checksum.toString('hex'), receivedBytes: received };
 }

@@ -6,11 +6,12 @@
  * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
  * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */
+
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { crc32, deflate, deflateSync, inflateSync } from 'node:zlib';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { type ObjectId, objectId, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import { entryHeader, wholeHeader } from '../packs/entry-header.ts';
 import { createTurns, type Turns } from '../packs/event-loop-turns.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
@@ -54,7 +55,6 @@ const LOOKUPS_MAX = 512;
 /** `PACK`. */
 const SIGNATURE = 0x5041434b;
 const HEADER_BYTES = 12;
-const CHECKSUM_BYTES = 20;
 const VERSION = 2;
 
 /** Pack and index, in memory. Null when git has to decide. Rejects with the signal's reason when it is aborted. */
@@ -117,7 +117,7 @@ type Entry = WholeEntry | DeltaEntry;
 /** The entries of a pack that is whole, or null. */
 async function entriesOf(pack: Buffer, { turns }: Checking): Promise<readonly Entry[] | null> {
   const count = pack.readUInt32BE(8);
-  const end = pack.length - CHECKSUM_BYTES;
+  const end = pack.length - PACK_CHECKSUM_BYTES;
   if (
     pack.readUInt32BE(0) !== SIGNATURE ||
     pack.readUInt32BE(4) !== VERSION ||
@@ -338,10 +338,10 @@ async function filesOf(sent: Buffer, { objects, bases }: Resolved, { turns }: Ch
     crc32: crc32(sent.subarray(offset, end)),
   }));
   if (bases.size === 0) {
-    const checksum = sent.subarray(sent.length - CHECKSUM_BYTES);
+    const checksum = sent.subarray(sent.length - PACK_CHECKSUM_BYTES);
     return { name: checksum.toString('hex'), pack: sent, idx: packIndexFile(rows, checksum) };
   }
-  const start = Buffer.from(sent.subarray(0, sent.length - CHECKSUM_BYTES));
+  const start = Buffer.from(sent.subarray(0, sent.length - PACK_CHECKSUM_BYTES));
   start.writeUInt32BE(objects.length + bases.size, 8);
   const parts = [start];
   let offset = start.length;
