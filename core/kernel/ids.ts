@@ -37,7 +37,7 @@ export const OBJECT_ID_DIGITS = 2 * OBJECT_ID_BYTES;
 /** The source of a pattern for the text of an object id, to be part of longer patterns. */
 export const OBJECT_ID_PATTERN = `[0-9a-f]{${OBJECT_ID_DIGITS}}`;
 /** The same for an id as users may write it. */
-const OBJECT_ID_PATTERN_ANY_CASE = `[0-9a-fA-F]{${OBJECT_ID_DIGITS}}`;
+export const OBJECT_ID_PATTERN_ANY_CASE = `[0-9a-fA-F]{${OBJECT_ID_DIGITS}}`;
 /** The same for an id of either object format of Git, SHA-1 and SHA-256: no new branch or tag looks like one. */
 export const OBJECT_ID_PATTERN_ANY_FORMAT = `${OBJECT_ID_PATTERN_ANY_CASE}|[0-9a-fA-F]{64}`;
 

@@ -1,5 +1,6 @@
 /** The commit listing on the wire. */
 import { z } from 'zod';
+import { OBJECT_ID_PATTERN_ANY_CASE } from '../../../core/kernel/ids.ts';
 import { DIFF_FILES_MAX } from '../../../core/kernel/limits.ts';
 import { COMMIT_SUMMARY, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
@@ -60,7 +61,9 @@ export const CHANGED_COMMIT = z
 
 export const COMMIT_PARAMS = z.object({
   ...REPOSITORY_PARAMS.shape,
-  hexsha: z.string().meta({ description: 'A full commit id.', wire: { type: 'string', pattern: '^[0-9a-fA-F]{40}$' } }),
+  hexsha: z
+    .string()
+    .meta({ description: 'A full commit id.', wire: { type: 'string', pattern: `^${OBJECT_ID_PATTERN_ANY_CASE}$` } }),
 });
 
 export const REF = z.string().meta({

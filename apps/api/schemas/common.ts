@@ -1,6 +1,6 @@
 /** Schemas that several resources share. */
 import { z } from 'zod';
-import { parseTimestamp, parseUuid, type Timestamp, type Uuid } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_PATTERN, parseTimestamp, parseUuid, type Timestamp, type Uuid } from '../../../core/kernel/ids.ts';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 
@@ -47,7 +47,7 @@ export const UNFIT_SELECTION = {
 };
 
 export const ID = z.string().meta({ wire: { type: 'string', format: 'uuid' } });
-export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: '^[0-9a-f]{40}$' } });
+export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: `^${OBJECT_ID_PATTERN}$` } });
 /** RFC 3339 in UTC with milliseconds. */
 export const TIMESTAMP = z.string().meta({
   wire: { type: 'string', format: 'date-time', examples: ['2026-11-21T10:00:00.000Z'] },

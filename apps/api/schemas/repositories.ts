@@ -1,6 +1,6 @@
 /** Repositories on the wire. */
 import { z } from 'zod';
-import type { StorageBucketId } from '../../../core/kernel/ids.ts';
+import { OBJECT_ID_PATTERN_ANY_FORMAT, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import {
   REF_NAME_BYTES_MAX,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
@@ -33,7 +33,8 @@ export const REPOSITORIES = z
 const DESCRIPTION = z.string().nullable().meta({ maxLength: REPOSITORY_DESCRIPTION_LENGTH_MAX });
 /** What `parseDefaultBranch` (core/git/ref-name.ts) refuses, but for the length of each component. */
 const BRANCH_PATTERN =
-  '^(refs/heads/)?(?![./-])(?!(HEAD|refs|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})(/|$))(?!.*(\\.\\.|@\\{|//|/[.-]|\\.lock/|\\.lock$|\\.$|/$))[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+$';
+  `^(refs/heads/)?(?![./-])(?!(HEAD|refs|${OBJECT_ID_PATTERN_ANY_FORMAT})(/|$))` +
+  '(?!.*(\\.\\.|@\\{|//|/[.-]|\\.lock/|\\.lock$|\\.$|/$))[^\\u0000-\\u0020\\u007f~^:?*\\[\\\\]+$';
 const BRANCH_NAME = z.string().meta({
   description:
     'The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create.',

@@ -5,6 +5,7 @@
  * A keyword that this file does not know stops the parse instead of leaving a rule out.
  */
 import { z } from 'zod';
+import { OBJECT_ID_DIGITS, OBJECT_ID_PATTERN } from '../../../core/kernel/ids.ts';
 
 export interface SchemaNode {
   readonly $ref?: string | undefined;
@@ -309,8 +310,10 @@ function wordsOf(reference: string | undefined): string | null {
 
 const TEXT_FORMATS: Readonly<Record<string, string>> = { uuid: 'UUID', 'date-time': 'time', binary: 'bytes' };
 
+const OBJECT_ID = `^${OBJECT_ID_PATTERN}$`;
+
 function textOf({ format = '', pattern, minLength, maxLength }: SchemaNode): string {
-  if (pattern === '^[0-9a-f]{40}$') return '40 hex digits';
+  if (pattern === OBJECT_ID) return `${OBJECT_ID_DIGITS} hex digits`;
   const bounds = boundsOf(minLength, maxLength, ' of ');
   return TEXT_FORMATS[format] ?? (bounds === '' ? 'text' : `text${bounds}characters`);
 }
