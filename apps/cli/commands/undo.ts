@@ -8,6 +8,7 @@ import { type Column, tableText } from '../terminal/table.ts';
 import { showable } from '../terminal/text.ts';
 import { sizeText, timeCell } from '../terminal/values.ts';
 import { time } from './fields.ts';
+import { NO_OBJECT, shortId } from './object-id.ts';
 import { given as givenOnly, show } from './show.ts';
 
 /** A ref that is left out does not change, and has a row to say so. */
@@ -29,11 +30,6 @@ const DELETED: readonly Column<Deleted>[] = [
   { title: 'KEPT UNTIL', text: ({ expires_at }, exact) => timeCell(expires_at, exact) },
   { title: 'CANNOT BE UNDELETED', text: ({ reason }) => reason ?? '' },
 ];
-
-function shortId(id: string, exact: boolean): string {
-  if (exact) return id;
-  return /^0+$/.test(id) ? '-' : id.slice(0, 10);
-}
 
 export async function restore(context: Context, given: Given): Promise<void> {
   const moment = givenOnly({
@@ -66,8 +62,6 @@ function restoredText(
   const undo = isDry || event === null ? '' : `Undo it: strata repo restore --before ${event}\n`;
   return tableText(terminal, UPDATES, [...updates, ...leftOut]) + (terminal.isInteractive ? why + undo : '');
 }
-
-const NO_OBJECT = '0'.repeat(40);
 
 export async function deleted(context: Context): Promise<void> {
   const { terminal } = context;
