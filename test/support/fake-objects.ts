@@ -1,9 +1,9 @@
 /** An object database that accepts every pack and answers as the test configured it. */
+
 import { createHash } from 'node:crypto';
 import type { ObjectType } from '../../core/git/objects.ts';
-import type { PackRefusal } from '../../core/git/pack-refusal.ts';
-import { PackRefusedError } from '../../core/git/pack-refusal.ts';
-import type { ObjectId } from '../../core/kernel/ids.ts';
+import { type PackRefusal, PackRefusedError } from '../../core/git/pack-refusal.ts';
+import { OBJECT_ID_DIGITS, type ObjectId } from '../../core/kernel/ids.ts';
 import type {
   CommittedObjects,
   ObjectDatabase,
@@ -46,7 +46,7 @@ export interface FakeObjects {
   open: number;
 }
 
-const PACK = 'e'.repeat(40);
+const PACK = 'e'.repeat(OBJECT_ID_DIGITS);
 
 export function createFakeObjects(): FakeObjects {
   const unused = (): never => {
@@ -97,7 +97,7 @@ export function createFakeObjects(): FakeObjects {
       leavesOver: async () => objects.leftOver,
       keepReached: async (tips) => {
         objects.keptTips.push(tips);
-        pack = String(objects.keptTips.length).padStart(40, '0');
+        pack = String(objects.keptTips.length).padStart(OBJECT_ID_DIGITS, '0');
       },
       recheck: (committed) => objects.recheck(committed),
       install: async (layer) => {

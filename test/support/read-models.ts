@@ -25,6 +25,7 @@ import {
   timestamp,
   type Uuid,
   uuid,
+  ZERO_OBJECT_ID,
 } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { Pause } from '../../core/ports/clock.ts';
@@ -168,7 +169,7 @@ export class Appender {
 /** A layer of a size; no bytes are stored for it. */
 export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer']> {
   const id = randomUUID();
-  return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
+  return { id, key: `layers/${id}.tar`, size_bytes: sizeBytes, sha256: '0'.repeat(64), pack: ZERO_OBJECT_ID };
 }
 
 /** A timeout that only a broken program reaches. */

@@ -1,12 +1,12 @@
 /** Pushes as events of a repository, for tests of everything computed from them. */
 import { type RefName, refName } from '../../core/git/ref-name.ts';
-import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import { OBJECT_ID_DIGITS, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { RequestedUpdate } from '../../core/repository/commands.ts';
 import type { RecordedLayer, RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
 
 /** Returns the object id that begins with these hex digits, padded with zeros. */
 export function oid(digits: string): ObjectId {
-  return objectId(digits.padEnd(40, '0'));
+  return objectId(digits.padEnd(OBJECT_ID_DIGITS, '0'));
 }
 
 export function branch(name: string): RefName {
@@ -61,7 +61,7 @@ export function layer(n: number, sizeBytes = 1_000): RecordedLayer {
     key: `repositories/r/layers/${id}.tar`,
     size_bytes: sizeBytes,
     sha256: 'c'.repeat(64),
-    pack: 'd'.repeat(40),
+    pack: 'd'.repeat(OBJECT_ID_DIGITS),
   };
 }
 

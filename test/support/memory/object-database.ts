@@ -3,6 +3,7 @@
  *
  * Invariants: it reads as the object database does (order of walks, reachability); it accepts no pushes.
  */
+
 import { createHash } from 'node:crypto';
 import type {
   Commit,
@@ -13,7 +14,7 @@ import type {
   Tip,
   TreeEntry,
 } from '../../../core/git/objects.ts';
-import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
 import type { ObjectDatabase, ObjectReader } from '../../../core/ports/object-database.ts';
 import { NO_HISTORY } from '../no-history.ts';
 
@@ -25,8 +26,6 @@ type Parsed =
   | { readonly type: 'tag'; readonly target: ObjectId; readonly tag: TagObject };
 
 type StoredObject = Parsed & { readonly content: Buffer };
-
-const EMPTY_TREE = objectId('4b825dc642cb6eb9a060e54bf8d69288fbee4904');
 
 export interface CommitDraft {
   readonly tree: ObjectId;
@@ -61,7 +60,7 @@ export interface MemoryObjects {
 export function createMemoryObjects(): MemoryObjects {
   const objects = new Map<ObjectId, StoredObject>();
   // Git knows the empty tree without storing it.
-  objects.set(EMPTY_TREE, { type: 'tree', entries: [], content: Buffer.alloc(0) });
+  objects.set(EMPTY_TREE_ID, { type: 'tree', entries: [], content: Buffer.alloc(0) });
   let open = 0;
 
   function put(content: Buffer, type: ObjectType, parse: (id: ObjectId) => Parsed): ObjectId {

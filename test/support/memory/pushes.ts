@@ -69,5 +69,5 @@ export async function appendPush(
 
 /** A layer that is in no store. */
 function layerNamed(id: string, size_bytes: number) {
-  return { id, key: `layers/${id}.tar`, size_bytes, sha256: '0'.repeat(64), pack: '0'.repeat(40) };
+  return { id, key: `layers/${id}.tar`, size_bytes, sha256: '0'.repeat(64), pack: ZERO_OBJECT_ID };
 }
