@@ -2,7 +2,8 @@
  * Branded identifiers: a plain string becomes an id only through its parser, where it enters the program.
  *
  * Invariants: a value of a branded type has the canonical form that its parser states. So equal ids are equal
- * strings, and may be used as map keys, stream names and file names without further checks.
+ * strings, and may be used as map keys, stream names and file names without further checks. No other file of the
+ * server knows how long an object id is, or what it looks like: test/architecture/lint/object-id-lengths.ts.
  */
 import { civilFromDays, daysFromCivil, daysInMonth } from './calendar.ts';
 

@@ -3,6 +3,7 @@
  *
  * Invariants: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
+import { keepObjectIdLengthInOnePlace } from './object-id-lengths.ts';
 import { handlePromisesAtOnce } from './promise-handlers.ts';
 import { resolveRefsInOnePlace } from './ref-resolvers.ts';
 import { placeValuesSafely } from './template-values.ts';
@@ -129,6 +130,7 @@ export default {
     'no-cast-of-cast': noCastOfCast,
     'no-cast-outside-parser': noCastOutsideParser,
     'no-current-date': noCurrentDate,
+    'object-id-length-in-one-place': keepObjectIdLengthInOnePlace,
     'promises-handled-at-once': handlePromisesAtOnce,
     'refs-resolved-in-one-place': resolveRefsInOnePlace,
     'templates-place-values-safely': placeValuesSafely,

@@ -1,0 +1,2 @@
+// accepted
+export const NO_OBJECT = '0'.repeat(40);

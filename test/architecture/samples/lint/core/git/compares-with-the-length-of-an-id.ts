@@ -1,0 +1,4 @@
+// refused: strata(object-id-length-in-one-place)
+export function isLong(text: string): boolean {
+  return text.length === 40;
+}

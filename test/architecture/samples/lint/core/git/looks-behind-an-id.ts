@@ -1,0 +1,4 @@
+// refused: strata(object-id-length-in-one-place)
+export function endsId(line: string): boolean {
+  return line[40] === ' ';
+}

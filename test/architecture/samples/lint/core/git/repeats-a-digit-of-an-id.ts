@@ -1,0 +1,2 @@
+// refused: strata(object-id-length-in-one-place)
+export const NO_OBJECT = '0'.repeat(40);
