@@ -1,4 +1,5 @@
 /** Why the embedded PostgreSQL does not start. `code` is stable; the message tells the operator what to do. */
+import { CodedError } from '../../core/kernel/coded-error.ts';
 
 export type EmbeddedPostgresErrorCode =
   /** npm installed no PostgreSQL for this platform, or its libraries cannot be linked. */
@@ -12,13 +13,8 @@ export type EmbeddedPostgresErrorCode =
   /** PostgreSQL did not start, and the message holds the end of its log; or an orphan of it did not stop. */
   | 'start-failed';
 
-export class EmbeddedPostgresError extends Error {
+export class EmbeddedPostgresError extends CodedError<EmbeddedPostgresErrorCode> {
   override readonly name = 'EmbeddedPostgresError';
-  readonly code: EmbeddedPostgresErrorCode;
-  constructor(code: EmbeddedPostgresErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** Returns the code of a failed system call (`ENOENT`), or another code that the error has as text; else null. */

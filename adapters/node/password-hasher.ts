@@ -59,7 +59,7 @@ export function createPasswordHasher({
     work: () => Promise<Result>,
   ): Promise<Result> => {
     const release = await turns.take(askingOf(turn));
-    if (release === null) throw new PasswordHasherError('Too many passwords wait');
+    if (release === null) throw new PasswordHasherError('password-hasher-busy', 'Too many passwords wait');
     let counted = ANY_OTHER;
     try {
       const result = await work();
@@ -71,7 +71,7 @@ export function createPasswordHasher({
   };
   return {
     expectRoom(turn) {
-      if (!turns.ask(askingOf(turn))) throw new PasswordHasherError('Too many passwords wait');
+      if (!turns.ask(askingOf(turn))) throw new PasswordHasherError('password-hasher-busy', 'Too many passwords wait');
     },
     hash: (password, turn) =>
       inTurn(

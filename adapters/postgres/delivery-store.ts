@@ -9,10 +9,10 @@ import {
   type KeptBody,
 } from '../../core/ports/delivery-store.ts';
 import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { READ_MARK_COLUMNS, type ReadMarkRow, readMarkValues, toReadMark } from './read-mark-rows.ts';
 
-const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeliveryStoreError, 'delivery-store-unavailable'));
 
 /**
  * A second statement reads the digests: this one cannot see a row that another transaction has stored since it began.
@@ -75,7 +75,12 @@ export function createPostgresDeliveryStore(pool: pg.Pool): DeliveryStore {
       const storedDigests = new Map(rows.map((row) => [row.event_id, row.sha256]));
       return ids.map((id) => {
         const sha256 = storedDigests.get(id);
-        if (sha256 === undefined) throw new DeliveryStoreError(`The payload of ${id} was removed as it was stored`);
+        if (sha256 === undefined) {
+          throw new DeliveryStoreError(
+            'delivery-store-unavailable',
+            `The payload of ${id} was removed as it was stored`,
+          );
+        }
         return sha256;
       });
     },

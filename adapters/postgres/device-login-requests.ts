@@ -14,10 +14,10 @@ import {
   type DeviceRequestStep,
 } from '../../core/ports/device-login-requests.ts';
 import type { OverdueTimers, WaitingRows } from '../../core/ports/workflows.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { createWaitingRows } from './waiting-rows.ts';
 
-const query = queryReporting((cause) => new DeviceLoginRequestsError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeviceLoginRequestsError, 'device-logins-unavailable'));
 
 export type PostgresDeviceLoginRequests = DeviceLoginRequests & OverdueTimers & WaitingRows<DeviceRequestStep>;
 

@@ -10,10 +10,10 @@ import {
   type WantedCompaction,
 } from '../../core/ports/layer-compactions.ts';
 import type { OverdueTimers, WaitingRows } from '../../core/ports/workflows.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { createWaitingRows } from './waiting-rows.ts';
 
-const query = queryReporting((cause) => new LayerCompactionsError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(LayerCompactionsError, 'layer-compactions-unavailable'));
 
 /** The engine that was told of a row is told again: the row may be due earlier now, and has another revision. */
 const WANT = `

@@ -8,13 +8,11 @@
 import type pg from 'pg';
 import { type LogKey, type LogKeys, LogKeysError } from '../../core/ports/log-keys.ts';
 import { keyringOf, type MasterKeyring } from './master-keyring.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { addSealed, type ServiceRow } from './service-rows.ts';
 import { openForService } from './vault-cipher.ts';
 
-const query = queryReporting(
-  (cause) => new LogKeysError('log-keys-unavailable', 'PostgreSQL cannot be reached', { cause }),
-);
+const query = queryReporting(unavailable(LogKeysError, 'log-keys-unavailable'));
 
 export interface PostgresLogKeysOptions {
   /** Connects to a migrated database; the caller closes it. */

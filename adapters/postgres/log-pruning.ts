@@ -2,11 +2,9 @@
 import type pg from 'pg';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting(
-  (cause) => new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause }),
-);
+const query = queryReporting(unavailable(EventStoreError, 'log-unavailable'));
 
 /** `pool` must be of a migrated database; the caller closes it. */
 export function createPostgresLogPruning(pool: pg.Pool): LogPruning {

@@ -10,10 +10,10 @@ import {
   ManifestWritesError,
 } from '../../core/ports/manifest-writes.ts';
 import type { OverdueTimers, WaitingRows } from '../../core/ports/workflows.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { createWaitingRows } from './waiting-rows.ts';
 
-const query = queryReporting((cause) => new ManifestWritesError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(ManifestWritesError, 'manifest-writes-unavailable'));
 
 /** In the order of the ids, so that two nodes that add the same rows cannot lock each other out. */
 const WANT = `

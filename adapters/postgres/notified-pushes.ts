@@ -3,9 +3,9 @@ import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { NotifiedPushesStore } from '../../core/ports/notified-pushes.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeliveryStoreError, 'delivery-store-unavailable'));
 
 const SAVE = `
   INSERT INTO webhook_notified_pushes (reached, undone) VALUES ($1, $2)

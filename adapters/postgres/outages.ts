@@ -8,23 +8,32 @@ import type pg from 'pg';
 import { failureOf } from './failures.ts';
 
 /** Makes the port's error from the failure that `pg` threw. */
-export type Unavailable = (cause: unknown) => Error;
+type Unavailable = (cause: unknown) => Error;
+
+/** Returns what makes the port's error of this class and code. */
+export function unavailable<Code extends string>(
+  PortError: new (code: Code, message: string, options: { cause: unknown }) => Error,
+  code: Code,
+  message = 'PostgreSQL cannot be reached',
+): Unavailable {
+  return (cause) => new PortError(code, message, { cause });
+}
 
 /** Runs the work; an outage rejects with the port's error. */
-export async function reportingOutage<Result>(unavailable: Unavailable, work: () => Promise<Result>): Promise<Result> {
+export async function reportingOutage<Result>(outage: Unavailable, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
   } catch (error) {
     if (failureOf(error) === 'other') throw error;
-    throw unavailable(error);
+    throw outage(error);
   }
 }
 
 /** Returns a function that runs one statement in this way. */
-export function queryReporting(unavailable: Unavailable) {
+export function queryReporting(outage: Unavailable) {
   return <Row extends pg.QueryResultRow>(
     pool: pg.Pool,
     text: string,
     values: readonly unknown[],
-  ): Promise<pg.QueryResult<Row>> => reportingOutage(unavailable, () => pool.query<Row>(text, [...values]));
+  ): Promise<pg.QueryResult<Row>> => reportingOutage(outage, () => pool.query<Row>(text, [...values]));
 }

@@ -7,9 +7,11 @@
 import type pg from 'pg';
 import { PASSKEY_CHALLENGES_MAX } from '../../core/kernel/limits.ts';
 import { type PasskeyChallenges, PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new PasskeyChallengesError('The challenges cannot be reached', { cause }));
+const query = queryReporting(
+  unavailable(PasskeyChallengesError, 'passkey-challenges-unavailable', 'The challenges cannot be reached'),
+);
 
 /** Enough that the table shrinks, and so few that no sign-in waits for them. */
 const EXPIRED_REMOVED_MAX = 100;

@@ -8,7 +8,7 @@
 import type pg from 'pg';
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible';
 import { type RateCount, type RateLimit, type RateLimits, RateLimitsError } from '../../core/ports/rate-limits.ts';
-import { reportingOutage } from './outages.ts';
+import { reportingOutage, unavailable } from './outages.ts';
 
 const TABLE = 'rate_limits';
 const REMOVED_AT_ONCE_MAX = 1_000;
@@ -89,5 +89,5 @@ async function consume(limiter: RateLimiterPostgres, key: string): Promise<numbe
 }
 
 function asOutage<Result>(work: () => Promise<Result>): Promise<Result> {
-  return reportingOutage((cause) => new RateLimitsError('PostgreSQL cannot be reached', { cause }), work);
+  return reportingOutage(unavailable(RateLimitsError, 'rate-limits-unavailable'), work);
 }

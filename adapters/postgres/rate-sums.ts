@@ -7,7 +7,7 @@
 import type pg from 'pg';
 import { RateLimitsError } from '../../core/ports/rate-limits.ts';
 import type { RateSumsExchange } from '../../core/ports/rate-sums.ts';
-import { reportingOutage } from './outages.ts';
+import { reportingOutage, unavailable } from './outages.ts';
 
 /** Clocks of nodes differ. */
 const KEPT_SECONDS = 120;
@@ -40,9 +40,8 @@ export function createPostgresRateSums(pool: pg.Pool): RateSumsExchange {
   return {
     async exchange(node, told) {
       const values = told.map(({ endsAtSeconds, ...others }) => ({ ...others, ends_at: endsAtSeconds }));
-      const { rows } = await reportingOutage(
-        (cause) => new RateLimitsError('PostgreSQL cannot be reached', { cause }),
-        () => pool.query<SumRow>(EXCHANGE, [node, JSON.stringify(values)]),
+      const { rows } = await reportingOutage(unavailable(RateLimitsError, 'rate-limits-unavailable'), () =>
+        pool.query<SumRow>(EXCHANGE, [node, JSON.stringify(values)]),
       );
       return told.map(({ name, span }) => ({
         name,

@@ -13,9 +13,11 @@ import {
   type RefusedExchanges,
   RefusedExchangesError,
 } from '../../core/ports/refused-exchanges.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new RefusedExchangesError('The refusals cannot be reached', { cause }));
+const query = queryReporting(
+  unavailable(RefusedExchangesError, 'refused-exchanges-unavailable', 'The refusals cannot be reached'),
+);
 
 /** Enough that the table shrinks, and so few that no exchange waits for them. */
 const OLD_REMOVED_MAX = 100;

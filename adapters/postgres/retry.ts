@@ -2,7 +2,7 @@
 import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
-import { reportingOutage } from './outages.ts';
+import { reportingOutage, unavailable } from './outages.ts';
 
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
@@ -20,9 +20,7 @@ export async function retryRepeatable<T>(spanMs: number, run: () => Promise<T>):
   } catch (error) {
     if (failureOf(error) === 'other') throw error;
   }
-  const unavailable = (cause: unknown) =>
-    new EventStoreError('log-unavailable', 'PostgreSQL cannot be reached', { cause });
-  return reportingOutage(unavailable, () =>
+  return reportingOutage(unavailable(EventStoreError, 'log-unavailable'), () =>
     pRetry(run, {
       retries: Number.POSITIVE_INFINITY,
       minTimeout: RETRY_DELAY_MS_MIN,

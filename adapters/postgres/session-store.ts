@@ -1,12 +1,13 @@
 /** The sessions of browsers on PostgreSQL (core/ports/session-store.ts). */
+
 import type pg from 'pg';
 import { type AccountId, timestamp } from '../../core/kernel/ids.ts';
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../core/kernel/limits.ts';
 import { vaultRef } from '../../core/kernel/vault-ref.ts';
 import { type SessionStore, SessionStoreError, type StoredSession } from '../../core/ports/session-store.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new SessionStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(SessionStoreError, 'session-store-unavailable'));
 
 interface Row {
   readonly id_hash: string;

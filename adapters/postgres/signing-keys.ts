@@ -14,13 +14,11 @@ import {
   SigningKeysError,
 } from '../../core/ports/signing-keys.ts';
 import { keyringOf, type MasterKeyring } from './master-keyring.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 import { addSealed, type ServiceRow } from './service-rows.ts';
 import { openForService } from './vault-cipher.ts';
 
-const query = queryReporting(
-  (cause) => new SigningKeysError('signing-keys-unavailable', 'PostgreSQL cannot be reached', { cause }),
-);
+const query = queryReporting(unavailable(SigningKeysError, 'signing-keys-unavailable'));
 
 export interface PostgresSigningKeysOptions {
   /** Connects to a migrated database; the caller closes it. */

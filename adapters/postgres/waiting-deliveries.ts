@@ -4,9 +4,9 @@ import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId, Timestamp, WebhookDeliveryId } from '../../core/kernel/ids.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { PlacedRow, WaitingDeliveries, WaitingRow } from '../../core/ports/waiting-deliveries.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeliveryStoreError, 'delivery-store-unavailable'));
 
 const ADD = `
   INSERT INTO webhook_waiting_deliveries AS known

@@ -4,9 +4,9 @@ import type { LogPosition, StreamName } from '../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../core/kernel/ids.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { WaitingPushes } from '../../core/ports/waiting-pushes.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeliveryStoreError, 'delivery-store-unavailable'));
 
 const PUT = `
   INSERT INTO webhook_waiting_pushes AS known (id, account_id, stream, revision, position, refs_done)

@@ -3,9 +3,9 @@ import type pg from 'pg';
 import { timestamp } from '../../core/kernel/ids.ts';
 import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
-import { queryReporting } from './outages.ts';
+import { queryReporting, unavailable } from './outages.ts';
 
-const query = queryReporting((cause) => new DeliveryStoreError('PostgreSQL cannot be reached', { cause }));
+const query = queryReporting(unavailable(DeliveryStoreError, 'delivery-store-unavailable'));
 
 interface PartRow {
   readonly hour: string;

@@ -4,9 +4,11 @@
  * Invariants: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
  * server itself is slow, the client may be silent, and its pace does not count.
  */
+
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { CodedError } from '../../core/kernel/coded-error.ts';
 import { GitHttpError } from './answer.ts';
 
 export type BodyErrorCode =
@@ -19,13 +21,8 @@ export type BodyErrorCode =
   | 'body-of-all-held';
 
 /** The server does not accept the body; the message is sent to the client. */
-export class BodyError extends Error {
+export class BodyError extends CodedError<BodyErrorCode> {
   override readonly name = 'BodyError';
-  readonly code: BodyErrorCode;
-  constructor(code: BodyErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 export interface Body {

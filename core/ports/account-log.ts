@@ -6,6 +6,7 @@
  * model has the same numbers and the same tree. Only events that the model has applied are counted: callers wait for it
  * first.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { LogPosition, StreamName } from '../kernel/envelope.ts';
 import type { AccountId, Brand, EventId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 
@@ -88,10 +89,7 @@ export interface AccountLogReader {
   treeHashes(account: AccountId, subtrees: readonly Subtree[]): Promise<readonly Hash[]>;
 }
 
-export type CheckpointErrorCode = 'log-contradicts-checkpoint';
-
 /** The account's log is not a continuation of what was signed before. An operator must act. */
-export class CheckpointError extends Error {
+export class CheckpointError extends CodedError<'log-contradicts-checkpoint'> {
   override readonly name = 'CheckpointError';
-  readonly code: CheckpointErrorCode = 'log-contradicts-checkpoint';
 }

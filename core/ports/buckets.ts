@@ -5,6 +5,7 @@
  * to an address that a user chose passes the rules of SECURITY.md, when it is saved and at every attempt.
  */
 import type { BucketFaultCode, BucketStep } from '../kernel/bucket-fault.ts';
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { LayerStore } from './layer-store.ts';
 
@@ -72,11 +73,6 @@ export interface Roles {
   drop(access: RoleAccess, refused?: RoleCredentials): void;
 }
 
-export class RoleRefused extends Error {
+export class RoleRefused extends CodedError<BucketFaultCode> {
   override readonly name = 'RoleRefused';
-  readonly code: BucketFaultCode;
-  constructor(code: BucketFaultCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

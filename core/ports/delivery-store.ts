@@ -6,6 +6,7 @@
  * Events hold digests of these bodies, never the bodies. A rebuild of the read models neither drops nor compares this
  * store (docs/architecture.md, invariant 1).
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, EventId, Timestamp, WebhookDeliveryId } from '../kernel/ids.ts';
 
 export interface StoredPayload {
@@ -81,7 +82,6 @@ export interface DeliveryStore {
 }
 
 /** The store cannot be reached. Every call may be repeated. */
-export class DeliveryStoreError extends Error {
+export class DeliveryStoreError extends CodedError<'delivery-store-unavailable'> {
   override readonly name = 'DeliveryStoreError';
-  readonly code = 'delivery-store-unavailable';
 }

@@ -5,6 +5,7 @@
  * writes a row and nothing else, so the number of pending rows is bounded. A held row, which a signed-in user decides
  * about, gives way to no other: a login that was granted keeps the row that its polls need.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { DeviceSessionId, Timestamp } from '../kernel/ids.ts';
 
 /** The steps of a row: the first is due when the login expires, the second at the time that the first has set. */
@@ -61,7 +62,6 @@ export interface DeviceLoginRequests {
 }
 
 /** The rows cannot be reached. Every call but `add` may be repeated. */
-export class DeviceLoginRequestsError extends Error {
+export class DeviceLoginRequestsError extends CodedError<'device-logins-unavailable'> {
   override readonly name = 'DeviceLoginRequestsError';
-  readonly code = 'device-logins-unavailable';
 }

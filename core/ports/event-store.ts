@@ -9,6 +9,7 @@
  * - readers see whole appends: neither a page of a read nor a batch of a subscription ends inside one;
  * - positions only grow; as soon as `append` has resolved, readers of the whole log see the event too.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import { createConcurrencyLimit } from '../kernel/concurrency-limit.ts';
 import type { LogPosition, NewEvent, RecordedEvent, StreamName } from '../kernel/envelope.ts';
 import type { RecordPlace } from './read-mark.ts';
@@ -214,14 +215,12 @@ export type EventStoreErrorCode =
   | 'log-diverged';
 
 /** The log could not serve the call. `code` is stable, the message is for operators. */
-export class EventStoreError extends Error {
+export class EventStoreError extends CodedError<EventStoreErrorCode> {
   override readonly name = 'EventStoreError';
-  readonly code: EventStoreErrorCode;
   /** Where the log holds what cannot be read; null for every other code. */
   readonly unreadableAt: LogPosition | null;
   constructor(code: EventStoreErrorCode, message: string, options?: { cause?: unknown; unreadableAt?: LogPosition }) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.unreadableAt = options?.unreadableAt ?? null;
   }
 }

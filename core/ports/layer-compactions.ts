@@ -4,6 +4,7 @@
  * Invariants: rows are operational. A row that was lost costs time and loses nothing, since the next push adds it
  * again. A row that is asked for while its compaction is under way stays.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 
 export type CompactionStep = 'compact';
@@ -23,7 +24,6 @@ export interface LayerCompactions {
 }
 
 /** The rows cannot be reached. Every call may be repeated. */
-export class LayerCompactionsError extends Error {
+export class LayerCompactionsError extends CodedError<'layer-compactions-unavailable'> {
   override readonly name = 'LayerCompactionsError';
-  readonly code = 'layer-compactions-unavailable';
 }

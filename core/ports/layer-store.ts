@@ -5,6 +5,7 @@
  * an explicit `delete` removes a layer.
  */
 
+import { CodedError } from '../kernel/coded-error.ts';
 import type { Timestamp } from '../kernel/ids.ts';
 import type { LayerKey, StoredLayer } from '../repository/layer.ts';
 
@@ -36,13 +37,8 @@ export type BucketOutageCode =
   | 'unreachable'
   | 'not-s3';
 
-export class LayerStoreError extends Error {
+export class LayerStoreError extends CodedError<LayerStoreErrorCode> {
   override readonly name = 'LayerStoreError';
-  readonly code: LayerStoreErrorCode;
-  constructor(code: LayerStoreErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 export interface LayerStore {

@@ -5,6 +5,7 @@
  * Invariants: a private key leaves its store only for the process that signs, and stands in no event, log line or
  * error. The public half of a key is kept permanently, because checkpoints that it signed are.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 
 /** An Ed25519 key (RFC 8032). */
 export interface KeyPair {
@@ -36,11 +37,6 @@ export interface NoteSigning {
 
 export type LogKeysErrorCode = 'log-keys-tampered' | 'log-keys-unavailable';
 
-export class LogKeysError extends Error {
+export class LogKeysError extends CodedError<LogKeysErrorCode> {
   override readonly name = 'LogKeysError';
-  readonly code: LogKeysErrorCode;
-  constructor(code: LogKeysErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

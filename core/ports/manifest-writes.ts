@@ -4,6 +4,7 @@
  * Invariants: rows are operational. The policy that adds them passes a change of the log only after its row is
  * there. A row that is asked for while its manifest is being written stays.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 
 export type ManifestStep = 'write';
@@ -39,7 +40,6 @@ export interface ManifestWrites {
 }
 
 /** The rows cannot be reached. Every call may be repeated. */
-export class ManifestWritesError extends Error {
+export class ManifestWritesError extends CodedError<'manifest-writes-unavailable'> {
   override readonly name = 'ManifestWritesError';
-  readonly code = 'manifest-writes-unavailable';
 }

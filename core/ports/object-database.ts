@@ -8,9 +8,11 @@
  *   quarantine, invisible to every reader, until `install`;
  * - every git process holds a lease on its repository while it runs, and is killed with the request that it serves.
  */
+
 import type { Commit, FoundTip, ObjectInfo, TagObject, TreeEntry } from '../git/objects.ts';
 import type { PackRefusal } from '../git/pack-refusal.ts';
 import type { Sequence } from '../kernel/append-list.ts';
+import { CodedError } from '../kernel/coded-error.ts';
 import type { ObjectId, RepositoryId } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';
 import type { Layer } from '../repository/layer.ts';
@@ -230,13 +232,8 @@ export type ObjectDatabaseErrorCode =
   /** git reached its limit of memory or time on this repository's objects. A retry fails again. */
   | 'reading-too-costly';
 
-export class ObjectDatabaseError extends Error {
+export class ObjectDatabaseError extends CodedError<ObjectDatabaseErrorCode> {
   override readonly name = 'ObjectDatabaseError';
-  readonly code: ObjectDatabaseErrorCode;
-  constructor(code: ObjectDatabaseErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** Whether reading failed at a limit: a retry needs as much and fails again. */

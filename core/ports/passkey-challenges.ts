@@ -4,6 +4,7 @@
  * Invariants: `take` returns true at most once for a challenge, on whatever nodes it races. An account has at most
  * `PASSKEY_CHALLENGES_MAX` of them: a new one replaces the oldest.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 
 export interface PasskeyChallenge {
@@ -23,7 +24,6 @@ export interface PasskeyChallenges {
 }
 
 /** The challenges could not be reached. */
-export class PasskeyChallengesError extends Error {
+export class PasskeyChallengesError extends CodedError<'passkey-challenges-unavailable'> {
   override readonly name = 'PasskeyChallengesError';
-  readonly code = 'passkey-challenges-unavailable';
 }

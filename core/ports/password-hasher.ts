@@ -5,6 +5,7 @@
  * bounded memory and leaves processor time for everything else. Those who wait take turns (core/kernel/fair-turns.ts):
  * a flood from one address, or from a thousand, does not keep everybody else out.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 
 /** For whom a password is hashed, which decides whose turn is next. */
@@ -30,7 +31,6 @@ export interface PasswordHasher {
 }
 
 /** Too many passwords wait: this one was not begun, or gave way to one of somebody who had tried less. */
-export class PasswordHasherError extends Error {
+export class PasswordHasherError extends CodedError<'password-hasher-busy'> {
   override readonly name = 'PasswordHasherError';
-  readonly code = 'password-hasher-busy';
 }

@@ -6,6 +6,7 @@
  * - `take` takes from all counts or from none, so a refusal costs the caller nothing;
  * - what is stored is bounded: a count is removed after its span, and holds no address and no name in clear.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 
 /** At most `timesMax` within `spanMs`. The span of a key begins with the first time that is taken. */
 export interface RateLimit {
@@ -33,7 +34,6 @@ export interface RateLimits {
 }
 
 /** The counts could not be read or written. */
-export class RateLimitsError extends Error {
+export class RateLimitsError extends CodedError<'rate-limits-unavailable'> {
   override readonly name = 'RateLimitsError';
-  readonly code = 'rate-limits-unavailable';
 }

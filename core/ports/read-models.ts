@@ -4,6 +4,7 @@
  * Invariants: an answer describes one moment (one snapshot of the database). A reader that has seen a position of
  * the log waits until the models reach it, so no answer is older than what its reader already knows.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccessTokenLists, KnownTokens } from './access-token-lists.ts';
 import type { AccountLogReader } from './account-log.ts';
@@ -56,11 +57,6 @@ export type ReadModelErrorCode =
   | 'read-model-parked'
   | 'read-model-unavailable';
 
-export class ReadModelError extends Error {
+export class ReadModelError extends CodedError<ReadModelErrorCode> {
   override readonly name = 'ReadModelError';
-  readonly code: ReadModelErrorCode;
-  constructor(code: ReadModelErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

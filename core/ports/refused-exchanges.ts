@@ -5,6 +5,7 @@
  * ones are one row with a count. A rule has at most `REFUSED_EXCHANGES_MAX` rows: the one that was seen last longest ago
  * gives way.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, Timestamp, TrustRuleId } from '../kernel/ids.ts';
 
 /** Why a rule did not let a token in. Stable codes, which the API answers. */
@@ -51,7 +52,6 @@ export interface RefusedExchanges {
 }
 
 /** The refusals could not be reached. */
-export class RefusedExchangesError extends Error {
+export class RefusedExchangesError extends CodedError<'refused-exchanges-unavailable'> {
   override readonly name = 'RefusedExchangesError';
-  readonly code = 'refused-exchanges-unavailable';
 }

@@ -5,6 +5,7 @@
  * There is a session only for somebody who presented the right password. Sessions are not in the log, so a rebuild
  * loses none, and the loss of the store only signs everybody out.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../kernel/vault-ref.ts';
 
@@ -55,7 +56,6 @@ export interface SessionStore {
 }
 
 /** The store cannot be reached. Every call may be repeated. */
-export class SessionStoreError extends Error {
+export class SessionStoreError extends CodedError<'session-store-unavailable'> {
   override readonly name = 'SessionStoreError';
-  readonly code = 'session-store-unavailable';
 }

@@ -5,6 +5,7 @@
  * Invariants: a private key leaves its store only for the process that signs, and stands in no event, log line or
  * error. The sets of all nodes are the same: of several nodes that add a generation, one does.
  */
+import { CodedError } from '../kernel/coded-error.ts';
 import type { Timestamp } from '../kernel/ids.ts';
 
 /** RSA is what every cloud checks; elliptic curves give shorter tokens. */
@@ -50,11 +51,6 @@ export interface TokenSigning {
 
 export type SigningKeysErrorCode = 'signing-keys-tampered' | 'signing-keys-unavailable';
 
-export class SigningKeysError extends Error {
+export class SigningKeysError extends CodedError<SigningKeysErrorCode> {
   override readonly name = 'SigningKeysError';
-  readonly code: SigningKeysErrorCode;
-  constructor(code: SigningKeysErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

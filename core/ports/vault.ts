@@ -7,6 +7,7 @@
  * are encrypted under the account's own data key, and destroying that key erases all of them together.
  */
 
+import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { VaultDisclosure, VaultField, VaultRef } from '../kernel/vault-ref.ts';
 
@@ -47,11 +48,6 @@ export interface Vault {
 export type VaultErrorCode = 'account-erased' | 'record-tampered' | 'vault-unavailable';
 
 /** The vault could not serve the call. `code` is stable, the message holds no value. */
-export class VaultError extends Error {
+export class VaultError extends CodedError<VaultErrorCode> {
   override readonly name = 'VaultError';
-  readonly code: VaultErrorCode;
-  constructor(code: VaultErrorCode, message: string, options?: { cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

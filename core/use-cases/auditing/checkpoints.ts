@@ -131,7 +131,10 @@ async function requireContinuation(
 }
 
 function contradiction(account: AccountId, size: number, what: string): CheckpointError {
-  return new CheckpointError(`A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`);
+  return new CheckpointError(
+    'log-contradicts-checkpoint',
+    `A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`,
+  );
 }
 
 /** As `readStored`; what somebody put in the place of a checkpoint is an outage of the store. */

@@ -142,7 +142,7 @@ describe('The website', () => {
     const sessions = createMemorySessionStore();
     let isAway = false;
     const find: SessionStore['find'] = async (idHash, now) => {
-      if (isAway) throw new SessionStoreError('connect ECONNREFUSED 10.0.0.7');
+      if (isAway) throw new SessionStoreError('session-store-unavailable', 'connect ECONNREFUSED 10.0.0.7');
       return sessions.find(idHash, now);
     };
     const away = await createWebsiteFixture({ sessions: { ...sessions, find } });

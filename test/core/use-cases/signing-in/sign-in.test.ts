@@ -262,7 +262,7 @@ describe('An attacker who guesses passwords', () => {
   test('costs nothing while the service is too busy to compare passwords', async () => {
     const { node, log } = await started();
     const expectRoom = (): never => {
-      throw new PasswordHasherError();
+      throw new PasswordHasherError('password-hasher-busy', '');
     };
     const untouched = { take: () => assert.fail(), giveBack: () => assert.fail() };
     const busy = { ...node, passwords: { ...node.passwords, expectRoom }, rateLimits: untouched };
@@ -274,7 +274,13 @@ describe('An attacker who guesses passwords', () => {
 
   test('does not use up the tries of others while the service is too busy to compare passwords', async () => {
     const { node, attempt } = await started();
-    const busy = { ...node, passwords: { ...node.passwords, verify: () => Promise.reject(new PasswordHasherError()) } };
+    const busy = {
+      ...node,
+      passwords: {
+        ...node.passwords,
+        verify: () => Promise.reject(new PasswordHasherError('password-hasher-busy', '')),
+      },
+    };
     const wrong = { login: 'ada', password: 'wrong horse battery', knownBrowser: () => null };
     for (let n = 0; n < 2 * SIGN_IN_FAILURES_PAIR_MAX; n += 1) {
       await assert.rejects(signIn(busy, HERE, wrong), { code: 'password-hasher-busy' });
