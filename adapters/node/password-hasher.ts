@@ -7,7 +7,6 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { type Asking, createTurns } from '../../core/kernel/fair-turns.ts';
 import {
   PASSWORD_TURNS_SPAN_MS,
   PASSWORD_WAIT_MS,
@@ -17,6 +16,7 @@ import {
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../core/ports/password-hasher.ts';
 import { type Argon2id, findArgon2id } from './argon2id.ts';
+import { type Asking, createTurns } from './fair-turns.ts';
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;

@@ -2,9 +2,10 @@
  * Slow hashing of account passwords.
  *
  * Invariants: the adapter limits how many run at the same time and how many wait, so that a flood of sign-ins takes
- * bounded memory and leaves processor time for everything else. Those who wait take turns (core/kernel/fair-turns.ts):
+ * bounded memory and leaves processor time for everything else. Those who wait take turns:
  * a flood from one address, or from a thousand, does not keep everybody else out.
  */
+
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 

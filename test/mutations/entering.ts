@@ -7,7 +7,7 @@ const TOKENS = 'test/security/failed-tokens.test.ts';
 export const ENTERING_MUTATIONS: readonly Mutation[] = [
   {
     without: 'turns by who took least',
-    file: 'core/kernel/fair-turns.ts',
+    file: 'adapters/node/fair-turns.ts',
     text: 'return one.rank < other.rank ||',
     by: 'return one.rank < other.rank - 1e9 ||',
     test: HASHER,
@@ -15,7 +15,7 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'the place of who was turned away',
-    file: 'core/kernel/fair-turns.ts',
+    file: 'adapters/node/fair-turns.ts',
     text: 'const at = times.get(name) ?? now;',
     by: 'const at = now;',
     test: HASHER,
@@ -23,7 +23,7 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'turns for strangers beside known browsers',
-    file: 'core/kernel/fair-turns.ts',
+    file: 'adapters/node/fair-turns.ts',
     text: 'known === undefined || knownInARow >= KNOWN_IN_A_ROW_MAX',
     by: 'known === undefined',
     test: HASHER,

@@ -9,7 +9,7 @@
  * - when a lane is full, whoever is last gives way to somebody who comes before;
  * - nobody waits longer than `waitMs`, and neither lane keeps the other from every turn.
  */
-import { createRecentCounts } from './recent-counts.ts';
+import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 
 /** A lane of its own for those who are known; of four turns, one is the strangers' if any of them waits. */
 export type Lane = 'known' | 'stranger';
