@@ -7,8 +7,7 @@
  * memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a pack
  * inflates to cannot be known before.
  */
-import { createFairShares } from '../../../core/kernel/fair-shares.ts';
-import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
+import { createFairShares, createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import { PUSH_CPU_MS_MAX, PUSH_CPU_MS_PER_MIB, PUSH_CPU_SMALL_MS_MAX } from '../../../core/kernel/limits.ts';
 
 const MIB = 1024 * 1024;
