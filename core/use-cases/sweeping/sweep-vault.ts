@@ -29,11 +29,9 @@ import type { VaultRecordId, VaultReferences } from '../../ports/vault-reference
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { finishEmailChange } from '../accounts/change-email.ts';
-import { removedBucketRecords } from '../buckets/removed-bucket-records.ts';
 import { type ErasureContext, finishErasure } from '../erasing/erase-account.ts';
-import { removedMfaRecords } from '../signing-in/removed-mfa-records.ts';
-import { removedTrustConditions } from '../tokens/removed-trust-conditions.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
+import { removedRecords } from './removed-records.ts';
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;
@@ -91,18 +89,11 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
   if (categoryOf(stream) !== accounts.category) return;
   const account = uuid<AccountId>(entityIdOf(stream));
   if (type === 'PasswordChanged') await removeSuperseded(context, stream, revision);
-  if (type === 'MfaTokenDeleted' || type === 'MfaReset') {
-    for (const ref of removedMfaRecords(recorded)) await context.vault.delete(account, ref);
+  if (/^(MfaTokenDeleted|MfaReset|StorageBucket.*|TrustRuleChanged|TrustRuleDeleted)$/.test(type)) {
+    for (const ref of removedRecords(recorded)) await context.vault.delete(account, ref);
   }
   if (type === 'EmailChanged') {
     await finishEmailChange(context, systemCause(context.ids, 'finish-email-changes'), account);
-  }
-  if (type.startsWith('StorageBucket')) {
-    for (const ref of removedBucketRecords(recorded)) await context.vault.delete(account, ref);
-  }
-  if (type === 'TrustRuleChanged' || type === 'TrustRuleDeleted') {
-    const ref = removedTrustConditions(recorded);
-    if (ref !== null) await context.vault.delete(account, ref);
   }
   if (type.startsWith('Webhook')) {
     const superseded = await supersededWebhookRecords(context.events, recorded);

@@ -13,7 +13,7 @@ import {
   resetMfa,
 } from '../../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { beginPasskeyEnrolment } from '../../../../core/use-cases/signing-in/passkeys.ts';
-import { removedMfaRecords } from '../../../../core/use-cases/signing-in/removed-mfa-records.ts';
+import { removedRecords } from '../../../../core/use-cases/sweeping/removed-records.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { enrolPasskey, enrolTotp, epochOf, type MfaNode, mfaParts, owner } from '../../../support/mfa.ts';
@@ -88,6 +88,6 @@ describe('MFA tokens', () => {
     await assert.rejects(deleteMfaToken(dying, owner(ada), id), /died/);
     await assert.rejects(resetMfa(dying, owner(ada)), /died/);
     const removals = (await node.events.readAll(LOG_START, 1_000)).filter(({ type }) => type.startsWith('Mfa'));
-    assert.deepEqual(removals.map(removedMfaRecords), [[seed?.[1]], [passkey?.[1]]]);
+    assert.deepEqual(removals.map(removedRecords), [[seed?.[1]], [passkey?.[1]]]);
   });
 });
