@@ -8,7 +8,7 @@ import {
   type TransferBudgetContext,
 } from '../../core/usage/budget.ts';
 import type { TransferMeter } from '../../core/usage/meter.ts';
-import { type Principal, readerOf } from '../../core/use-cases/callers/principal.ts';
+import { actorOf, type Principal } from '../../core/use-cases/callers/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
 /** How many accounts' projected sums are cached; those of other accounts are read again. */
@@ -37,6 +37,6 @@ export function countSent(
   repository: Pick<FoundRepository, 'accountId' | 'id'>,
   { principal, address, sentBytes }: Sent,
 ): void {
-  const reader = readerOf(principal);
+  const reader = actorOf(principal);
   transfer.add({ account: repository.accountId, reader, repository: repository.id, sentBytes, address });
 }

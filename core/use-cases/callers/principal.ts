@@ -2,11 +2,10 @@
  * The caller of a request: the account it acts in, what it may do there, and the actor that events name.
  *
  * Invariants: everything that depends on the kind of caller is here, in switches without a default. So a new kind
- * does not compile until it has an actor, grants, a selection of repositories and a reader to count its reads under.
+ * does not compile until it has an actor, grants and a selection of repositories.
  */
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import type { ActiveAccessToken, ExchangedToken } from '../../access-token/state.ts';
-import type { Actor } from '../../kernel/envelope.ts';
 import type { Grant } from '../../kernel/grants.ts';
 import type { AccessTokenId, AccountId } from '../../kernel/ids.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
@@ -54,8 +53,8 @@ export type Principal = TokenPrincipal | SessionPrincipal;
 
 const ALL_GRANTS: readonly Grant[] = ['ALL'];
 
-/** Returns the actor that events name for the caller. */
-export function actorOf(principal: Principal): Actor {
+/** Returns the actor that events name for the caller, which is also the reader that `TransferRecorded` counts. */
+export function actorOf(principal: Principal): Reader {
   switch (principal.kind) {
     case 'access-token':
       return { kind: 'token', id: principal.tokenId };
@@ -94,17 +93,5 @@ export function selectionOf(principal: Principal): RepositorySelection {
       return principal.token;
     case 'session':
       return ALL_REPOSITORIES;
-  }
-}
-
-/** Returns the reader under which `TransferRecorded` counts the bytes that the caller reads. */
-export function readerOf(principal: Principal): Reader {
-  switch (principal.kind) {
-    case 'access-token':
-      return { kind: 'token', id: principal.tokenId };
-    case 'exchanged-token':
-      return { kind: 'trust_rule', id: principal.token.trustRule.id };
-    case 'session':
-      return { kind: 'user', id: principal.account };
   }
 }

@@ -11,7 +11,6 @@ import {
   type AccessTokenPrincipal,
   actorOf,
   grantsOf,
-  readerOf,
   selectionOf,
 } from '../../../../core/use-cases/callers/principal.ts';
 import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
@@ -184,7 +183,7 @@ describe("A session's person", () => {
     assert.deepEqual([principal.account, principal.username, principal.epoch], [account, 'ada', 0]);
     assert.deepEqual(grantsOf(principal), ['ALL']);
     assert.equal(selectionOf(principal).scope, 'ALL_REPO');
-    assert.deepEqual([actorOf(principal), readerOf(principal)], Array(2).fill({ kind: 'user', id: account }));
+    assert.deepEqual(actorOf(principal), { kind: 'user', id: account });
   });
 
   test('is nobody with the epoch of another time, or of an account that does not exist', async () => {

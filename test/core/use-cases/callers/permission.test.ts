@@ -5,7 +5,7 @@ import type { ActiveAccessToken } from '../../../../core/access-token/state.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, timestamp, uuid } from '../../../../core/kernel/ids.ts';
 import { lackOf, type Requirement, sees, stillPermitted } from '../../../../core/use-cases/callers/permission.ts';
-import { actorOf, type Principal, readerOf } from '../../../../core/use-cases/callers/principal.ts';
+import { actorOf, type Principal } from '../../../../core/use-cases/callers/principal.ts';
 
 const account: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
 const stranger: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b');
@@ -86,6 +86,5 @@ describe('An access token', () => {
 
   test('is named by its id in events and in usage', () => {
     assert.deepEqual(actorOf(token()), { kind: 'token', id: tokenId });
-    assert.deepEqual(readerOf(token()), { kind: 'token', id: tokenId });
   });
 });
