@@ -7,7 +7,6 @@
  * lasts.
  */
 import { untilAborted } from '../../core/kernel/aborted.ts';
-import { backoff } from '../../core/kernel/backoff.ts';
 import { categoryOf, entityIdOf, LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock, Pause } from '../../core/ports/clock.ts';
@@ -19,6 +18,7 @@ import type { ReadMark } from '../../core/ports/read-mark.ts';
 import type { RowWorkflow, Workflow } from '../../core/ports/workflows.ts';
 import { isOutage } from '../../core/runtime/is-outage.ts';
 import { markAfter, provenMark } from '../../core/runtime/read-mark.ts';
+import { untilDone } from '../../core/runtime/until-done.ts';
 import { type Moved, type RunName, runIdOf } from './protocol.ts';
 import { readRunState } from './read-run-state.ts';
 import type { TemporalServer } from './server.ts';
@@ -56,8 +56,6 @@ const NOTICES_AT_ONCE_MAX = 16;
 /** Rows read at a time, and the pause after a sweep that found no more. */
 const ROWS_MAX = 200;
 const ROWS_PAUSE_MS = 5_000;
-const PAUSE_FIRST_MS = 100;
-const PAUSE_LAST_MS = 5_000;
 
 /** The newest event of one run among events that arrived together. */
 interface Notice {
@@ -95,7 +93,7 @@ function oldestOf(pending: ReadonlySet<Notice>): Timestamp | null {
 /** Runs until the signal, or until another server replaces this one. Rejects if the log or the marks cannot be read. */
 async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortSignal): Promise<void> {
   const { events, marks, workflows } = options;
-  const server = await untilDone(options, signal, () => options.server.identify());
+  const server = await untilTold(options, signal, () => options.server.identify());
   if (server === null) return;
   const ended = AbortSignal.any([signal, server.replaced]);
   const policy = policyOf(server.id, workflows);
@@ -114,7 +112,7 @@ async function follow(options: FeedOptions, pending: Set<Notice>, signal: AbortS
       for (const notice of noticesOf(workflows, batch)) pending.add(notice);
       await notifyAll(options, pending, skipEndedUpTo, ended);
       if (ended.aborted) return;
-      if (next !== null) await untilDone(options, ended, () => marks.save(policy, next));
+      if (next !== null) await untilTold(options, ended, () => marks.save(policy, next));
     },
   });
   try {
@@ -132,7 +130,7 @@ async function tellRows(options: FeedOptions, serverId: string, signal: AbortSig
       const engine = `temporal/${serverId}/${workflow.version}`;
       let more = true;
       while (more && !signal.aborted) {
-        more = (await untilDone(options, signal, () => tellSomeRows(options, workflow, engine))) === ROWS_MAX;
+        more = (await untilTold(options, signal, () => tellSomeRows(options, workflow, engine))) === ROWS_MAX;
       }
     }
     await options.pause(ROWS_PAUSE_MS, signal);
@@ -206,7 +204,7 @@ async function notifyAll(
   const sendNext = async (): Promise<void> => {
     for (let notice = waiting.shift(); notice !== undefined && !signal.aborted; notice = waiting.shift()) {
       const next = notice;
-      if ((await untilDone(options, signal, () => notify(options, next, skipEndedUpTo))) !== null) pending.delete(next);
+      if ((await untilTold(options, signal, () => notify(options, next, skipEndedUpTo))) !== null) pending.delete(next);
     }
   };
   await Promise.all(Array.from({ length: NOTICES_AT_ONCE_MAX }, sendNext));
@@ -233,20 +231,14 @@ async function isWaiting(options: FeedOptions, workflow: Workflow, id: string): 
   }
 }
 
-/** Retries with growing pauses until it succeeds; resolves null if the signal is aborted. */
-async function untilDone<Answer>(
+/** Resolves null if the signal is aborted first. A fault after that is not reported. */
+function untilTold<Answer>(
   { onFault, pause }: Pick<FeedOptions, 'onFault' | 'pause'>,
   signal: AbortSignal,
   attempt: () => Promise<Answer>,
 ): Promise<Answer | null> {
-  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
-  while (!signal.aborted) {
-    try {
-      return await attempt();
-    } catch (error) {
-      if (!signal.aborted) onFault('temporal', error);
-    }
-    await pause(pauses.next(), signal);
-  }
-  return null;
+  const report = (error: unknown): void => {
+    if (!signal.aborted) onFault('temporal', error);
+  };
+  return untilDone({ pause, onFault: report }, signal, attempt);
 }

@@ -28,6 +28,7 @@ import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
 import { isOutage } from '../../runtime/is-outage.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
+import { untilDone } from '../../runtime/until-done.ts';
 import { paceOf } from './delivery-budget.ts';
 import { FollowProgress } from './follow-progress.ts';
 import { type NotifyContext, type NotifyOptions, notifyOfPush } from './notify-webhooks.ts';
@@ -191,48 +192,26 @@ async function processUntilDone(
 ): Promise<boolean> {
   const account = event.accountId;
   if (account === null) return true;
+  const isDone = async (work: () => Promise<void>) => (await untilDone(context, signal, work)) !== null;
   if (event.type === 'AccountErased') {
-    const forgotten = await untilDone(context, signal, async () => {
+    return isDone(async () => {
       await context.deliveries.forgetAccount(account);
       await stalled.forget(account);
     });
-    return forgotten;
   }
   if (event.type === 'WebhookDeleted') {
     const deleted = readEvent<AccountEvent>(accounts.kinds, event);
     if (deleted.type !== 'WebhookDeleted') throw new TypeError(`${event.type} is no deletion of a webhook`);
     const webhook = uuid<WebhookId>(deleted.data.webhook_id);
-    return untilDone(context, signal, () => stalled.forgetWebhook(account, webhook));
+    return isDone(() => stalled.forgetWebhook(account, webhook));
   }
   const waits = stalled.has(account);
-  let full = false;
-  const looked = await untilDone(context, signal, async () => {
-    full = waits && (await stalled.isFull(account));
-  });
-  if (!looked) return false;
-  if (full) return untilDone(context, signal, () => stalled.put(account, event));
+  const full = await untilDone(context, signal, async () => waits && (await stalled.isFull(account)));
+  if (full === null) return false;
+  if (full) return isDone(() => stalled.put(account, event));
   const left = await expand(event, { rows: null, rowsOnly: waits, refsDone: 0 });
   if (left === 'aborted') return false;
-  return left.length === 0 || untilDone(context, signal, () => stalled.hold(account, event, left));
-}
-
-/** Repeats the work until it succeeds. Resolves false if the signal is aborted before that. */
-async function untilDone(
-  { onFault, pause }: Pick<FollowPushesContext, 'onFault' | 'pause'>,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<boolean> {
-  const pauses = backoff(PAUSE_FIRST_MS, PAUSE_LAST_MS);
-  while (!signal.aborted) {
-    try {
-      await work();
-      return true;
-    } catch (error) {
-      onFault(error);
-    }
-    await pause(pauses.next(), signal);
-  }
-  return false;
+  return left.length === 0 || isDone(() => stalled.hold(account, event, left));
 }
 
 interface Expanding {
