@@ -1,5 +1,5 @@
 /** QR codes as inline SVG, for apps that read a text from the screen. */
-import encodeQr from '@paulmillr/qr';
+import encodeQr from 'qr';
 import { type Html, html } from '../layout/html.ts';
 
 /** Modules of white around the code, which readers need. */

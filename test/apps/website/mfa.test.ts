@@ -1,6 +1,6 @@
 /** The pages of second factors, and the second step of a sign-in, as people and attackers use them. */
 import assert from 'node:assert/strict';
-import decodeQr from '@paulmillr/qr/decode.js';
+import decodeQr from 'qr/decode.js';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import {
