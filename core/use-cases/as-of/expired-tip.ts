@@ -13,6 +13,7 @@ import { type RepositoryEvent, repositoryEventKinds } from '../../repository/eve
 import { dropsObjects } from '../../repository/layers.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
+import { readBack } from '../../runtime/read-back.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 
 export interface ExpiredTipContext {
@@ -27,8 +28,6 @@ interface Drop {
   readonly purges: boolean;
 }
 
-const PAGE_EVENTS_MAX = 100;
-
 /** Reads the stream backwards, as far as to the event with which the last ref left the tip. Null: no drop is known. */
 export async function expiredTip(
   context: ExpiredTipContext,
@@ -36,20 +35,15 @@ export async function expiredTip(
   tip: ObjectId,
 ): Promise<EventId | null> {
   const drops: Drop[] = [];
-  for (let from = revision === 'none' ? -1 : revision; from >= 0; ) {
-    const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
-    if (page.length === 0) break;
-    for (const recorded of page) {
-      const event = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
-      if (event.type === 'LayersCompacted' && dropsObjects(event)) {
-        // The service itself waits for the retention.
-        const purges = recorded.actor.kind !== 'system';
-        drops.push({ event: recorded.id, at: recorded.occurredAt, purges });
-      } else if (event.type === 'RefsUpdated' && event.data.updates.some(({ before }) => before === tip)) {
-        return culprit(drops, plusMs(recorded.occurredAt, context.retentionMs));
-      }
+  for await (const recorded of readBack(context.events, stream, revision === 'none' ? -1 : revision)) {
+    const event = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
+    if (event.type === 'LayersCompacted' && dropsObjects(event)) {
+      // The service itself waits for the retention.
+      const purges = recorded.actor.kind !== 'system';
+      drops.push({ event: recorded.id, at: recorded.occurredAt, purges });
+    } else if (event.type === 'RefsUpdated' && event.data.updates.some(({ before }) => before === tip)) {
+      return culprit(drops, plusMs(recorded.occurredAt, context.retentionMs));
     }
-    from -= page.length;
   }
   return drops[0]?.event ?? null;
 }

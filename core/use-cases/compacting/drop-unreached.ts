@@ -36,6 +36,7 @@ import type { OpenRepository } from '../../repository/state.ts';
 import { isDroppingDue, leavesObjects, leftTipsOf } from '../../repository/unreached.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { envelop, type Guarding } from '../../runtime/execute.ts';
+import { readBack } from '../../runtime/read-back.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
 import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
@@ -202,12 +203,9 @@ async function hasPushSince(
   { stream, revision }: RecordedEvent,
   isNew: (event: RecordedEvent) => boolean,
 ): Promise<boolean> {
-  for (let from = revision; from >= 0; from -= PAGE_EVENTS_MAX) {
-    const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
-    for (const event of page) {
-      if (!isNew(event)) return false;
-      if (event.type === 'RefsUpdated') return true;
-    }
+  for await (const event of readBack(events, stream, revision)) {
+    if (!isNew(event)) return false;
+    if (event.type === 'RefsUpdated') return true;
   }
   return false;
 }

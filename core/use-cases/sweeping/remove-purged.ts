@@ -12,6 +12,7 @@ import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { passEvents } from '../../runtime/pass-events.ts';
+import { readBack } from '../../runtime/read-back.ts';
 import { PURGE_REMOVAL } from '../../usage/waiting-storage.ts';
 import { type LayerExpiryContext, placeAt, removeLayers } from './expire-layers.ts';
 
@@ -40,20 +41,13 @@ async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Prom
   return true;
 }
 
-const PAGE_EVENTS_MAX = 100;
-
 /**
  * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but has
  * it when its stream is closed. The layers were in the place of that time, which a bucket keeps while a repository is in it.
  */
 async function lastOwned({ events }: PurgeRemovalContext, expiry: RecordedEvent): Promise<RecordedEvent> {
-  const { stream } = expiry;
-  for (let from = expiry.revision; from >= 0; ) {
-    const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
-    const owned = page.find(({ type }) => type !== 'LayersExpired');
-    if (owned !== undefined) return owned;
-    if (page.length < PAGE_EVENTS_MAX) break;
-    from -= page.length;
+  for await (const recorded of readBack(events, expiry.stream, expiry.revision)) {
+    if (recorded.type !== 'LayersExpired') return recorded;
   }
   return expiry;
 }

@@ -26,6 +26,7 @@ import { EventStoreError } from '../../ports/event-store.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
 import type { VaultRecordId, VaultReferences } from '../../ports/vault-references.ts';
+import { readBack } from '../../runtime/read-back.ts';
 import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { finishEmailChange } from '../accounts/change-email.ts';
@@ -107,16 +108,11 @@ async function finishAfter(context: VaultSweepContext, recorded: RecordedEvent):
 
 /** Removes the password hash that the event at this revision superseded. */
 async function removeSuperseded(context: VaultSweepContext, stream: StreamName, revision: number): Promise<void> {
-  for (let from = revision - 1; from >= 0; ) {
-    const page = await context.events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) {
-      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
-      if (event.type !== 'PasswordChanged' && event.type !== 'AccountCreated') continue;
-      await context.vault.delete(uuid<AccountId>(entityIdOf(stream)), vaultRef(event.data.password_hash_ref));
-      return;
-    }
-    if (page.length === 0) return;
-    from -= page.length;
+  for await (const recorded of readBack(context.events, stream, revision - 1)) {
+    const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+    if (event.type !== 'PasswordChanged' && event.type !== 'AccountCreated') continue;
+    await context.vault.delete(uuid<AccountId>(entityIdOf(stream)), vaultRef(event.data.password_hash_ref));
+    return;
   }
 }
 

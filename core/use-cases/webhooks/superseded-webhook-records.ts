@@ -4,14 +4,14 @@
  *
  * Invariants: no later state of the webhook refers to a record that is returned, however many events followed.
  */
+
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
 import { type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 import type { EventStore } from '../../ports/event-store.ts';
-
-const PAGE_EVENTS_MAX = 100;
+import { readBack } from '../../runtime/read-back.ts';
 
 /** Returns no record for an event that supersedes none. Reads the stream back to the events that named the records. */
 export async function supersededWebhookRecords(
@@ -55,17 +55,12 @@ async function namedBefore(
   secretsMax: number,
 ): Promise<Named> {
   const secrets: VaultRef[] = [];
-  for (let from = revision - 1; from >= 0; ) {
-    const page = await events.readStream(stream, { direction: 'backwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) {
-      const { data } = readEvent<AccountEvent>(accounts.kinds, recorded);
-      if (!('webhook_id' in data) || data.webhook_id !== webhookId || !('secret_ref' in data)) continue;
-      secrets.push(vaultRef(data.secret_ref));
-      if ('url_ref' in data) return { url: vaultRef(data.url_ref), secrets };
-      if (secrets.length >= secretsMax) return { url: null, secrets };
-    }
-    if (page.length === 0) break;
-    from -= page.length;
+  for await (const recorded of readBack(events, stream, revision - 1)) {
+    const { data } = readEvent<AccountEvent>(accounts.kinds, recorded);
+    if (!('webhook_id' in data) || data.webhook_id !== webhookId || !('secret_ref' in data)) continue;
+    secrets.push(vaultRef(data.secret_ref));
+    if ('url_ref' in data) return { url: vaultRef(data.url_ref), secrets };
+    if (secrets.length >= secretsMax) return { url: null, secrets };
   }
   throw new TypeError(`${stream} has no beginning of webhook ${webhookId}`);
 }
