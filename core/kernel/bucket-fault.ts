@@ -4,13 +4,14 @@
 export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'delete';
 
 /** Stable codes: they stand in events and in the list of a bucket's errors. */
-export type BucketFaultCode =
+export type BucketFaultCode = BucketOutageCode | 'object-missing' | 'object-altered' | 'failed';
+
+/** What only a bucket can report. */
+export type BucketOutageCode =
   | 'bucket-missing'
   | 'access-denied'
   | 'credentials-invalid'
   | 'credentials-refused'
-  | 'object-missing'
-  | 'object-altered'
   | 'wrong-region'
   | 'clock-skewed'
   | 'throttled'
@@ -18,8 +19,7 @@ export type BucketFaultCode =
   | 'certificate-invalid'
   | 'target-refused'
   | 'unreachable'
-  | 'not-s3'
-  | 'failed';
+  | 'not-s3';
 
 /** What the service did with a bucket for its repositories. */
 export type BucketOperation = 'push' | 'read' | 'maintenance';

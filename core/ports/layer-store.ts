@@ -5,6 +5,7 @@
  * an explicit `delete` removes a layer.
  */
 
+import type { BucketOutageCode } from '../kernel/bucket-fault.ts';
 import { CodedError } from '../kernel/coded-error.ts';
 import type { Timestamp } from '../kernel/ids.ts';
 import type { LayerKey, StoredLayer } from '../repository/layer.ts';
@@ -21,21 +22,6 @@ export type LayerStoreErrorCode =
   | 'layer-store-unavailable'
   | 'range-not-satisfiable'
   | BucketOutageCode;
-
-/** What only a bucket can report; the names are those of core/ports/buckets.ts. */
-export type BucketOutageCode =
-  | 'bucket-missing'
-  | 'access-denied'
-  | 'credentials-invalid'
-  | 'credentials-refused'
-  | 'wrong-region'
-  | 'clock-skewed'
-  | 'throttled'
-  | 'timed-out'
-  | 'certificate-invalid'
-  | 'target-refused'
-  | 'unreachable'
-  | 'not-s3';
 
 export class LayerStoreError extends CodedError<LayerStoreErrorCode> {
   override readonly name = 'LayerStoreError';
