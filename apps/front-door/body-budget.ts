@@ -2,26 +2,14 @@
  * The memory of this process for bodies of requests that are held whole: JSON, forms, what fetches ask for, and the
  * commands of pushes.
  *
- * Invariants: what is held never exceeds the bounds of `core/kernel/limits.ts`, after inflation. A body counts as it
- * arrives, with what its pieces take of memory: what a client announces and does not send costs nobody anything. What is
- * held is released exactly once, when its request is over.
+ * Invariants: what is held never exceeds `BODY_BOUNDS`, after inflation. A body counts as it arrives, with what its
+ * pieces take of memory: what a client announces and does not send costs nobody anything. What is held is released
+ * exactly once, when its request is over.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import {
-  BODIES_HELD_BYTES_MAX,
-  BODIES_HELD_OF_CALLER_BYTES_MAX,
-  BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
-  BODIES_HELD_OF_NETWORK_BYTES_MAX,
-  BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX,
-  BODIES_HELD_OF_STRANGERS_BYTES_MAX,
-  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
-  BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
-  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
-  BODIES_HELD_ROOMY_BYTES_MAX,
-  BODY_CHUNK_HELD_BYTES,
-} from '../../core/kernel/limits.ts';
+import { BODY_CHUNK_HELD_BYTES } from '../../core/kernel/limits.ts';
 import {
   createHeldBytes,
   type Held,
@@ -31,26 +19,21 @@ import {
   releaseWith,
 } from './held-bytes.ts';
 
-const BOUNDS: HeldBounds = {
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Bytes of bodies, after inflation. Packs are not among them, which go to the disk as they arrive. */
+export const BODY_BOUNDS: HeldBounds = {
   accounts: {
-    bytesMax: BODIES_HELD_BYTES_MAX,
-    roomyBytesMax: BODIES_HELD_ROOMY_BYTES_MAX,
-    account: {
-      bytesMax: BODIES_HELD_OF_CALLER_BYTES_MAX,
-      tightBytesMax: BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
-    },
+    bytesMax: 224 * MIB,
+    roomyBytesMax: 160 * MIB,
+    account: { bytesMax: 64 * MIB, tightBytesMax: 4 * MIB },
   },
   strangers: {
-    bytesMax: BODIES_HELD_OF_STRANGERS_BYTES_MAX,
-    roomyBytesMax: BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
-    network: {
-      bytesMax: BODIES_HELD_OF_NETWORK_BYTES_MAX,
-      tightBytesMax: BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX,
-    },
-    wideNetwork: {
-      bytesMax: BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
-      tightBytesMax: BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
-    },
+    bytesMax: 32 * MIB,
+    roomyBytesMax: 16 * MIB,
+    network: { bytesMax: 4 * MIB, tightBytesMax: 256 * KIB },
+    wideNetwork: { bytesMax: 8 * MIB, tightBytesMax: 512 * KIB },
   },
 };
 
@@ -60,7 +43,7 @@ const TEXTS = {
 };
 
 export function createBodyBudget(): HeldBytes {
-  return createHeldBytes(BOUNDS, TEXTS);
+  return createHeldBytes(BODY_BOUNDS, TEXTS);
 }
 
 /** There is no memory for the rest of a body. */

@@ -7,19 +7,6 @@
  */
 import type { ServerResponse } from 'node:http';
 import {
-  UNSENT_BYTES_MAX,
-  UNSENT_COUNTED_BYTES_MIN,
-  UNSENT_OF_CALLER_BYTES_MAX,
-  UNSENT_OF_CALLER_TIGHT_BYTES_MAX,
-  UNSENT_OF_NETWORK_BYTES_MAX,
-  UNSENT_OF_NETWORK_TIGHT_BYTES_MAX,
-  UNSENT_OF_STRANGERS_BYTES_MAX,
-  UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX,
-  UNSENT_OF_WIDE_NETWORK_BYTES_MAX,
-  UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
-  UNSENT_ROOMY_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
-import {
   type Caller,
   createHeldBytes,
   type Held,
@@ -28,22 +15,26 @@ import {
   releaseWith,
 } from './held-bytes.ts';
 
-const BOUNDS: HeldBounds = {
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Bytes of answers that are not read yet. */
+export const UNSENT_BOUNDS: HeldBounds = {
   accounts: {
-    bytesMax: UNSENT_BYTES_MAX,
-    roomyBytesMax: UNSENT_ROOMY_BYTES_MAX,
-    account: { bytesMax: UNSENT_OF_CALLER_BYTES_MAX, tightBytesMax: UNSENT_OF_CALLER_TIGHT_BYTES_MAX },
+    bytesMax: 192 * MIB,
+    roomyBytesMax: 96 * MIB,
+    account: { bytesMax: 48 * MIB, tightBytesMax: 8 * MIB },
   },
   strangers: {
-    bytesMax: UNSENT_OF_STRANGERS_BYTES_MAX,
-    roomyBytesMax: UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX,
-    network: { bytesMax: UNSENT_OF_NETWORK_BYTES_MAX, tightBytesMax: UNSENT_OF_NETWORK_TIGHT_BYTES_MAX },
-    wideNetwork: {
-      bytesMax: UNSENT_OF_WIDE_NETWORK_BYTES_MAX,
-      tightBytesMax: UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
-    },
+    bytesMax: 32 * MIB,
+    roomyBytesMax: 16 * MIB,
+    network: { bytesMax: 4 * MIB, tightBytesMax: 256 * KIB },
+    wideNetwork: { bytesMax: 8 * MIB, tightBytesMax: 512 * KIB },
   },
 };
+
+/** Shorter answers do not count. */
+export const COUNTED_BYTES_MIN = 16 * KIB;
 
 const TEXTS = {
   callerFull: 'Too many bytes of answers wait for you to read them: read some, then try again',
@@ -64,7 +55,7 @@ interface Shared {
 }
 
 export function createUnsentBudget(): UnsentBudget {
-  const budget = createHeldBytes(BOUNDS, TEXTS);
+  const budget = createHeldBytes(UNSENT_BOUNDS, TEXTS);
   const byBytes = new WeakMap<Uint8Array, Map<string, Shared>>();
   const sharedOf = (bytes: Uint8Array): Map<string, Shared> => {
     const callers = byBytes.get(bytes) ?? new Map<string, Shared>();
@@ -108,7 +99,7 @@ export function holdUnsent(
   caller: Caller,
   bytes: Uint8Array | string,
 ): HeldRefusal | null {
-  if (bytes.length < UNSENT_COUNTED_BYTES_MIN) return null;
+  if (bytes.length < COUNTED_BYTES_MIN) return null;
   const held = budget.hold(caller, bytes);
   if ('status' in held) return held;
   releaseWith(response, held);

@@ -466,38 +466,8 @@ export const TLS_HANDSHAKE_SPAN_MS = 30_000;
 export const PIPELINED_REQUESTS_MAX = 100;
 export const PIPELINED_REQUESTS_READ_MAX = 8;
 export const PIPELINED_REQUESTS_OF_NODE_MAX = 10_000;
-/**
- * Bytes of request bodies in memory, after inflation: of all accounts, of one account, and of one while those of all are
- * so many that the rest is kept for others. Packs are not among them, which go to the disk as they arrive.
- */
-export const BODIES_HELD_BYTES_MAX = 224 * MIB;
-export const BODIES_HELD_ROOMY_BYTES_MAX = 160 * MIB;
-export const BODIES_HELD_OF_CALLER_BYTES_MAX = 64 * MIB;
-export const BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX = 4 * MIB;
-/** The same of those without an account, which take nothing from accounts: of all, a network, and a wide one. */
-export const BODIES_HELD_OF_STRANGERS_BYTES_MAX = 32 * MIB;
-export const BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX = 16 * MIB;
-export const BODIES_HELD_OF_NETWORK_BYTES_MAX = 4 * MIB;
-export const BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX = 256 * KIB;
-export const BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX = 8 * MIB;
-export const BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX = 512 * KIB;
 /** What a piece of a body takes of memory beside its bytes, however short it is. */
 export const BODY_CHUNK_HELD_BYTES = 512;
-/**
- * Bytes of answers that were made whole and are not read yet, as those of bodies: of all accounts, of one, and of one
- * while those of all are many; and the same of those without an account. Shorter answers do not count.
- */
-export const UNSENT_BYTES_MAX = 192 * MIB;
-export const UNSENT_ROOMY_BYTES_MAX = 96 * MIB;
-export const UNSENT_OF_CALLER_BYTES_MAX = 48 * MIB;
-export const UNSENT_OF_CALLER_TIGHT_BYTES_MAX = 8 * MIB;
-export const UNSENT_OF_STRANGERS_BYTES_MAX = 32 * MIB;
-export const UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX = 16 * MIB;
-export const UNSENT_OF_NETWORK_BYTES_MAX = 4 * MIB;
-export const UNSENT_OF_NETWORK_TIGHT_BYTES_MAX = 256 * KIB;
-export const UNSENT_OF_WIDE_NETWORK_BYTES_MAX = 8 * MIB;
-export const UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX = 512 * KIB;
-export const UNSENT_COUNTED_BYTES_MIN = 16 * KIB;
 /** The time from the end of a fetch request's head to the end of its body. */
 export const FETCH_BODY_SPAN_MS = 60_000;
 /** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */

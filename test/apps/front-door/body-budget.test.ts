@@ -5,37 +5,25 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
-import { createBodyBudget } from '../../../apps/front-door/body-budget.ts';
+import { BODY_BOUNDS, createBodyBudget } from '../../../apps/front-door/body-budget.ts';
 import { BodyError } from '../../../apps/git-http/body.ts';
 import { readWhole } from '../../../apps/git-http/whole-body.ts';
 import { createPacketFraming } from '../../../core/git/wire/packet-framing.ts';
 import { dataPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from '../../../core/git/wire/pkt-line.ts';
-import {
-  BODIES_HELD_BYTES_MAX,
-  BODIES_HELD_OF_CALLER_BYTES_MAX,
-  BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX,
-  BODIES_HELD_OF_NETWORK_BYTES_MAX,
-  BODIES_HELD_OF_STRANGERS_BYTES_MAX,
-  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX,
-  BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX,
-  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX,
-  BODIES_HELD_ROOMY_BYTES_MAX,
-  BODY_CHUNK_HELD_BYTES,
-  JSON_BODY_BYTES_MAX,
-  PUBLIC_BODY_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+import { BODY_CHUNK_HELD_BYTES, JSON_BODY_BYTES_MAX, PUBLIC_BODY_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { startGit } from '../../support/git-fixture.ts';
 import { eventually } from '../../support/processes.ts';
 
 const ADA = { account: 'ada' };
+const { accounts: ACCOUNTS, strangers: STRANGERS } = BODY_BOUNDS;
 
 describe('The memory for bodies', () => {
   test('has a part for each caller, to the byte, and what is released can be held again', () => {
     const budget = createBodyBudget();
     const [one, two] = [budget.open(ADA), budget.open(ADA)];
-    assert.equal(one.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 1), null);
+    assert.equal(one.grow(ACCOUNTS.account.bytesMax - 1), null);
     assert.equal(two.grow(2)?.status, 429);
     assert.equal(two.grow(1), null);
     assert.equal(two.grow(1)?.status, 429);
@@ -43,20 +31,20 @@ describe('The memory for bodies', () => {
     one.release();
     one.release();
     assert.equal(budget.heldBytes(), 2);
-    assert.equal(two.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - 1), null);
+    assert.equal(two.grow(ACCOUNTS.account.bytesMax - 1), null);
   });
 
   test('gives each caller little while much of it is taken, and never more than there is', () => {
     const budget = createBodyBudget();
-    for (let n = 0; budget.heldBytes() < BODIES_HELD_ROOMY_BYTES_MAX; n += 1) {
-      assert.equal(budget.open({ account: `greedy ${n}` }).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
+    for (let n = 0; budget.heldBytes() < ACCOUNTS.roomyBytesMax; n += 1) {
+      assert.equal(budget.open({ account: `greedy ${n}` }).grow(ACCOUNTS.account.bytesMax), null);
     }
     const ada = budget.open(ADA);
-    assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX + 1)?.status, 429);
-    assert.equal(ada.grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX), null);
-    for (let n = 0; n < 100; n += 1) budget.open({ account: `other ${n}` }).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX);
-    assert.equal(budget.open({ account: 'late' }).grow(BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX)?.status, 503);
-    assert.ok(budget.heldBytes() <= BODIES_HELD_BYTES_MAX);
+    assert.equal(ada.grow(ACCOUNTS.account.tightBytesMax + 1)?.status, 429);
+    assert.equal(ada.grow(ACCOUNTS.account.tightBytesMax), null);
+    for (let n = 0; n < 100; n += 1) budget.open({ account: `other ${n}` }).grow(ACCOUNTS.account.tightBytesMax);
+    assert.equal(budget.open({ account: 'late' }).grow(ACCOUNTS.account.tightBytesMax)?.status, 503);
+    assert.ok(budget.heldBytes() <= ACCOUNTS.bytesMax);
   });
 
   test('is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6', () => {
@@ -64,23 +52,23 @@ describe('The memory for bodies', () => {
     const fill = (address: string, bytes: number): void => {
       for (let left = bytes; left > 0; left -= 1024) if (budget.open({ address }).grow(1024) !== null) return;
     };
-    fill('2001:db8:1::1', BODIES_HELD_OF_STRANGERS_BYTES_MAX);
-    assert.equal(budget.heldBytes(), BODIES_HELD_OF_NETWORK_BYTES_MAX);
-    for (let n = 1; n < 64; n += 1) fill(`2001:db8:1:${n.toString(16)}::1`, BODIES_HELD_OF_STRANGERS_BYTES_MAX);
-    assert.equal(budget.heldBytes(), BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX);
+    fill('2001:db8:1::1', STRANGERS.bytesMax);
+    assert.equal(budget.heldBytes(), STRANGERS.network.bytesMax);
+    for (let n = 1; n < 64; n += 1) fill(`2001:db8:1:${n.toString(16)}::1`, STRANGERS.bytesMax);
+    assert.equal(budget.heldBytes(), STRANGERS.wideNetwork.bytesMax);
     assert.equal(budget.open({ address: '2001:db8:2::1' }).grow(1024), null);
 
     // Many such: others have little then, and accounts as much as before.
-    for (let n = 2; budget.heldBytes() < BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX; n += 1) {
-      for (const host of [1, 2]) fill(`2001:db8:${n}:${host}::1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    for (let n = 2; budget.heldBytes() < STRANGERS.roomyBytesMax; n += 1) {
+      for (const host of [1, 2]) fill(`2001:db8:${n}:${host}::1`, STRANGERS.network.bytesMax);
     }
     const before = budget.heldBytes();
-    for (let n = 0; n < 64; n += 1) fill(`2001:db9::${n}:0:0:0:1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
-    assert.ok(budget.heldBytes() - before <= BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX);
-    for (let n = 0; n < 200; n += 1) fill(`10.1.${n}.1`, BODIES_HELD_OF_NETWORK_BYTES_MAX);
+    for (let n = 0; n < 64; n += 1) fill(`2001:db9::${n}:0:0:0:1`, STRANGERS.network.bytesMax);
+    assert.ok(budget.heldBytes() - before <= STRANGERS.wideNetwork.tightBytesMax);
+    for (let n = 0; n < 200; n += 1) fill(`10.1.${n}.1`, STRANGERS.network.bytesMax);
     assert.equal(budget.open({ address: '10.2.0.1' }).grow(1024)?.status, 503);
-    assert.equal(budget.heldBytes(), BODIES_HELD_OF_STRANGERS_BYTES_MAX);
-    assert.equal(budget.open(ADA).grow(BODIES_HELD_OF_CALLER_BYTES_MAX), null);
+    assert.equal(budget.heldBytes(), STRANGERS.bytesMax);
+    assert.equal(budget.open(ADA).grow(ACCOUNTS.account.bytesMax), null);
   });
 });
 
@@ -108,7 +96,7 @@ describe('A body that is read whole', () => {
     const unwanted = await readWhole(chunks('wrong', 'more'), { ...options(), isWanted: () => false });
     assert.equal(unwanted.toString(), 'wrong');
     const held = createBodyBudget().open(ADA);
-    assert.equal(held.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - BODY_CHUNK_HELD_BYTES - 3), null);
+    assert.equal(held.grow(ACCOUNTS.account.bytesMax - BODY_CHUNK_HELD_BYTES - 3), null);
     const refused = readWhole(chunks('abc', 'd'), { ...options(), held });
     await assert.rejects(refused, (error) => error instanceof BodyError && error.code === 'body-of-caller-held');
   });
@@ -207,7 +195,7 @@ describe('A caller of the API', () => {
       }
       await held(fixture, (bytes) => bytes >= open * begun.length);
       const rest = fixture.context.bodyBudget.open({ account: ada });
-      assert.equal(rest.grow(BODIES_HELD_OF_CALLER_BYTES_MAX - fixture.context.bodyBudget.heldBytes()), null);
+      assert.equal(rest.grow(ACCOUNTS.account.bytesMax - fixture.context.bodyBudget.heldBytes()), null);
       const body = { name: 'hello' };
       const refused = await fixture.request('POST', '/v1/repositories', greedy, { body });
       assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '5']);

@@ -8,11 +8,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, type TestContext, test } from 'vitest';
+import { BODY_BOUNDS } from '../../../apps/front-door/body-budget.ts';
 import type { Body } from '../../../apps/git-http/body.ts';
 import { limitListSpan } from '../../../apps/git-http/list-span.ts';
 import { readCommandList } from '../../../core/git/wire/command-list.ts';
 import {
-  BODIES_HELD_OF_CALLER_BYTES_MAX,
   COMMAND_LIST_HELD_FACTOR,
   COMMAND_LIST_SPAN_MS,
   PUSH_BYTES_PER_SECOND_MIN,
@@ -84,7 +84,7 @@ describe('Somebody who holds command lists open', () => {
     collect();
     const before = process.memoryUsage().heapUsed;
     const sockets = Array.from({ length: 100 }, () => push(attack, body, body.length + 20, context));
-    const most = BODIES_HELD_OF_CALLER_BYTES_MAX;
+    const most = BODY_BOUNDS.accounts.account.bytesMax;
     const one = list.length * COMMAND_LIST_HELD_FACTOR;
     // Lists that arrive side by side fill the part before any is whole; the refused ones give back what was held of them.
     await eventually('the part of the account is full, and stays so', async () => {
