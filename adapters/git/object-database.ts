@@ -3,7 +3,6 @@
  *
  * Invariants: everything under its directory may be deleted at any time; only one process uses a directory.
  */
-
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';

@@ -4,7 +4,6 @@
  * Invariants: a reader finds only objects of the layers it was opened with; the lease ends when the reader is
  * closed and the last of its processes has ended, whichever is later.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parentsFault } from '../../core/git/object-bounds.ts';
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';

@@ -4,7 +4,6 @@
  * Invariants: the same function checks a URL when it is saved and at every attempt, and the connection uses only
  * checked addresses.
  */
-
 import type { Exchange } from '../../core/kernel/exchange.ts';
 import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';

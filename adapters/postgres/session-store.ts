@@ -1,5 +1,4 @@
 /** The sessions of browsers on PostgreSQL (core/ports/session-store.ts). */
-
 import type pg from 'pg';
 import { type AccountId, timestamp } from '../../core/kernel/ids.ts';
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../core/kernel/limits.ts';

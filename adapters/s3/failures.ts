@@ -4,7 +4,6 @@
  * Invariants: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
  * side says reaches a failure only as an error code, and as a cleaned text that only `BucketFault` shows.
  */
-
 import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
 import { RoleRefused } from '../../core/ports/buckets.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';

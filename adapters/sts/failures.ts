@@ -3,7 +3,6 @@
  *
  * Invariants: the result holds no part of the request. The SDK's own error holds all of it, so it is no cause.
  */
-
 import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
 import { BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { RoleRefused } from '../../core/ports/buckets.ts';

@@ -4,7 +4,6 @@
  * Invariants: a body that stays silent for `idleMs` ends its connection, while the server waits for it: while the
  * server itself is slow, the client may be silent, and its pace does not count.
  */
-
 import type { IncomingMessage } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';

@@ -3,7 +3,6 @@
  *
  * Invariants: a checkpoint has no extension lines, and one signature. Its text is signed, so its form never changes.
  */
-
 import type { Digest } from '../kernel/digest.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { Hash } from '../ports/account-log.ts';

@@ -5,7 +5,6 @@
  * A leaf keeps its hash: the canonical text of an event (RFC 8785) never changes. `sequence` is not hashed, because
  * it is the leaf's index.
  */
-
 import type { Digest } from '../kernel/digest.ts';
 import type { RecordedEvent } from '../kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../kernel/json.ts';

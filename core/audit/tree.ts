@@ -8,7 +8,6 @@
  * Invariants: adding a leaf hashes O(log n) nodes and reads none but the complete subtrees of the tree before it. A
  * proof reads O(log n) subtrees.
  */
-
 import type { Digest } from '../kernel/digest.ts';
 import { type Hash, parseHash, type Subtree } from '../ports/account-log.ts';
 

@@ -5,7 +5,6 @@
  * Invariants: the events are operational, because a dead bucket can cause any number of them. Whole streams are
  * pruned after retention, which is why each stream ends with its day. They hold codes, never what a provider said.
  */
-
 import type { BucketFaultCode, BucketOperation } from '../kernel/bucket-fault.ts';
 import { type DomainEvent, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 

@@ -1,5 +1,4 @@
 /** Lists of what went wrong with storage buckets, read from a read model. */
-
 import type { BucketFaultCode, BucketOperation, BucketStep } from '../kernel/bucket-fault.ts';
 import type { AccountId, EventId, RepositoryId, StorageBucketId, Timestamp } from '../kernel/ids.ts';
 import type { Page, PageOf } from '../kernel/page.ts';

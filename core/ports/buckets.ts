@@ -4,7 +4,6 @@
  * Invariants: a connection holds secrets, so it is never logged and never stored outside the vault. Every request
  * to an address that a user chose passes the rules of SECURITY.md, when it is saved and at every attempt.
  */
-
 import type { BucketFaultCode, BucketStep } from '../kernel/bucket-fault.ts';
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';

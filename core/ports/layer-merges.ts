@@ -4,7 +4,6 @@
  * Invariants: the merged pack holds every object of its layers, reached by a ref or not, and no other. It is
  * checked for that before anybody gets it.
  */
-
 import type { Layer } from '../repository/layer.ts';
 import type { CommittedObjects, LayerContent } from './object-database.ts';
 

@@ -4,7 +4,6 @@
  * Invariants: `put` resolves only when the bytes would survive a power cut; the bytes of a key never change; only
  * an explicit `delete` removes a layer.
  */
-
 import type { BucketOutageCode } from '../kernel/bucket-fault.ts';
 import { CodedError } from '../kernel/coded-error.ts';
 import type { Timestamp } from '../kernel/ids.ts';

@@ -5,7 +5,6 @@
  * Invariants: one slow or dead bucket takes a bounded number of connections, and never the time of a repository
  * that is stored elsewhere.
  */
-
 import type { BucketOperation } from '../kernel/bucket-fault.ts';
 import type { AccountId, Uuid } from '../kernel/ids.ts';
 import type { LayerKey } from '../repository/layer.ts';

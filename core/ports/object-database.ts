@@ -8,7 +8,6 @@
  *   quarantine, invisible to every reader, until `install`;
  * - every git process holds a lease on its repository while it runs, and is killed with the request that it serves.
  */
-
 import type { Commit, FoundTip, ObjectInfo, TagObject, TreeEntry } from '../git/objects.ts';
 import type { PackRefusal } from '../git/pack-refusal.ts';
 import type { Sequence } from '../kernel/append-list.ts';

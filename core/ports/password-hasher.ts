@@ -5,7 +5,6 @@
  * bounded memory and leaves processor time for everything else. Those who wait take turns:
  * a flood from one address, or from a thousand, does not keep everybody else out.
  */
-
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 

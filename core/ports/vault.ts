@@ -6,7 +6,6 @@
  * commitment SHA-256(nonce || value), so an auditor who has nonce and value can check the event. Each account's records
  * are encrypted under the account's own data key, and destroying that key erases all of them together.
  */
-
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
 import type { VaultDisclosure, VaultField, VaultRef } from '../kernel/vault-ref.ts';

@@ -1,5 +1,4 @@
 /** The commands of a repository. */
-
 import type { FoundTip } from '../git/objects.ts';
 import type { RefName } from '../git/ref-name.ts';
 import type { LayerId, ObjectId, Timestamp } from '../kernel/ids.ts';

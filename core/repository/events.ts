@@ -4,7 +4,6 @@
  * Invariants: a push is one `RefsUpdated`, whose bytes stay below `APPEND_SIZE_BYTES_MAX`. A longer list of updates
  * is stored in parts on `refUpdates-<push id>`. The parts mean nothing until a `RefsUpdated` names them.
  */
-
 import type { ObjectType } from '../git/objects.ts';
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 

@@ -1,5 +1,4 @@
 /** Folds a repository's events. The caller has put the updates of a wide push back into `RefsUpdated.updates`. */
-
 import type { ObjectType } from '../git/objects.ts';
 import { branchOfRef, refName } from '../git/ref-name.ts';
 import { AppendList } from '../kernel/append-list.ts';

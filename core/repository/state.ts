@@ -1,5 +1,4 @@
 /** The state of a repository, folded from its stream: refs, layers and default branch. */
-
 import type { ObjectType } from '../git/objects.ts';
 import type { RefName } from '../git/ref-name.ts';
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';

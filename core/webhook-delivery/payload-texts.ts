@@ -3,7 +3,6 @@
  *
  * Invariants: the results are of bounded size and keep no reference to a larger text in memory.
  */
-
 import type { CommitRow, PersonRow } from '../git/commit-row.ts';
 import type { Commit, Signature, TagObject } from '../git/objects.ts';
 import {

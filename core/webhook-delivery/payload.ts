@@ -5,7 +5,6 @@
  * made once for an event and stored, and every attempt sends the stored bytes. Its size is bounded, however large the
  * commits are.
  */
-
 import type { CommitRow, PersonRow } from '../git/commit-row.ts';
 import { commitTime } from '../git/commit-time.ts';
 import type { AccountId, EventId, ObjectId, RepositoryId, Timestamp, WebhookId } from '../kernel/ids.ts';

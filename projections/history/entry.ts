@@ -3,7 +3,6 @@
  *
  * Invariants: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
  */
-
 import type { CommitRow } from '../../core/git/commit-row.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import type { Commit } from '../../core/git/objects.ts';

@@ -6,7 +6,6 @@
  * service's own policies ask for compactions, and its own steps carry them out, when they are due by a clock that moves
  * with the pushes: those of a day come within minutes, and the rest of the day is quiet.
  */
-
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';

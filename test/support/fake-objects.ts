@@ -1,5 +1,4 @@
 /** An object database that accepts every pack and answers as the test configured it. */
-
 import { createHash } from 'node:crypto';
 import type { ObjectType } from '../../core/git/objects.ts';
 import { type PackRefusal, PackRefusedError } from '../../core/git/pack-refusal.ts';

@@ -9,7 +9,6 @@
  * bounded too, since each takes memory, however small it is. What is in memory is one of the whole answers, and leaves
  * with it.
  */
-
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, rm } from 'node:fs/promises';
 import { type AnswerDiskBudget, createAnswerDiskBudget } from './answer-disk-budget.ts';

@@ -4,7 +4,6 @@
  * Invariants: the tips of a counted pack lie in it, and none of its objects refers to another pack. So what they reach
  * lies in it, and equal counts mean equal objects, each there once.
  */
-
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { type CacheFolder, viewOf } from '../cache/cache-folder.ts';

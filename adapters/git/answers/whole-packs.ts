@@ -6,7 +6,6 @@
  * all lie in it, and only to a client whose wants reach all these tips. So an answer holds exactly what its wants reach,
  * each object once.
  */
-
 import { LRUCache } from 'lru-cache';
 import type { ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { PlainClone, RefsView } from '../../../core/ports/object-database.ts';

@@ -4,7 +4,6 @@
  * Invariants: a folder with a lease on it stays whole; a retired folder is never handed out again, and is removed
  * from the disk when its last lease is released.
  */
-
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import type { GitLog } from '../process/log.ts';

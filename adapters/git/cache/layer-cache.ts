@@ -4,7 +4,6 @@
  * Invariants: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
  * or dropped meanwhile; every folder can be made again from the layer store.
  */
-
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
 import type { LayerStores } from '../../../core/ports/layer-stores.ts';

@@ -4,7 +4,6 @@
  * Invariants: the bytes are hashed as they arrive, and none of them is used before the whole layer has the SHA-256
  * that its event names; when the fetch fails, the caller removes the folder.
  */
-
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -3,7 +3,6 @@
  *
  * Invariants: git gets only full ids that an index holds, since each miss makes it search every pack again.
  */
-
 import type { ObjectType } from '../../../core/git/objects.ts';
 import { OBJECT_ID_PATTERN, type ObjectId } from '../../../core/kernel/ids.ts';
 import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';

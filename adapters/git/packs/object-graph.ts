@@ -3,7 +3,6 @@
  *
  * Invariants: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
  */
-
 import type { FoundTip, ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';

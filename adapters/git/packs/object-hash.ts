@@ -7,7 +7,6 @@
  * The library is libgit2, in the builds that es-git makes of it for Node. Those for Linux on x64 are dependencies; on
  * other platforms nothing is named here.
  */
-
 import { createRequire } from 'node:module';
 import type { ObjectType } from '../../../core/git/objects.ts';
 import { EMPTY_BLOB_ID, type ObjectId, objectId } from '../../../core/kernel/ids.ts';

@@ -4,7 +4,6 @@
  * Invariants: no bytes make a parser throw. A part that cannot be parsed is empty, zero or null, since the checks
  * of a push accept old histories that break some rules.
  */
-
 import type { Commit, ObjectType, Signature, TagObject } from '../../../core/git/objects.ts';
 import { type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 

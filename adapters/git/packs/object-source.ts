@@ -3,7 +3,6 @@
  *
  * Invariants: an object exists if one of these packs has it; no other pack of the folder counts.
  */
-
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import { EMPTY_TREE_ID, type ObjectId } from '../../../core/kernel/ids.ts';

@@ -5,7 +5,6 @@
  * Invariants: no bytes make a search throw, and the entries end before the first broken one. A search through a
  * large tree lets others have the event loop every few milliseconds.
  */
-
 import type { TreeEntry } from '../../../core/git/objects.ts';
 import { OBJECT_ID_BYTES, type ObjectId, parseObjectId } from '../../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../../core/kernel/page.ts';

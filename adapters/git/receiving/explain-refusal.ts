@@ -5,7 +5,6 @@
  * Invariants: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
  * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
  */
-
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';

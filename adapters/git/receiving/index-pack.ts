@@ -4,7 +4,6 @@
  * Invariants: success is exit status 0 and nothing but the one line with the pack's checksum on standard
  * output. git finds a bad .gitmodules only after it wrote that line, and echoes bytes that follow the pack behind it.
  */
-
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ObjectInfo } from '../../../core/git/objects.ts';

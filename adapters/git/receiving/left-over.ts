@@ -6,7 +6,6 @@
  * committed layer holds lies in the pack, since the pack is connected and the layers are closed under reachability. So
  * it is enough to compare counts. Objects that a client sent again, and bases that git appended, are committed.
  */
-
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { PackRefusedError } from '../../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';

@@ -4,7 +4,6 @@
  * Invariants: the body of a refused push is read to its end or to the size limit, so that the client reads the
  * answer. A wait for the client that was given up loses nothing: what arrives later is read next.
  */
-
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import type { ReceivePackOptions } from '../../../core/ports/object-database.ts';

@@ -4,7 +4,6 @@
  * Invariants: what is plain has nothing that git-fsck(1) reports, not even as information. Whatever is unusual,
  * though git may take it, is not plain.
  */
-
 import type { ObjectType } from '../../../core/git/objects.ts';
 import {
   OBJECT_ID_BYTES,

@@ -4,7 +4,6 @@
  * Invariants: a quarantine ends by install or discard and leaves no file behind; until then it holds the lease on
  * the layers it was checked against.
  */
-
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: when it does not succeed, it leaves no file, process or lease behind.
  */
-
 import { createHash } from 'node:crypto';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';

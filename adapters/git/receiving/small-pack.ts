@@ -6,7 +6,6 @@
  * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
  * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */
-
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { crc32, deflate, deflateSync, inflateSync } from 'node:zlib';

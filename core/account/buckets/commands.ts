@@ -1,5 +1,4 @@
 /** The commands of an account's storage buckets. */
-
 import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import type { StorageBucketId } from '../../kernel/ids.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';

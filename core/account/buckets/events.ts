@@ -1,5 +1,4 @@
 /** Events of an account's storage buckets, on `account-<id>`. */
-
 import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
 import type { BucketAuthMode, BucketProvider } from './settings.ts';

@@ -1,5 +1,4 @@
 /** Folds the events of an account's storage buckets. */
-
 import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import { type StorageBucketId, type Timestamp, timestamp, uuid } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';

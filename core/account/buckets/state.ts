@@ -1,5 +1,4 @@
 /** The state of an account's storage buckets, folded from the account's stream. */
-
 import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
 import type { StorageBucketId, Timestamp } from '../../kernel/ids.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';

@@ -4,7 +4,6 @@
  * Invariants: each call to a bucket uses the settings that the bucket has then, so that changed keys count at once.
  * A status other than verified stops nothing: the layers are there.
  */
-
 import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
 import { type AccountId, parseUuid, type RepositoryId, type StorageBucketId, type Uuid } from '../../kernel/ids.ts';
 import type { BucketConnection } from '../../ports/buckets.ts';

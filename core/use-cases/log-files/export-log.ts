@@ -4,7 +4,6 @@
  * Invariants: memory is bounded by a page of events. The file holds every event up to the head that was read at the
  * start, as stored and never upcast, and no append after that head. So an export ends even while a server is running.
  */
-
 import type { Digest } from '../../kernel/digest.ts';
 import { LOG_START, type LogPosition, type RecordedEvent } from '../../kernel/envelope.ts';
 import { throughPosition } from '../../kernel/whole-appends.ts';

@@ -8,7 +8,6 @@
  * - a target that holds anything else is refused before anything is written;
  * - an import has succeeded only after all events were read back from the target and gave the file's digest.
  */
-
 import type { Digest } from '../../kernel/digest.ts';
 import { LOG_START, type RecordedEvent } from '../../kernel/envelope.ts';
 import { missingOfAppend } from '../../kernel/whole-appends.ts';

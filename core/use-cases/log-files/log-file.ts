@@ -15,7 +15,6 @@
  * changed, moved or repeated is detected at that line, not only at the end. The form of a released version never
  * changes.
  */
-
 import type { Digest } from '../../kernel/digest.ts';
 import { type ActorKind, isRecordByCategory, type RecordedEvent, type StreamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, Timestamp } from '../../kernel/ids.ts';

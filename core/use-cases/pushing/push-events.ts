@@ -4,7 +4,6 @@
  *
  * Invariants: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
-
 import type { Digest } from '../../kernel/digest.ts';
 import { type Cause, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';

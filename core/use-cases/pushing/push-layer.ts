@@ -4,7 +4,6 @@
  * Invariants: a layer is stored under a key of its own before any event names it. A layer that no event ever names
  * is an orphan. It is harmless: new-layers.ts removes it with the push, or sweep-layers.ts after a week.
  */
-
 import type { PackRefusal } from '../../git/pack-refusal.ts';
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { Ids } from '../../ports/clock.ts';

@@ -5,7 +5,6 @@
  * Counts, commits and the diff are bounded in time, and say when a bound left something out. What was found between two
  * commits is kept, since it never changes.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';

@@ -1,5 +1,4 @@
 /** Lists pages of a ref's commits. Those of the default branch are from the read model, others from the objects. */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: a list says where a commit is not known because the walk took too long; it never names a wrong one.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { listedCommit } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';

@@ -4,7 +4,6 @@
  * Invariants: a path is a list of names as bytes, which are only compared with the names in trees. No name is
  * special and no link is followed, so a path can reach nothing but the commit's own trees.
  */
-
 import type { Commit, TreeEntry } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';

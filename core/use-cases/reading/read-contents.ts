@@ -4,7 +4,6 @@
  * Invariants: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
  */
-
 import type { TreeEntry } from '../../git/objects.ts';
 import { isUtf8Text } from '../../git/utf8.ts';
 import { refuse } from '../../kernel/decider.ts';

@@ -7,7 +7,6 @@
  * else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found, so readers
  * cannot see the commits of a deleted branch.
  */
-
 import type { Commit } from '../../git/objects.ts';
 import { byRefOrder } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';

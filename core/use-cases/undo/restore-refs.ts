@@ -6,7 +6,6 @@
  * committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3). A ref whose
  * name nobody may create any more is left out if the restoration would have to make it, and the plan names it.
  */
-
 import type { FoundTip } from '../../git/objects.ts';
 import { newNameRefusal, parseRefName, type RefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';

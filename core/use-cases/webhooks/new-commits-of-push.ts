@@ -4,7 +4,6 @@
  * Invariants: the order is that of `git log`. The memory for new commits is bounded, whatever their size. A push
  * with more commits than that costs one walk for each ref instead.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { commitLength } from '../../git/history/commit-length.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';

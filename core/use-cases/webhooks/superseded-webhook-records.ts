@@ -4,7 +4,6 @@
  *
  * Invariants: no later state of the webhook refers to a record that is returned, however many events followed.
  */
-
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: it reads as the object database does (order of walks, reachability); it accepts no pushes.
  */
-
 import { createHash } from 'node:crypto';
 import type {
   Commit,

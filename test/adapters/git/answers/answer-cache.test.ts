@@ -1,5 +1,4 @@
 /** Cached answers on disk: made once, followed by many requests, never kept when they fail. */
-
 import assert from 'node:assert/strict';
 import { closeSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';

@@ -2,7 +2,6 @@
  * The attack: many clones of different depths are begun and read by nobody. Each answer grew on disk as fast as git made
  * it, whatever the bound of the cache was: a bound of 64 MiB held 1,250 MB.
  */
-
 import assert from 'node:assert/strict';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';

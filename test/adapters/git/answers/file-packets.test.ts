@@ -1,5 +1,4 @@
 /** A file in packets: every byte of it, behind headers that git understands, in buffers that one reader has alone. */
-
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

@@ -1,5 +1,4 @@
 /** Fetches through the object database, compared with git's own upload-pack on a clone. */
-
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

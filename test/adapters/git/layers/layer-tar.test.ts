@@ -1,5 +1,4 @@
 /** A layer's tar: any tar can read it, its bytes are always the same, and it is parsed from chunks of any size. */
-
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
