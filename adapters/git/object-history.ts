@@ -109,7 +109,7 @@ export function createObjectHistory({ git, slots }: HistoryContext, view: Object
       const args = ['rev-list', `--skip=${offset}`, `--max-count=${limit}`, '--stdin'];
       return (await Array.fromAsync(idBatches(output(args, [tip, `^${exclude}`], bounded)))).flat();
     },
-    async apart(a, b, bounded) {
+    async aheadBehind(a, b, bounded) {
       const args = ['rev-list', '--count', '--left-right', '--end-of-options', `${a}...${b}`, '--'];
       const [ahead, behind] = (await textOf(output(args, [], bounded))).trim().split('\t').map(Number);
       return { ahead: ahead ?? 0, behind: behind ?? 0 };

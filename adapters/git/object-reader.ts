@@ -227,7 +227,7 @@ function leasedHistory(
     links: (include, exclude, bounded) => stream(include, () => history.links(include, exclude, bounded)),
     commitsBetween: (exclude, tip, page, bounded) =>
       answer([exclude, tip], () => history.commitsBetween(exclude, tip, page, bounded)),
-    apart: (a, b, bounded) => answer([a, b], () => history.apart(a, b, bounded)),
+    aheadBehind: (a, b, bounded) => answer([a, b], () => history.aheadBehind(a, b, bounded)),
     mergeBase: (a, b, bounded) => answer([a, b], () => history.mergeBase(a, b, bounded)),
   };
 }

@@ -41,7 +41,7 @@ export async function createRefilledReader(options: RefilledReaderOptions): Prom
       links: (include, exclude, bounded) => stream(({ history }) => history.links(include, exclude, bounded)),
       commitsBetween: (exclude, tip, page, bounded) =>
         call(({ history }) => history.commitsBetween(exclude, tip, page, bounded)),
-      apart: (a, b, bounded) => call(({ history }) => history.apart(a, b, bounded)),
+      aheadBehind: (a, b, bounded) => call(({ history }) => history.aheadBehind(a, b, bounded)),
       mergeBase: (a, b, bounded) => call(({ history }) => history.mergeBase(a, b, bounded)),
     },
     reachable: (ids, tips, tipsKey) => call((reader) => reader.reachable(ids, tips, tipsKey)),

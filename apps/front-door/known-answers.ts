@@ -14,8 +14,8 @@ import {
   KNOWN_PATHS_BYTES_MAX,
   KNOWN_PUSHES_BYTES_MAX,
 } from '../../core/kernel/limits.ts';
-import type { Apart } from '../../core/ports/object-history.ts';
-import type { ApartContext } from '../../core/use-cases/reading/apart.ts';
+import type { AheadBehind } from '../../core/ports/object-history.ts';
+import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behind.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
@@ -28,7 +28,7 @@ export interface KnownAnswers {
   readonly commitTotals: CommitTotals;
   readonly knownFolders: KnownFolders;
   readonly knownPathHistories: KnownPathHistories;
-  readonly knownApart: ApartContext['knownApart'];
+  readonly knownAheadBehind: AheadBehindContext['knownAheadBehind'];
   readonly knownPushes: KnownPushes;
   readonly knownComparisons: KnownComparisons;
   readonly knownDiffs: KnownDiffs;
@@ -52,7 +52,7 @@ export function createKnownAnswers(): KnownAnswers {
     maxSize: KNOWN_PUSHES_BYTES_MAX,
     sizeCalculation: ({ marks }) => marks.memoryBytes + EMPTY_BYTES,
   });
-  const apart = new LRUCache<string, Apart>({ max: KNOWN_APART_MAX });
+  const aheadBehind = new LRUCache<string, AheadBehind>({ max: KNOWN_APART_MAX });
   const comparisons = new LRUCache<string, KnownComparison>({
     maxSize: KNOWN_COMPARISONS_COMMITS_MAX,
     sizeCalculation: ({ ids }) => ids.length + 1,
@@ -73,7 +73,7 @@ export function createKnownAnswers(): KnownAnswers {
     },
     knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => void comparisons.set(key, found) },
     knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => void diffs.set(key, diff) },
-    knownApart: { get: (key) => apart.get(key), set: (key, counts) => void apart.set(key, counts) },
+    knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => void aheadBehind.set(key, counts) },
   };
 }
 

@@ -20,7 +20,7 @@ export interface Bounded {
   readonly spanMs: number;
 }
 
-export interface Apart {
+export interface AheadBehind {
   /** Commits that only the first tip reaches. */
   readonly ahead: number;
   /** Commits that only the second tip reaches. */
@@ -59,7 +59,7 @@ export interface ObjectHistory {
   /** Returns commits that `tip` reaches and `exclude` does not, in the order of `git log`. */
   commitsBetween(exclude: ObjectId, tip: ObjectId, page: Page, bounded: Bounded): Promise<readonly ObjectId[]>;
   /** Counts the commits that only one of the two reaches. */
-  apart(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<Apart>;
+  aheadBehind(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<AheadBehind>;
   /** Returns the best common ancestor; null if there is none. */
   mergeBase(a: ObjectId, b: ObjectId, bounded: Bounded): Promise<ObjectId | null>;
 }

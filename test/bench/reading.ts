@@ -11,7 +11,7 @@ import type { Diff } from '../../core/git/diff/diff.ts';
 import { type RefName, refName } from '../../core/git/ref-name.ts';
 import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
 import { PersistentMap } from '../../core/kernel/persistent-map.ts';
-import type { Apart } from '../../core/ports/object-history.ts';
+import type { AheadBehind } from '../../core/ports/object-history.ts';
 import { changeRefs, refRuns, refsOfRuns } from '../../core/repository/ref-runs.ts';
 import type { Ref } from '../../core/repository/state.ts';
 import { type CompareContext, compareRefs, type KnownComparison } from '../../core/use-cases/reading/compare-refs.ts';
@@ -131,7 +131,7 @@ function contextOf(reading: GitReading): Context {
     ...reading.node,
     knownFolders: new Map<string, KnownFolder>(),
     knownPathHistories: new Map<string, KnownPathHistory>(),
-    knownApart: new Map<string, Apart>(),
+    knownAheadBehind: new Map<string, AheadBehind>(),
     knownComparisons: new Map<string, KnownComparison>(),
     knownDiffs: new Map<string, Diff>(),
     knownPushes: knownPushes(),

@@ -12,7 +12,7 @@ export const NO_HISTORY: ObjectHistory = {
   changesBelow: unused,
   links: unused,
   commitsBetween: unused,
-  apart: unused,
+  aheadBehind: unused,
   mergeBase: unused,
 };
 

@@ -38,19 +38,19 @@ function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html
   )}</tbody></table></div></div>`;
 }
 
-function rowOf({ visit, repository }: Asked, { name, isDefault, commit, apart }: ListedBranch): Html {
+function rowOf({ visit, repository }: Asked, { name, isDefault, commit, aheadBehind }: ListedBranch): Html {
   return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', branchText(repository, name), [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`
-      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(apart)}</a>`
+      : html`<a href="${compareAddress(repository, branchText(repository, repository.defaultBranch), branchText(repository, name))}">${distance(aheadBehind)}</a>`
   }</td><td class="wide" dir="auto"><a class="subject" href="${commitAddress(repository, commit.id)}">${subjectOf(
     commit.message,
   )}</a></td><td class="number">${timeAgo(commitTime(commit.committedAt), visit.now)}</td></tr>`;
 }
 
-function distance(apart: ListedBranch['apart']): Content {
-  if (apart === null) return html`<span class="soft">not counted</span>`;
-  const { ahead, behind } = apart;
+function distance(aheadBehind: ListedBranch['aheadBehind']): Content {
+  if (aheadBehind === null) return html`<span class="soft">not counted</span>`;
+  const { ahead, behind } = aheadBehind;
   if (ahead === 0 && behind === 0) return html`<span class="soft">up to date</span>`;
   return html`<span class="${ahead === 0 ? 'soft' : 'plus'}">${ahead.toLocaleString('en-US')} ahead</span>, <span class="soft">${behind.toLocaleString(
     'en-US',

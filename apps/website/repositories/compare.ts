@@ -72,12 +72,12 @@ function form({ repository }: Asked, base: string, head: string): Html {
   )}<button class="button">Compare</button></form>`;
 }
 
-function summary({ repository }: Asked, { mergeBase, apart, base, head }: Comparison): Content {
+function summary({ repository }: Asked, { mergeBase, aheadBehind, base, head }: Comparison): Content {
   const counts =
-    apart === null
+    aheadBehind === null
       ? 'How far they are apart took too long to count.'
-      : `${shownName(head.name)} has ${counted(apart.ahead, 'commit')} that ${shownName(base.name)} lacks, and lacks ${counted(
-          apart.behind,
+      : `${shownName(head.name)} has ${counted(aheadBehind.ahead, 'commit')} that ${shownName(base.name)} lacks, and lacks ${counted(
+          aheadBehind.behind,
           'commit',
         )}.`;
   const since =
@@ -100,7 +100,7 @@ function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: 
   if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;
   const end = wanted.offset + found.commits.length;
   // Without a count there may be one more page after a full one.
-  const total = found.apart?.ahead ?? (found.commits.length === wanted.limit ? end + 1 : end);
+  const total = found.aheadBehind?.ahead ?? (found.commits.length === wanted.limit ? end + 1 : end);
   const { days, page } = daysOf(asked, found.commits, wanted, COMMITS_BYTES_MAX);
   return html`${days}${pager(
     shownAddress(asked.repository, `${repositoryAddress(asked.repository)}/compare`),
@@ -108,7 +108,7 @@ function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: 
     total,
     {
       query: { base, head },
-      isExact: found.apart !== null,
+      isExact: found.aheadBehind !== null,
     },
   )}`;
 }

@@ -14,9 +14,9 @@ import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
-import type { Apart } from '../../ports/object-history.ts';
+import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { type ApartContext, allOf, countApart, withinBounds } from './apart.ts';
+import { type AheadBehindContext, allOf, countAheadBehind, withinBounds } from './ahead-behind.ts';
 import { commitRow, readCommitRows } from './commit-walk.ts';
 import { type DiffContext, readDiff } from './read-commit.ts';
 import { closing, openView } from './repository-view.ts';
@@ -35,7 +35,7 @@ export interface KnownComparisons {
   set(key: string, comparison: KnownComparison): void;
 }
 
-export interface CompareContext extends DiffContext, ApartContext {
+export interface CompareContext extends DiffContext, AheadBehindContext {
   readonly knownComparisons: KnownComparisons;
 }
 
@@ -57,7 +57,7 @@ export interface Comparison {
   /** The best common ancestor; null if the two have no history in common, or it was not found in time. */
   readonly mergeBase: ObjectId | null;
   /** Commits that only `head` reaches, and that only `base` reaches; null if the count took too long. */
-  readonly apart: Apart | null;
+  readonly aheadBehind: AheadBehind | null;
   /** The commits that only `head` reaches, newest first; null if they were not found in time. */
   readonly commits: readonly CommitRow[] | null;
   /** From the merge base to `head`; from `base` if there is no merge base. */
@@ -85,16 +85,16 @@ export async function compareRefs(
     const to = await resolveRef(repository, reader, head);
     if ('refused' in to) return to;
     const [old, tip] = [from.commit.id, to.commit.id];
-    const [{ mergeBase, ids }, [apart = null]] = await allOf([
+    const [{ mergeBase, ids }, [aheadBehind = null]] = await allOf([
       findBetween(context, reader, old, tip, page, signal),
-      countApart(context, reader, [tip], old, signal),
+      countAheadBehind(context, reader, [tip], old, signal),
     ]);
     return {
       version: view.version,
       base: comparedRef(from),
       head: comparedRef(to),
       mergeBase,
-      apart,
+      aheadBehind,
       commits: ids === null ? null : await readCommitRows(reader, ids),
       diff: await readDiff(context, reader, mergeBase ?? old, tip, { bounds, signal }),
     };

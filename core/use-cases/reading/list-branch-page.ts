@@ -3,17 +3,18 @@
  *
  * Invariants: a page costs as much as its branches, however many the repository has.
  */
+
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
-import type { Apart } from '../../ports/object-history.ts';
+import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { type ApartContext, countApart } from './apart.ts';
+import { type AheadBehindContext, countAheadBehind } from './ahead-behind.ts';
 import { readCommitRows } from './commit-walk.ts';
 import { type FindRefsContext, findRefs } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
-export type BranchPageContext = ObjectsContext & ApartContext & FindRefsContext;
+export type BranchPageContext = ObjectsContext & AheadBehindContext & FindRefsContext;
 
 export interface WantedBranchPage {
   /** A part of the name, in any case; empty finds all. */
@@ -30,7 +31,7 @@ export interface ListedBranch {
    * Commits that only this branch has, and that only the default branch has; null if there is no default branch, or
    * the count took too long.
    */
-  readonly apart: Apart | null;
+  readonly aheadBehind: AheadBehind | null;
 }
 
 export interface BranchPage {
@@ -56,11 +57,11 @@ export async function listBranchPage(
     const reader = await view.objects();
     const tips = items.map(({ ref }) => ref.id);
     const rows = await readCommitRows(reader, tips);
-    const apart = base === null ? [] : await countApart(context, reader, tips, base, signal);
+    const aheadBehind = base === null ? [] : await countAheadBehind(context, reader, tips, base, signal);
     const branches = items.flatMap(({ name }, index): ListedBranch[] => {
       const commit = rows[index];
       if (commit === undefined) return [];
-      return [{ name, isDefault: name === defaultBranch, commit, apart: apart[index] ?? null }];
+      return [{ name, isDefault: name === defaultBranch, commit, aheadBehind: aheadBehind[index] ?? null }];
     });
     return { version: view.version, defaultBranch, branches: { items: branches, total } };
   });

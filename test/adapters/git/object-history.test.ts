@@ -84,7 +84,7 @@ describe('the history of a repository', () => {
     const slow = Array.from({ length: 3 }, () => reading.blob(noise)[Symbol.asyncIterator]());
     for (const chunks of slow) assert.equal((await chunks.next()).done, false);
     assert.deepEqual(await Array.fromAsync(reading.walk({ include: [tip], exclude: [large] })), [tip]);
-    assert.deepEqual(await reading.history.apart(small, tip, bounded), { ahead: 0, behind: 2 });
+    assert.deepEqual(await reading.history.aheadBehind(small, tip, bounded), { ahead: 0, behind: 2 });
     assert.equal(await reading.count(tip), 3);
     for (const chunks of slow) await chunks.return?.();
     reading.close();

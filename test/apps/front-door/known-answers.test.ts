@@ -117,10 +117,10 @@ describe('What is known of commits', () => {
   });
 
   test('is bounded in distances of branches', () => {
-    const { knownApart } = createKnownAnswers();
-    for (let n = 0; n < KNOWN_APART_MAX; n += 1) knownApart.set(String(n), { ahead: n, behind: 0 });
-    assert.deepEqual(knownApart.get('1'), { ahead: 1, behind: 0 });
-    knownApart.set('one more', { ahead: 0, behind: 0 });
-    assert.equal(knownApart.get('0'), undefined);
+    const { knownAheadBehind } = createKnownAnswers();
+    for (let n = 0; n < KNOWN_APART_MAX; n += 1) knownAheadBehind.set(String(n), { ahead: n, behind: 0 });
+    assert.deepEqual(knownAheadBehind.get('1'), { ahead: 1, behind: 0 });
+    knownAheadBehind.set('one more', { ahead: 0, behind: 0 });
+    assert.equal(knownAheadBehind.get('0'), undefined);
   });
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Diff } from '../../../../core/git/diff/diff.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
-import type { Apart } from '../../../../core/ports/object-history.ts';
+import type { AheadBehind } from '../../../../core/ports/object-history.ts';
 import {
   compareRefs,
   type KnownComparison,
@@ -23,7 +23,7 @@ let base: ObjectId;
 let tip: ObjectId;
 let side: ObjectId;
 let counts = 0;
-const known = new Map<string, Apart>();
+const known = new Map<string, AheadBehind>();
 const knownComparisons = new Map<string, KnownComparison>();
 const knownDiffs = new Map<string, Diff>();
 
@@ -58,15 +58,15 @@ function context(change: (history: ObjectReader['history']) => Partial<ObjectRea
       const reader = await reading.node.objects.open(committed);
       const counted: ObjectReader['history'] = {
         ...reader.history,
-        apart: (...given) => {
+        aheadBehind: (...given) => {
           counts += 1;
-          return reader.history.apart(...given);
+          return reader.history.aheadBehind(...given);
         },
       };
       return { ...reader, history: { ...counted, ...change(counted) } };
     },
   };
-  return { objects, knownApart: known, knownComparisons, knownDiffs, clock: reading.node.clock };
+  return { objects, knownAheadBehind: known, knownComparisons, knownDiffs, clock: reading.node.clock };
 }
 
 describe('A page of branches', () => {
@@ -77,12 +77,12 @@ describe('A page of branches', () => {
     const { branches, defaultBranch } = await list();
     assert.equal(defaultBranch, 'main');
     assert.deepEqual(
-      branches.items.map(({ name, isDefault, commit, apart }) => [
+      branches.items.map(({ name, isDefault, commit, aheadBehind }) => [
         name,
         isDefault,
         commit.id,
-        apart?.ahead,
-        apart?.behind,
+        aheadBehind?.ahead,
+        aheadBehind?.behind,
       ]),
       [
         ['Feature/(x)+', false, base, 0, 1],
@@ -110,13 +110,13 @@ describe('A page of branches', () => {
   test('leaves out a count that takes too long', async () => {
     known.clear();
     const late = () => ({
-      apart: async () => {
+      aheadBehind: async () => {
         throw new ObjectDatabaseError('reading-too-costly', 'late');
       },
     });
     const { branches } = await list('', PAGE, late);
     assert.deepEqual(
-      branches.items.map(({ apart }) => apart),
+      branches.items.map(({ aheadBehind }) => aheadBehind),
       [null, null, { ahead: 0, behind: 0 }, null],
     );
   });
@@ -160,7 +160,7 @@ describe('A comparison', () => {
 
   test('shows what the head has that the base lacks, since both were the same', async () => {
     const found = accepted(await compare());
-    assert.deepEqual([found.mergeBase, found.apart], [base, { ahead: 2, behind: 1 }]);
+    assert.deepEqual([found.mergeBase, found.aheadBehind], [base, { ahead: 2, behind: 1 }]);
     assert.deepEqual(
       found.commits?.map(({ id }) => id),
       reading.git.line(['rev-list', `${tip}..${side}`]).split('\n'),
@@ -197,8 +197,8 @@ describe('A comparison', () => {
     const late = async () => {
       throw new ObjectDatabaseError('reading-too-costly', 'late');
     };
-    const found = accepted(await compare({}, () => ({ mergeBase: late, apart: late, commitsBetween: late })));
-    assert.deepEqual([found.mergeBase, found.apart, found.commits], [null, null, null]);
+    const found = accepted(await compare({}, () => ({ mergeBase: late, aheadBehind: late, commitsBetween: late })));
+    assert.deepEqual([found.mergeBase, found.aheadBehind, found.commits], [null, null, null]);
     assert.deepEqual(found.diff.files.length, 2);
     assert.equal(accepted(await compare()).mergeBase, base, 'it is looked for again');
   });

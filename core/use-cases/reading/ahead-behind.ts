@@ -1,5 +1,5 @@
 /**
- * Counts how far branches are apart: the commits that only one of two tips reaches.
+ * Counts the commits by which a branch is ahead of another one and behind it.
  *
  * Invariants: a pair of commits never changes its counts, so they are kept. A count that takes too long is null.
  */
@@ -7,52 +7,52 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { APART_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
-import type { Apart } from '../../ports/object-history.ts';
+import type { AheadBehind } from '../../ports/object-history.ts';
 
 /** A cache, bounded in memory. */
-export interface KnownApart {
-  get(key: string): Apart | undefined;
-  set(key: string, apart: Apart): void;
+export interface KnownAheadBehind {
+  get(key: string): AheadBehind | undefined;
+  set(key: string, aheadBehind: AheadBehind): void;
 }
 
-export interface ApartContext {
-  readonly knownApart: KnownApart;
+export interface AheadBehindContext {
+  readonly knownAheadBehind: KnownAheadBehind;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
-/** Counts of one request that run at once. */
-const AT_ONCE = 4;
+/** How many counts of one request run concurrently. */
+const COUNTED_AT_ONCE = 4;
 
 /** Returns the counts in the order of the tips, each against `base`; null where the time for all of them was up. */
-export async function countApart(
-  { knownApart, clock }: ApartContext,
+export async function countAheadBehind(
+  { knownAheadBehind, clock }: AheadBehindContext,
   reader: ObjectReader,
   tips: readonly ObjectId[],
   base: ObjectId,
   signal: AbortSignal,
-): Promise<readonly (Apart | null)[]> {
-  const found = new Map<ObjectId, Apart | null>([[base, { ahead: 0, behind: 0 }]]);
+): Promise<readonly (AheadBehind | null)[]> {
+  const found = new Map<ObjectId, AheadBehind | null>([[base, { ahead: 0, behind: 0 }]]);
   for (const tip of tips) {
-    const known = knownApart.get(`${tip} ${base}`);
+    const known = knownAheadBehind.get(`${tip} ${base}`);
     if (known !== undefined) found.set(tip, known);
   }
   const unknown = [...new Set(tips)].filter((tip) => !found.has(tip));
   const endMs = clock.monotonicMs() + APART_SPAN_MS;
-  for (let at = 0; at < unknown.length; at += AT_ONCE) {
+  for (let at = 0; at < unknown.length; at += COUNTED_AT_ONCE) {
     const spanMs = endMs - clock.monotonicMs();
     if (spanMs <= 0) break;
     await allOf(
-      unknown.slice(at, at + AT_ONCE).map(async (tip) => {
-        const apart = await withinBounds(reader.history.apart(tip, base, { signal, spanMs }));
-        found.set(tip, apart);
-        if (apart !== null) knownApart.set(`${tip} ${base}`, apart);
+      unknown.slice(at, at + COUNTED_AT_ONCE).map(async (tip) => {
+        const aheadBehind = await withinBounds(reader.history.aheadBehind(tip, base, { signal, spanMs }));
+        found.set(tip, aheadBehind);
+        if (aheadBehind !== null) knownAheadBehind.set(`${tip} ${base}`, aheadBehind);
       }),
     );
   }
   return tips.map((tip) => found.get(tip) ?? null);
 }
 
-/** As `Promise.all`, but waits until all have settled, so that none goes on for a request that has failed. */
+/** Like `Promise.all`, but waits until all have settled, so that none goes on for a request that has failed. */
 export async function allOf<const Works extends readonly Promise<unknown>[]>(works: Works) {
   await Promise.allSettled(works);
   return Promise.all(works);
