@@ -6,7 +6,7 @@
  */
 import type { z } from 'zod';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
+import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
 import { type Contents, type RawFile, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';

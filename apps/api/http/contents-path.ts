@@ -4,7 +4,7 @@
  * Invariants: escapes are decoded exactly once, to bytes, since file names need not be UTF-8. `%2F` separates
  * names as `/` does, which is safe since no name in a tree holds a slash.
  */
-import type { ContentsPath } from '../../../core/use-cases/reading/locate.ts';
+import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
 import { pathOf } from './targets.ts';
 
 const SLASH = 0x2f;

@@ -12,8 +12,8 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { commitRow } from './commit-walk.ts';
+import { type ContentsPath, findEntry } from './entry-at-path.ts';
 import { findLastCommits, type KnownFolders } from './last-commits.ts';
-import { type ContentsPath, locate } from './locate.ts';
 import { entriesOf, type FolderEntry, type Place } from './read-contents.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
@@ -62,7 +62,7 @@ export async function listTree(
     const resolved = await resolveRef(repository, reader, ref);
     if ('refused' in resolved) return resolved;
     if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await locate(reader, resolved.commit, path);
+    const located = await findEntry(reader, resolved.commit, path);
     if ('refused' in located) return located;
     if (located.type !== 'dir') return refuse({ code: 'path-not-found' });
     const { commit } = resolved;

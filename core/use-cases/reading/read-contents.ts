@@ -24,9 +24,9 @@ import {
   entriesOfFolder,
   entrySizes,
   entryType,
-  type Located,
-  locate,
-} from './locate.ts';
+  type FoundEntry,
+  findEntry,
+} from './entry-at-path.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
@@ -137,7 +137,7 @@ export function readFile(
 /** What was found at a place. The repository's objects are open until `close`. */
 interface Found {
   readonly reader: ObjectReader;
-  readonly located: Located;
+  readonly located: FoundEntry;
   readonly place: Place;
   readonly close: () => void;
 }
@@ -155,7 +155,7 @@ async function readAt<Result extends Contents | RawFile | Refused>(
     const resolved = await resolveRef(repository, reader, ref);
     if ('refused' in resolved) return resolved;
     if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await locate(reader, resolved.commit, path);
+    const located = await findEntry(reader, resolved.commit, path);
     if ('refused' in located) return located;
     const place = {
       names: path.names,

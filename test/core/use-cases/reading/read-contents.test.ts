@@ -8,7 +8,7 @@ import {
   CONTENTS_NAMES_BYTES_MAX,
   SYMLINK_TARGET_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
-import type { ContentsPath } from '../../../../core/use-cases/reading/locate.ts';
+import type { ContentsPath } from '../../../../core/use-cases/reading/entry-at-path.ts';
 import { type FileBytes, readContents, readFile } from '../../../../core/use-cases/reading/read-contents.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { startReading } from '../../../support/reading.ts';

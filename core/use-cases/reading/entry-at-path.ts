@@ -14,7 +14,7 @@ import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-datab
 
 export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
 
-export type Located =
+export type FoundEntry =
   | { readonly type: 'dir'; readonly id: ObjectId }
   | {
       readonly type: 'file' | 'symlink';
@@ -51,8 +51,12 @@ export function entryType(mode: string): EntryType {
 }
 
 /** Refused with `path-not-found`, or with `file-too-large` for a file beyond `CONTENTS_FILE_BYTES_MAX`. */
-export async function locate(reader: ObjectReader, commit: Commit, path: ContentsPath): Promise<Located | Refused> {
-  let found: Located = { type: 'dir', id: commit.tree };
+export async function findEntry(
+  reader: ObjectReader,
+  commit: Commit,
+  path: ContentsPath,
+): Promise<FoundEntry | Refused> {
+  let found: FoundEntry = { type: 'dir', id: commit.tree };
   for (const [index, name] of path.names.entries()) {
     const entry = await reader.entry(found.id, name);
     if (entry === null) return NOT_FOUND;
