@@ -41,7 +41,7 @@ export function commitEntry({ id, message, author, committer, parents }: Commit)
   return JSON.stringify(entry);
 }
 
-export function commitRow(entry: CommitEntry): CommitRow {
+export function rowOfEntry(entry: CommitEntry): CommitRow {
   const [id, message, authorName, authorEmail, committerName, committerEmail, authoredAt, committedAt, ...parents] =
     entry;
   return {

@@ -7,11 +7,11 @@
  */
 
 import { listedCommit } from '../../core/git/history/listed-commit.ts';
+import { readCommits } from '../../core/git/history/read-commits.ts';
 import type { Commit } from '../../core/git/objects.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
 import type { HistoryReader } from './git-reading.ts';
 import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
-
 /** The repository's layers at this revision should hold the objects, but do not. */
 export class MissingCommits extends Error {
   override readonly name = 'MissingCommits';
@@ -47,8 +47,6 @@ const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
 /** The number of commits held in memory at a time. */
 const HELD_COMMITS_MAX = 20_000;
-/** A commit's message may have many megabytes until `listedCommit` cuts it. */
-const UNCUT_COMMITS_AT_ONCE = 10;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {
   const { reader, known, memory } = search;
@@ -63,7 +61,7 @@ export async function findNewCommits(search: Search): Promise<NewCommits> {
       return walkAll(search, include, [...boundary]);
     }
     const parents = new Set<ObjectId>();
-    for await (const commit of readCommits(reader, frontier)) {
+    for await (const commit of readListedCommits(reader, frontier)) {
       if (!memory.take(weightOf(commit))) {
         for (const id of await present(reader, await search.storedTips())) boundary.add(id);
         return tooHeavy(search, include, [...boundary]);
@@ -101,15 +99,10 @@ async function present(reader: HistoryReader, ids: readonly ObjectId[]): Promise
 }
 
 /** Yields the commits one after another, each cut to what its row holds. */
-export async function* readCommits(reader: HistoryReader, ids: readonly ObjectId[]): AsyncGenerator<Commit> {
-  for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
-    const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
-    const commits = await reader.commits(some);
-    for (const [index, id] of some.entries()) {
-      const commit = commits[index] ?? null;
-      if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
-      yield listedCommit(commit);
-    }
+export async function* readListedCommits(reader: HistoryReader, ids: readonly ObjectId[]): AsyncGenerator<Commit> {
+  for await (const [id, commit] of readCommits(reader, ids)) {
+    if (commit === null) throw new MissingCommits(`Commit ${id} is in no layer`);
+    yield listedCommit(commit);
   }
 }
 
@@ -127,7 +120,7 @@ async function walkAll(
     return { commits: [], walk: { include, exclude } };
   }
   const commits: Commit[] = [];
-  for await (const commit of readCommits(reader, ids)) {
+  for await (const commit of readListedCommits(reader, ids)) {
     if (!memory.take(weightOf(commit))) return tooHeavy(search, include, exclude);
     commits.push(commit);
   }

@@ -11,7 +11,7 @@ import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Concerns, LiveReader, ReadQuery } from '../live-reader.ts';
-import { type CommitEntry, commitRow } from './entry.ts';
+import { type CommitEntry, rowOfEntry } from './entry.ts';
 
 /** The length to which names and addresses of people are cut in a cut entry. */
 const CUT_NAME_LENGTH = 256;
@@ -168,7 +168,7 @@ async function readBranchesBehind(
   const { generation, json } = found;
   const branches = json.branches.map(([branch, entry]) => {
     if (entry === null) throw inconsistent(repository, `the tip of ${branch}`);
-    return { name: branch, commit: commitRow(entry) };
+    return { name: branch, commit: rowOfEntry(entry) };
   });
   return { generation, revision: json.revision, share: json.share, branches };
 }
@@ -180,7 +180,7 @@ export async function readCommits(reader: LiveReader, repository: RepositoryId, 
   const { revision, tip, total, commits } = found.json;
   const expected = Math.max(0, Math.min(limit, total - offset));
   if (commits.length !== expected) throw inconsistent(repository, `${expected - commits.length} commits of its order`);
-  return { revision, tip, total, items: commits.map(commitRow) };
+  return { revision, tip, total, items: commits.map(rowOfEntry) };
 }
 
 function inconsistent(repository: RepositoryId, what: string): ReadModelError {

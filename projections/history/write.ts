@@ -11,7 +11,7 @@ import type { ListStatement, Queryable, TableOf, Write } from '../runner/project
 import { commitEntry } from './entry.ts';
 import type { RepositoryChange } from './fold.ts';
 import { type HistoryReader, withReader } from './git-reading.ts';
-import { readCommits } from './new-commits.ts';
+import { readListedCommits } from './new-commits.ts';
 import { faultOf, type RepositoryPlan } from './plan.ts';
 
 export interface HistoryBatch {
@@ -267,7 +267,7 @@ async function writeWalk(
   if (walk === null) return;
   const rows = new CommitRows(transaction, insertCommits(table));
   const write = async (reader: HistoryReader, ids: readonly ObjectId[]): Promise<void> => {
-    for await (const commit of readCommits(reader, ids)) {
+    for await (const commit of readListedCommits(reader, ids)) {
       await rows.add({ repository_id: change.id, id: bytea(commit.id), entry: commitEntry(commit) });
     }
   };

@@ -1,8 +1,8 @@
 /** Commits: the listing, whose bytes are made once for each page and revision of a repository, and a single commit. */
 import type { z } from 'zod';
+import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import { commitRow } from '../../../core/use-cases/reading/commit-walk.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';

@@ -1,4 +1,5 @@
 /** Commits in lists: every list cuts their texts with this function, so that all return the same, of limited size. */
+
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
@@ -6,6 +7,7 @@ import {
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
+import type { CommitRow } from '../commit-row.ts';
 import type { Commit, Signature } from '../objects.ts';
 import { type CommitTexts, commitLength } from './commit-length.ts';
 
@@ -17,6 +19,24 @@ export function listedCommit(commit: Commit): Commit {
     author: listedPerson(commit.author),
     committer: listedPerson(commit.committer),
   };
+}
+
+/** Returns the whole commit in the form of lists. */
+export function commitRow({ id, message, author, committer, parents }: Commit): CommitRow {
+  return {
+    id,
+    message,
+    author: { name: author.name, email: author.email },
+    committer: { name: committer.name, email: committer.email },
+    authoredAt: author.seconds,
+    committedAt: committer.seconds,
+    parents,
+  };
+}
+
+/** Returns the commit in the form of lists, with its texts cut to the length that lists return. */
+export function listedRow(commit: Commit): CommitRow {
+  return commitRow(listedCommit(commit));
 }
 
 /**

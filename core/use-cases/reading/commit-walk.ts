@@ -4,8 +4,10 @@
  * Invariants: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
  * same lengths as in the read model, so that a page is of bounded size.
  */
+
 import type { CommitRow } from '../../git/commit-row.ts';
-import { listedCommit, listedPage } from '../../git/history/listed-commit.ts';
+import { listedPage, listedRow } from '../../git/history/listed-commit.ts';
+import { readCommits } from '../../git/history/read-commits.ts';
 import type { Commit } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
@@ -20,9 +22,6 @@ export interface CommitTotals {
   set(tip: ObjectId, total: number): void;
   readonly underWay: Map<ObjectId, Promise<number>>;
 }
-
-/** Few at a time, because a message may take up to `COMMIT_BYTES_MAX` until it is cut. */
-const UNCUT_COMMITS_AT_ONCE = 10;
 
 export async function walkCommits(
   reader: ObjectReader,
@@ -41,12 +40,9 @@ export async function walkCommits(
 /** Reads commits for a list, in the order of the ids. Each must be in the repository. */
 export async function readCommitRows(reader: ObjectReader, ids: readonly ObjectId[]): Promise<readonly CommitRow[]> {
   const items: CommitRow[] = [];
-  for (let at = 0; at < ids.length; at += UNCUT_COMMITS_AT_ONCE) {
-    const some = ids.slice(at, at + UNCUT_COMMITS_AT_ONCE);
-    for (const [index, commit] of (await reader.commits(some)).entries()) {
-      if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${some[index]} is in no layer`);
-      items.push(commitRow(listedCommit(commit)));
-    }
+  for await (const [id, commit] of readCommits(reader, ids)) {
+    if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${id} is in no layer`);
+    items.push(listedRow(commit));
   }
   return listedPage(items);
 }
@@ -63,17 +59,4 @@ async function countOnce(reader: ObjectReader, tip: ObjectId, totals: CommitTota
   const total = await counting;
   totals.set(tip, total);
   return total;
-}
-
-/** The row of a commit that `listedCommit` returned. */
-export function commitRow({ id, message, author, committer, parents }: Commit): CommitRow {
-  return {
-    id,
-    message,
-    author: { name: author.name, email: author.email },
-    committer: { name: committer.name, email: committer.email },
-    authoredAt: author.seconds,
-    committedAt: committer.seconds,
-    parents,
-  };
 }

@@ -8,7 +8,7 @@
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
-import { listedCommit } from '../../git/history/listed-commit.ts';
+import { listedRow } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
@@ -17,7 +17,7 @@ import type { ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type AheadBehindContext, allOf, countAheadBehind, withinBounds } from './ahead-behind.ts';
-import { commitRow, readCommitRows } from './commit-walk.ts';
+import { readCommitRows } from './commit-walk.ts';
 import { type DiffContext, readDiff } from './read-commit.ts';
 import { closing, openView } from './repository-view.ts';
 import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
@@ -126,5 +126,5 @@ async function findBetween(
 }
 
 function comparedRef({ name, commit }: ResolvedRef): ComparedRef {
-  return { name, commit: commitRow(listedCommit(commit)) };
+  return { name, commit: listedRow(commit) };
 }

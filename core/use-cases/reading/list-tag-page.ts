@@ -1,7 +1,7 @@
 /** Lists tags in pages, found by a part of their name, with their message and the commit that they lead to. */
 
 import type { CommitRow } from '../../git/commit-row.ts';
-import { listedCommit, listedPage, listedPerson } from '../../git/history/listed-commit.ts';
+import { listedPage, listedPerson, listedRow } from '../../git/history/listed-commit.ts';
 import type { Signature } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import {
@@ -13,10 +13,8 @@ import type { Page, PageOf } from '../../kernel/page.ts';
 import { cutText, startOfText } from '../../kernel/text.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { commitRow } from './commit-walk.ts';
 import { type FindRefsContext, findRefs, type NamedRef, type RefOrder } from './find-refs.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
-
 export interface WantedTagPage {
   /** A part of the name, in any case; empty finds all. */
   readonly search: string;
@@ -90,6 +88,6 @@ async function listedTag(reader: ObjectReader, { name, ref }: NamedRef): Promise
             message: startOfText(tag.message, COMMIT_LISTED_MESSAGE_LENGTH_MAX),
             tagger: tag.tagger === null ? null : listedPerson(tag.tagger),
           },
-    commit: commit === null ? null : commitRow(listedCommit(commit)),
+    commit: commit === null ? null : listedRow(commit),
   };
 }

@@ -4,14 +4,13 @@
  * Invariants: a list says where a commit is not known because the walk took too long; it never names a wrong one.
  */
 import type { CommitRow } from '../../git/commit-row.ts';
-import { listedCommit } from '../../git/history/listed-commit.ts';
+import { listedRow } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { commitRow } from './commit-walk.ts';
 import { type ContentsPath, findEntry } from './entry-at-path.ts';
 import { findLastCommits, type KnownFolders } from './last-commits.ts';
 import { entriesOf, type FolderEntry, type Place } from './read-contents.ts';
@@ -74,7 +73,7 @@ export async function listTree(
     return {
       version: view.version,
       place: { names: path.names, ref: resolved.name, commit: commit.id },
-      commit: commitRow(listedCommit(commit)),
+      commit: listedRow(commit),
       id: located.id,
       entries: { items: listed, total },
     };
@@ -89,7 +88,7 @@ async function commitRows(
   const rows = new Map<ObjectId | null, CommitRow>();
   for (const id of new Set(ids)) {
     const commit = id === null ? null : await reader.commit(id);
-    if (commit !== null) rows.set(id, commitRow(listedCommit(commit)));
+    if (commit !== null) rows.set(id, listedRow(commit));
   }
   return rows;
 }

@@ -1,11 +1,10 @@
 /** Reads one branch with its head commit. */
-import { listedCommit } from '../../git/history/listed-commit.ts';
+import { listedRow } from '../../git/history/listed-commit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { BranchRow } from '../../ports/history.ts';
 import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { commitRow } from './commit-walk.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findOfKind } from './resolve-ref.ts';
 
@@ -25,6 +24,6 @@ export async function readBranch(
   return closing(openView(context, repository), async (view) => {
     const commit = await (await view.objects()).commit(ref.id);
     if (commit === null) throw new ObjectDatabaseError('layer-missing', `Commit ${ref.id} is in no layer`);
-    return { version: view.version, name, commit: commitRow(listedCommit(commit)) };
+    return { version: view.version, name, commit: listedRow(commit) };
   });
 }

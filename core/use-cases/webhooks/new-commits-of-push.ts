@@ -6,6 +6,7 @@
  */
 import type { CommitRow } from '../../git/commit-row.ts';
 import { commitLength } from '../../git/history/commit-length.ts';
+import { readCommits } from '../../git/history/read-commits.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
   WEBHOOK_PAYLOAD_COMMITS_MAX,
@@ -21,9 +22,6 @@ export interface NewCommits {
   /** Returns the newest of the ref's new commits, newest first, at most as many as a payload lists. */
   of(update: StoredRefUpdate): Promise<readonly CommitRow[]>;
 }
-
-/** Few at a time, because a message may take up to `COMMIT_BYTES_MAX` until it is cut. */
-const READ_AT_ONCE = 10;
 
 /** A commit in the form of payloads, with all its parents. */
 interface HeldCommit {
@@ -154,10 +152,8 @@ class RecentCommits {
 }
 
 async function* read(reader: ObjectReader, ids: readonly ObjectId[]): AsyncGenerator<HeldCommit> {
-  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-    for (const commit of await reader.commits(ids.slice(at, at + READ_AT_ONCE))) {
-      if (commit !== null) yield { row: payloadCommit(commit), parents: commit.parents };
-    }
+  for await (const [, commit] of readCommits(reader, ids)) {
+    if (commit !== null) yield { row: payloadCommit(commit), parents: commit.parents };
   }
 }
 
