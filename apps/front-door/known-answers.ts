@@ -19,7 +19,7 @@ import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behi
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import type { KnownComparison, KnownComparisons } from '../../core/use-cases/reading/compare-refs.ts';
 import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/last-commits.ts';
-import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/list-commits-of-path.ts';
+import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/path-history.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 

@@ -18,12 +18,12 @@ import { type CompareContext, compareRefs, type KnownComparison } from '../../co
 import { findRefs, type WantedRefs } from '../../core/use-cases/reading/find-refs.ts';
 import type { KnownFolder } from '../../core/use-cases/reading/last-commits.ts';
 import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
+import { type ListTreeContext, listTree } from '../../core/use-cases/reading/list-tree.ts';
 import {
   type KnownPathHistory,
   listCommitsOfPath,
   type PathCommitsContext,
-} from '../../core/use-cases/reading/list-commits-of-path.ts';
-import { type ListTreeContext, listTree } from '../../core/use-cases/reading/list-tree.ts';
+} from '../../core/use-cases/reading/path-history.ts';
 import {
   type KnownPushes,
   type PushedCommits,

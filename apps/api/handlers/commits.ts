@@ -4,7 +4,7 @@ import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
-import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
+import { listCommitsOfPath } from '../../../core/use-cases/reading/path-history.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';

@@ -3,7 +3,7 @@ import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
-import { listCommitsOfPath } from '../../../core/use-cases/reading/list-commits-of-path.ts';
+import { listCommitsOfPath } from '../../../core/use-cases/reading/path-history.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';

@@ -8,7 +8,7 @@ import {
   type KnownPathHistory,
   listCommitsOfPath,
   type WantedPathCommits,
-} from '../../../../core/use-cases/reading/list-commits-of-path.ts';
+} from '../../../../core/use-cases/reading/path-history.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
