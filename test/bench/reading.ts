@@ -7,29 +7,18 @@
 import { execFile } from 'node:child_process';
 import os from 'node:os';
 import { pipeline } from 'node:stream/promises';
-import type { Diff } from '../../core/git/diff/diff.ts';
+import { createKnownAnswers, type KnownAnswers } from '../../apps/front-door/known-answers.ts';
 import { type RefName, refName } from '../../core/git/ref-name.ts';
-import { type ObjectId, objectId, type RepositoryId } from '../../core/kernel/ids.ts';
+import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { PersistentMap } from '../../core/kernel/persistent-map.ts';
-import type { AheadBehind } from '../../core/ports/object-history.ts';
 import { changeRefs, refRuns, refsOfRuns } from '../../core/repository/ref-runs.ts';
 import type { Ref } from '../../core/repository/state.ts';
-import { type CompareContext, compareRefs, type KnownComparison } from '../../core/use-cases/reading/compare-refs.ts';
+import { compareRefs } from '../../core/use-cases/reading/compare-refs.ts';
 import { findRefs, type WantedRefs } from '../../core/use-cases/reading/find-refs.ts';
-import type { KnownFolder } from '../../core/use-cases/reading/last-commits.ts';
 import { listBranchPage } from '../../core/use-cases/reading/list-branch-page.ts';
-import { type ListTreeContext, listTree } from '../../core/use-cases/reading/list-tree.ts';
-import {
-  type KnownPathHistory,
-  listCommitsOfPath,
-  type PathCommitsContext,
-} from '../../core/use-cases/reading/path-history.ts';
-import {
-  type KnownPushes,
-  type PushedCommits,
-  type PushesContext,
-  pushesOfCommits,
-} from '../../core/use-cases/reading/pushes-of-commits.ts';
+import { listCommits } from '../../core/use-cases/reading/list-commits.ts';
+import { listTree } from '../../core/use-cases/reading/list-tree.ts';
+import { pushesOfCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import { readCommit } from '../../core/use-cases/reading/read-commit.ts';
 import { findDefaultBranch } from '../../core/use-cases/reading/resolve-ref.ts';
 import { type GitReading, startGitReading } from '../support/git-reading.ts';
@@ -123,24 +112,11 @@ async function fastImport(folder: string, history: LongHistory): Promise<void> {
   await Promise.all([pipeline(createLongHistory(history), child.stdin), ended]);
 }
 
-type Context = GitReading['node'] & ListTreeContext & PathCommitsContext & CompareContext & PushesContext;
+type Context = GitReading['node'] & KnownAnswers;
 
 /** A node that has found out nothing yet. */
 function contextOf(reading: GitReading): Context {
-  return {
-    ...reading.node,
-    knownFolders: new Map<string, KnownFolder>(),
-    knownPathHistories: new Map<string, KnownPathHistory>(),
-    knownAheadBehind: new Map<string, AheadBehind>(),
-    knownComparisons: new Map<string, KnownComparison>(),
-    knownDiffs: new Map<string, Diff>(),
-    knownPushes: knownPushes(),
-  };
-}
-
-function knownPushes(): KnownPushes {
-  const known = new Map<RepositoryId, PushedCommits>();
-  return { get: (id) => known.get(id), set: (id, pushed) => void known.set(id, pushed), underWay: new Map() };
+  return { ...reading.node, ...createKnownAnswers() };
 }
 
 async function measureAll(reading: GitReading, context: Context, seconds: number): Promise<readonly ReadingLine[]> {
@@ -155,7 +131,7 @@ async function measureAll(reading: GitReading, context: Context, seconds: number
   const history =
     (...names: string[]) =>
     () =>
-      listCommitsOfPath(context, repository, { ref: null, path: at(...names), page, signal });
+      listCommits(context, repository, { ref: null, ofPath: { path: at(...names), signal }, page });
   const tip = findDefaultBranch(repository)?.id ?? '';
   const newest = reading.git.line(['rev-list', '-50', tip]).split('\n').map(objectId);
   const works: readonly (readonly [name: string, work: () => Promise<unknown>])[] = [

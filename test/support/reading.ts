@@ -3,11 +3,11 @@
  * reads.
  */
 import assert from 'node:assert/strict';
+import { createKnownAnswers, type KnownAnswers } from '../../apps/front-door/known-answers.ts';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ReadModels } from '../../core/ports/read-models.ts';
 import { createTransferMeter, type TransferMeter } from '../../core/usage/meter.ts';
-import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
 import { type FoundRepository, findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { newAccount, newRepository } from './accounts.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';
@@ -16,12 +16,11 @@ import { appendPush } from './memory/pushes.ts';
 import { createMemoryReadModels } from './memory/read-models.ts';
 import { startNode, type TestNode } from './node.ts';
 
-export interface ReadingNode extends TestNode {
+export interface ReadingNode extends TestNode, KnownAnswers {
   readonly readModels: ReadModels;
   readonly usage: ReadModels;
   readonly transfer: TransferMeter;
   readonly objects: MemoryObjects['database'];
-  readonly commitTotals: CommitTotals;
 }
 
 export interface Reading {
@@ -44,7 +43,6 @@ export async function startReading(log: EventStore = createMemoryEventStore()): 
   const base = await startNode(log);
   const objects = createMemoryObjects();
   const models = createMemoryReadModels({ ...base, objects });
-  const totals = new Map<ObjectId, number>();
   const account = await newAccount(base, 'ada');
   const beforeRead = async (): Promise<void> => {
     reading.modelReads += 1;
@@ -52,6 +50,7 @@ export async function startReading(log: EventStore = createMemoryEventStore()): 
   };
   const node: ReadingNode = {
     ...base,
+    ...createKnownAnswers(),
     readModels: {
       ...models,
       branches: async (id) => {
@@ -69,11 +68,6 @@ export async function startReading(log: EventStore = createMemoryEventStore()): 
       'test',
     ),
     objects: objects.database,
-    commitTotals: {
-      get: (tip) => totals.get(tip),
-      set: (tip, total) => void totals.set(tip, total),
-      underWay: new Map(),
-    },
   };
   const current: Reading['current'] = async ({ accountId, id }) => {
     await base.entities.barrier();

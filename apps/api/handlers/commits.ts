@@ -3,8 +3,7 @@ import type { z } from 'zod';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
-import { listCommitsOfPath } from '../../../core/use-cases/reading/path-history.ts';
+import { listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
@@ -12,50 +11,46 @@ import { commitObject } from '../commit-json.ts';
 import { textPath } from '../http/contents-path.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';
 import type { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
-import { pageOf, paginationOf } from '../schemas/common.ts';
+import { pageOf } from '../schemas/common.ts';
 
 type Query = z.output<typeof COMMITS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
 export async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
   const { context, repository, request } = call;
-  const { path } = query;
-  const body =
-    path === undefined
-      ? await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query))
-      : await pathBody(call, query, path);
-  return 'refused' in body ? body : conditionalAnswer(body, request.headers['if-none-match']);
+  const made =
+    query.path === undefined
+      ? await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query, null))
+      : await pathBody(call, query, query.path);
+  return 'refused' in made ? made : conditionalAnswer(made, request.headers['if-none-match']);
 }
 
 function keyOf(version: string, { page, limit, ref }: Query): string {
   return `commits ${version} ${page} ${limit} ${ref === undefined ? 'default' : `ref ${ref}`}`;
 }
 
-async function makeBody({ context, repository }: RepositoryCall, query: Query): Promise<MadeBody | Refused> {
-  const list = await listCommits(context, repository, { ref: query.ref ?? null, page: pageOf(query) });
-  if ('refused' in list) return list;
-  const { version, ref, commits } = list;
-  const json: z.output<typeof COMMITS> = {
-    branch: ref,
-    commits: commits.items.map((row) => commitObject(context, repository.id, row)),
-    pagination: paginationOf(query, commits.total),
-  };
-  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-c2"`) };
-}
-
 /** Not shared among requests: it ends when its client disconnects. What was walked is kept. */
 async function pathBody(call: RepositoryCall, query: Query, path: string): Promise<EncodedBody | Refused> {
-  const { context, repository } = call;
-  const wanted = { ref: query.ref ?? null, path: textPath(path), page: pageOf(query), signal: call.signal() };
-  const list = await listCommitsOfPath(context, repository, wanted);
+  const made = await makeBody(call, query, { path: textPath(path), signal: call.signal() });
+  return 'refused' in made ? made : made.body;
+}
+
+async function makeBody(
+  { context, repository }: RepositoryCall,
+  query: Query,
+  ofPath: WantedPath | null,
+): Promise<MadeBody | Refused> {
+  const { page, limit, ref = null } = query;
+  const list = await listCommits(context, repository, { ref, ofPath, page: pageOf(query) });
   if ('refused' in list) return list;
-  const { version, place, commits, hasMore, truncated } = list;
+  const { version, commits, total, hasMore, truncated } = list;
   const json: z.output<typeof COMMITS> = {
-    branch: place.ref,
+    branch: list.ref,
     commits: commits.map((row) => commitObject(context, repository.id, row)),
-    pagination: { page: query.page, limit: query.limit, total: null, has_more: hasMore || truncated },
+    pagination: { page, limit, total, has_more: hasMore || truncated },
   };
-  return encodeJson(json, `"${version}${truncated ? '-cut' : ''}-p2"`);
+  const form = ofPath === null ? 'c2' : 'p2';
+  return { key: keyOf(version, query), body: encodeJson(json, `"${version}${truncated ? '-cut' : ''}-${form}"`) };
 }
 
 /** Lines are counted and not kept. */

@@ -1,9 +1,9 @@
 /** The commits of a ref, newest first, by day. */
+
 import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
-import { listCommits } from '../../../core/use-cases/reading/list-commits.ts';
-import { listCommitsOfPath } from '../../../core/use-cases/reading/path-history.ts';
+import { type CommitList, listCommits } from '../../../core/use-cases/reading/list-commits.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findDefaultBranch, withoutDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
@@ -25,13 +25,12 @@ export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
 export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const list = await listCommits(context, repository, { ref, page: wanted });
+  const list = await listCommits(context, repository, { ref, ofPath: null, page: wanted });
   if ('refused' in list) return showRefusal(asked, list.refused);
-  const { items, total } = list.commits;
-  const { days, page } = daysOf(asked, items, wanted);
+  const { days, page } = daysOf(asked, list.commits, wanted);
   const content = html`<div class="row">${await refPicker(asked, 'commits', ref, [])}</div><h1 class="unseen">Commits of ${shownName(
     ref,
-  )}</h1>${days}${pager(placeAddress(repository, 'commits', ref, []), page, total)}`;
+  )}</h1>${days}${pagerOf(list, placeAddress(repository, 'commits', ref, []), wanted, page)}`;
   return showRepositoryPage(asked, { title: `Commits of ${shownName(ref)}`, tab: 'Commits' }, content);
 }
 
@@ -39,21 +38,27 @@ export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer
 export async function showHistory(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
-  const path = { names, folder: false };
-  const list = await listCommitsOfPath(context, repository, { ref, path, page: wanted, signal: visit.signal });
+  const ofPath = { path: { names, folder: false }, signal: visit.signal };
+  const list = await listCommits(context, repository, { ref, ofPath, page: wanted });
   if ('refused' in list) return showRefusal(asked, list.refused);
   const { days, page } = daysOf(asked, list.commits, wanted);
-  const shown = wanted.offset + list.commits.length;
   const address = placeAddress(repository, 'commits', ref, names);
   const content = html`<div class="row">${await refPicker(asked, 'commits', ref, names)}${breadcrumbs(asked, ref, names)}</div>
 <h1 class="unseen">History of ${pathText(names)}</h1>${days}${
     list.truncated && html`<p class="note">Older commits may be missing: the search for them took too long.</p>`
-  }${pager(address, page, list.hasMore ? shown + 1 : shown, { isExact: !list.hasMore })}`;
+  }${pagerOf(list, address, wanted, page)}`;
   return showRepositoryPage(
     asked,
     { title: `History of ${pathText(names)} at ${shownName(ref)}`, tab: 'Commits' },
     content,
   );
+}
+
+/** The links between the pages of a list, whose length is not known for a path. */
+function pagerOf({ commits, total, hasMore }: CommitList, address: string, wanted: ListPage, shown: ListPage): Html {
+  if (total !== null) return pager(address, shown, total);
+  const end = wanted.offset + commits.length;
+  return pager(address, shown, hasMore ? end + 1 : end, { isExact: !hasMore });
 }
 
 export interface Days {

@@ -16,7 +16,7 @@ import { CAUSE } from '../../../support/node.ts';
 import { type Reading, startReading } from '../../../support/reading.ts';
 
 const PAGE = { offset: 0, limit: 50 };
-const OF_DEFAULT: WantedCommits = { ref: null, page: PAGE };
+const OF_DEFAULT: WantedCommits = { ref: null, ofPath: null, page: PAGE };
 
 async function started() {
   const reading = await startReading();
@@ -35,14 +35,14 @@ function line({ objects }: Reading, tree: ObjectId, length: number): readonly Ob
 }
 
 const idsOf = (list: Awaited<ReturnType<typeof listCommits>>): readonly ObjectId[] =>
-  accepted(list).commits.items.map(({ id }) => id);
+  accepted(list).commits.map(({ id }) => id);
 
 describe('A list of commits', () => {
   test('is refused for a repository without commits, whatever ref is requested', async () => {
     const { reading, repository } = await started();
     for (const ref of [null, 'master', 'main', 'a'.repeat(40)]) {
       assert.equal(
-        codeOf(await listCommits(reading.node, repository, { ref, page: PAGE })),
+        codeOf(await listCommits(reading.node, repository, { ref, ofPath: null, page: PAGE })),
         'repository-without-commits',
       );
     }
@@ -54,8 +54,11 @@ describe('A list of commits', () => {
     const [only] = line(reading, tree, 1);
     const pushed = await reading.push(repository, { 'refs/heads/side': only ?? null });
     assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'default-branch-missing');
-    assert.equal(codeOf(await listCommits(reading.node, pushed, { ref: 'master', page: PAGE })), 'ref-not-found');
-    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'side', page: PAGE })), [only]);
+    assert.equal(
+      codeOf(await listCommits(reading.node, pushed, { ref: 'master', ofPath: null, page: PAGE })),
+      'ref-not-found',
+    );
+    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'side', ofPath: null, page: PAGE })), [only]);
   });
 
   test('reads the model and opens no objects for the default branch', async () => {
@@ -68,7 +71,7 @@ describe('A list of commits', () => {
       },
     };
     for (const ref of [null, 'master']) {
-      const list = accepted(await listCommits({ ...reading.node, objects }, pushed, { ref, page: PAGE }));
+      const list = accepted(await listCommits({ ...reading.node, objects }, pushed, { ref, ofPath: null, page: PAGE }));
       assert.deepEqual([list.ref, list.version], ['master', versionOf(pushed)]);
       assert.deepEqual(idsOf(list), ids.toReversed());
     }
@@ -85,11 +88,10 @@ describe('A list of commits', () => {
       { offset: 7, limit: 3 },
       { offset: Number.MAX_SAFE_INTEGER - 3, limit: 3 },
     ]) {
-      const { commits: fromModel } = accepted(await listCommits(reading.node, pushed, { ref: null, page }));
-      const { commits: fromObjects } = accepted(await listCommits(reading.node, pushed, { ref: 'copy', page }));
-      assert.deepEqual(fromObjects.items, fromModel.items);
-      assert.equal(fromObjects.total, 7);
-      assert.equal(fromModel.total, 7);
+      const fromModel = accepted(await listCommits(reading.node, pushed, { ref: null, ofPath: null, page }));
+      const fromObjects = accepted(await listCommits(reading.node, pushed, { ref: 'copy', ofPath: null, page }));
+      assert.deepEqual(fromObjects, { ...fromModel, ref: 'copy' });
+      assert.deepEqual([fromModel.total, fromModel.hasMore], [7, page.offset === 0]);
     }
   });
 
@@ -104,7 +106,7 @@ describe('A list of commits', () => {
     const branches = { 'refs/heads/at': commit(''), 'refs/heads/past': commit('x') };
     const pushed = await reading.push(repository, branches);
     for (const ref of ['at', 'past']) {
-      const [row] = accepted(await listCommits(reading.node, pushed, { ref, page: PAGE })).commits.items;
+      const [row] = accepted(await listCommits(reading.node, pushed, { ref, ofPath: null, page: PAGE })).commits;
       assert.equal(row?.message, message, ref);
       assert.deepEqual(row?.author, { name, email: name }, ref);
     }
@@ -125,7 +127,9 @@ describe('A list of commits', () => {
     for (const ref of [null, 'copy']) {
       const messages = async (limit: number) => {
         const page = { offset: 0, limit };
-        return accepted(await listCommits(reading.node, pushed, { ref, page })).commits.items.map((row) => row.message);
+        return accepted(await listCommits(reading.node, pushed, { ref, ofPath: null, page })).commits.map(
+          (row) => row.message,
+        );
       };
       assert.deepEqual(new Set(await messages(fits)), new Set([message]), `${ref}`);
       assert.deepEqual(new Set(await messages(fits + 5)), new Set([cut]), `${ref}`);
@@ -160,8 +164,8 @@ describe('A list of commits', () => {
       },
     };
     const node = { ...reading.node, objects };
-    const page = async (offset: number): Promise<number> =>
-      accepted(await listCommits(node, pushed, { ref: 'copy', page: { offset, limit: 3 } })).commits.total;
+    const page = async (offset: number): Promise<number | null> =>
+      accepted(await listCommits(node, pushed, { ref: 'copy', ofPath: null, page: { offset, limit: 3 } })).total;
     fails = true;
     const outcomes = await Promise.allSettled([page(0), page(3), page(7)]);
     assert.deepEqual(
@@ -186,7 +190,7 @@ describe('A list of commits', () => {
       reading.beforeRead = null;
       accepted(await changeRepository(reading.node, origin, repository.id, { defaultBranch: 'trunk' }));
     };
-    const asked = accepted(await listCommits(reading.node, known, { ref: 'master', page: PAGE }));
+    const asked = accepted(await listCommits(reading.node, known, { ref: 'master', ofPath: null, page: PAGE }));
     assert.deepEqual([asked.ref, idsOf(asked)], ['master', [first]]);
     assert.equal(asked.version, versionOf(await reading.current(repository)));
     const fallback = accepted(await listCommits(reading.node, known, OF_DEFAULT));
@@ -197,7 +201,9 @@ describe('A list of commits', () => {
     const { reading, repository, tree } = await started();
     const [first] = line(reading, tree, 1);
     const pushed = await reading.push(repository, { 'refs/tags/master': first ?? null });
-    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'master', page: PAGE })), [first]);
+    assert.deepEqual(idsOf(await listCommits(reading.node, pushed, { ref: 'master', ofPath: null, page: PAGE })), [
+      first,
+    ]);
     assert.equal(codeOf(await listCommits(reading.node, pushed, OF_DEFAULT)), 'repository-without-commits');
   });
 
@@ -216,8 +222,11 @@ describe('A list of commits', () => {
     const { reading, repository, tree } = await started();
     const tip = line(reading, tree, 3).at(-1) ?? null;
     const pushed = await reading.push(repository, { 'refs/heads/copy': tip });
-    accepted(await listCommits(reading.node, pushed, { ref: 'copy', page: PAGE }));
-    assert.equal(codeOf(await listCommits(reading.node, pushed, { ref: 'none', page: PAGE })), 'ref-not-found');
+    accepted(await listCommits(reading.node, pushed, { ref: 'copy', ofPath: null, page: PAGE }));
+    assert.equal(
+      codeOf(await listCommits(reading.node, pushed, { ref: 'none', ofPath: null, page: PAGE })),
+      'ref-not-found',
+    );
     const commitTotals = {
       get: () => {
         throw new Error('A fault');
@@ -225,7 +234,9 @@ describe('A list of commits', () => {
       set: () => undefined,
       underWay: new Map(),
     };
-    await assert.rejects(listCommits({ ...reading.node, commitTotals }, pushed, { ref: 'copy', page: PAGE }));
+    await assert.rejects(
+      listCommits({ ...reading.node, commitTotals }, pushed, { ref: 'copy', ofPath: null, page: PAGE }),
+    );
     assert.equal(reading.objects.openReaders(), 0);
   });
 });

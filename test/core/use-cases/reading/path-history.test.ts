@@ -1,14 +1,12 @@
 /** The commits of one path, compared with `git log -- <path>`. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { createKnownAnswers } from '../../../../apps/front-door/known-answers.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { PATH_HISTORY_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
-import {
-  type KnownPathHistory,
-  listCommitsOfPath,
-  type WantedPathCommits,
-} from '../../../../core/use-cases/reading/path-history.ts';
+import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
+import type { KnownPathHistory } from '../../../../core/use-cases/reading/path-history.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
@@ -39,10 +37,11 @@ describe('The commits of a path', () => {
       return { ...reader, history };
     },
   });
-  const list = async (path: string | Buffer, more: Partial<WantedPathCommits> = {}, objects = opening()) => {
+  const list = async (path: string | Buffer, more: Partial<WantedCommits> = {}, objects = opening()) => {
     const names = path.length === 0 ? [] : [Buffer.from(path)];
-    const wanted = { ref: null, path: { names, folder: false }, page: PAGE, signal, ...more };
-    return listCommitsOfPath({ objects, knownPathHistories: known }, await reading.current(), wanted);
+    const ofPath = { path: { names, folder: false }, signal };
+    const context = { ...reading.node, ...createKnownAnswers(), objects, knownPathHistories: known };
+    return listCommits(context, await reading.current(), { ref: null, ofPath, page: PAGE, ...more });
   };
   const expected = (tip: ObjectId, path: string) =>
     reading.git.line(['--literal-pathspecs', 'rev-list', tip, '--', path]).split('\n');
@@ -61,7 +60,7 @@ describe('The commits of a path', () => {
       all.commits.map(({ id }) => id),
       expected(tip, 'a'),
     );
-    assert.deepEqual([all.commits.length, all.hasMore, all.truncated, all.place.commit], [9, false, false, tip]);
+    assert.deepEqual([all.commits.length, all.total, all.hasMore, all.truncated], [9, null, false, false]);
     const pages = [];
     for (const offset of [0, 4, 8, 12]) pages.push(accepted(await list('a', { page: { offset, limit: 4 } })));
     assert.deepEqual(
