@@ -1,5 +1,10 @@
 /**
- * Folds repositories' streams into refs, commits and the default branch's order.
+ * The read model of branches and commits: folds repositories' streams into refs, commits and the default branch's order.
+ *
+ * It is the only read model that reads objects. The event of a push names refs and layers and holds no commit, so the
+ * commits come from the layers, which never change: the model is built again from the log and the layers. Branches and
+ * commits are a read model because clients ask for them most: one query answers a page, however long the history is,
+ * and no repository has to be on the node's disk.
  *
  * Invariants: Git is read before the transaction, except for histories too long to hold in memory, which are read
  * while they are written. The number of statements does not grow with a push's refs or commits.
