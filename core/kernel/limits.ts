@@ -647,7 +647,7 @@ export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 /** UTF-16 code units of a commit's message, and of a person's name, in lists of commits. */
 export const COMMIT_LISTED_MESSAGE_LENGTH_MAX = 64 * KIB;
 export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
-/** The size of all commits on one page of a list: above it, messages are cut to the second length. */
+/** The size of all commits on one page of a list: above it, messages are cut to the second length, in characters. */
 export const COMMITS_PAGE_BYTES_MAX = 2 * MIB;
 export const COMMIT_CROWDED_MESSAGE_LENGTH_MAX = 8 * KIB;
 /**

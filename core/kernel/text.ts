@@ -35,6 +35,18 @@ export function startOfText(text: string, lengthMax: number): string {
   return text.length <= lengthMax ? text : copyOf(text.slice(0, lengthMax));
 }
 
+/** Returns the text, cut to at most `countMax` Unicode code points (1 or more). A cut text ends with `…`. */
+export function cutCharacters(text: string, countMax: number): string {
+  if (text.length <= countMax) return text;
+  let [end, count] = [0, 0];
+  for (const character of text) {
+    count += 1;
+    if (count > countMax) return copyOf(text.slice(0, end)) + CUT;
+    if (count < countMax) end += character.length;
+  }
+  return text;
+}
+
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }

@@ -3,45 +3,29 @@
  *
  * Invariants: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
  */
-import type { CommitRow } from '../../core/git/commit-row.ts';
+
+import type { CommitRow, PersonRow } from '../../core/git/commit-row.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
+import { commitRow, type ListedEntry, listedEntry } from '../../core/git/history/listed-commit.ts';
 import type { Commit } from '../../core/git/objects.ts';
 import { type ObjectId, objectId } from '../../core/kernel/ids.ts';
 import { storableText } from '../runner/bulk.ts';
 
-/**
- * Id, message, author's name and e-mail, committer's name and e-mail, authored at, committed at (Unix seconds),
- * parents.
- */
-export type CommitEntry = readonly [
-  string,
-  string,
-  string,
-  string,
-  string,
-  string,
-  number,
-  number,
-  ...(readonly string[]),
-];
-
 /** Returns the entry of a commit that `listedCommit` returned. */
-export function commitEntry({ id, message, author, committer, parents }: Commit): string {
-  const entry: CommitEntry = [
-    id,
-    storableText(message),
-    storableText(author.name),
-    storableText(author.email),
-    storableText(committer.name),
-    storableText(committer.email),
-    author.seconds,
-    committer.seconds,
-    ...parents,
-  ];
-  return JSON.stringify(entry);
+export function commitEntry(commit: Commit): string {
+  const { message, author, committer, ...row } = commitRow(commit);
+  const storable = ({ name, email }: PersonRow) => ({ name: storableText(name), email: storableText(email) });
+  return JSON.stringify(
+    listedEntry({
+      ...row,
+      message: storableText(message),
+      author: storable(author),
+      committer: storable(committer),
+    }),
+  );
 }
 
-export function rowOfEntry(entry: CommitEntry): CommitRow {
+export function rowOfEntry(entry: ListedEntry): CommitRow {
   const [id, message, authorName, authorEmail, committerName, committerEmail, authoredAt, committedAt, ...parents] =
     entry;
   return {
@@ -57,7 +41,7 @@ export function rowOfEntry(entry: CommitEntry): CommitRow {
 
 /** Returns the parts of an entry that decide the order of commits. */
 export function orderCommitOf(text: string): OrderCommit {
-  const [id, , , , , , , seconds, ...parents] = JSON.parse(text) as CommitEntry;
+  const [id, , , , , , , seconds, ...parents] = JSON.parse(text) as ListedEntry;
   return { id: objectId(id), seconds, parents: parents.map(objectId) };
 }
 

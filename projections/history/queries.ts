@@ -1,6 +1,7 @@
 /** The queries of branches and of the default branch's commits, for REST. */
 
 import type { CommitRow } from '../../core/git/commit-row.ts';
+import type { ListedEntry } from '../../core/git/history/listed-commit.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
 import {
   BRANCHES_COMMITS_BYTES_MAX,
@@ -11,7 +12,7 @@ import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Concerns, LiveReader, ReadQuery } from '../live-reader.ts';
-import { type CommitEntry, rowOfEntry } from './entry.ts';
+import { rowOfEntry } from './entry.ts';
 
 /** The length to which names and addresses of people are cut in a cut entry. */
 const CUT_NAME_LENGTH = 256;
@@ -56,7 +57,7 @@ const revisionQuery: ReadQuery = {
     FROM ${table('history_repositories')} WHERE repository_id = $1`,
 };
 
-/** The message of an entry on a page that is too large, cut as `listedPage` cuts it. */
+/** An entry of a page that is too large: `listedPage` cuts its message in the same way. */
 const CROWDED_ENTRY = `CASE WHEN length(p.entry::json->>1) <= ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX} THEN p.entry
   ELSE jsonb_set(p.entry::jsonb, '{1}', to_jsonb(left(p.entry::json->>1, ${COMMIT_CROWDED_MESSAGE_LENGTH_MAX - 1}) || '…'))::text END`;
 
@@ -83,13 +84,13 @@ interface HistoryJson {
 
 interface BranchesJson extends HistoryJson {
   readonly share: number;
-  readonly branches: readonly (readonly [string, CommitEntry | null])[];
+  readonly branches: readonly (readonly [string, ListedEntry | null])[];
 }
 
 interface CommitsJson extends HistoryJson {
   readonly tip: ObjectId;
   readonly total: number;
-  readonly commits: readonly CommitEntry[];
+  readonly commits: readonly ListedEntry[];
 }
 
 /** The version of a repository's rows: the model's generation, and the repository's revision in it. */

@@ -61,19 +61,26 @@ async function compareBranches(get: Get, source: string): Promise<void> {
   assert.equal(listed, await git(source, ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads']));
 }
 
-/** Compares the whole history of the default branch, and the first page of every branch. */
+interface CommitPage {
+  readonly branch: string;
+  readonly commits: readonly CommitItem[];
+  readonly pagination: { readonly has_more: boolean };
+}
+
+/** Compares the whole history of the default branch, by both ways of answering, and the first page of every branch. */
 async function compareCommits(get: Get, source: string): Promise<void> {
   const { default_branch: head } = (await get('/branches')) as { default_branch: string };
+  const order = lines(await git(source, ['rev-list', `refs/heads/${head}`]));
   const listed: string[] = [];
   for (let page = 0, more = true; more; page += 1) {
-    const body = (await get(`/commits?limit=100&page=${page}`)) as {
-      commits: CommitItem[];
-      pagination: { has_more: boolean };
-    };
-    listed.push(...body.commits.map(({ hexsha }) => hexsha));
-    more = body.pagination.has_more;
+    const model = (await get(`/commits?limit=100&page=${page}`)) as CommitPage;
+    // For the id of a commit, the objects answer.
+    const walk = (await get(`/commits?limit=100&page=${page}&ref=${order[0]}`)) as CommitPage;
+    assert.deepEqual({ ...walk, branch: head }, model, `page ${page}`);
+    listed.push(...model.commits.map(({ hexsha }) => hexsha));
+    more = model.pagination.has_more;
   }
-  assert.deepEqual(listed, lines(await git(source, ['rev-list', `refs/heads/${head}`])));
+  assert.deepEqual(listed, order);
   for (const branch of lines(await git(source, ['for-each-ref', '--format=%(refname:short)', 'refs/heads']))) {
     const target = `/commits?limit=20&ref=${encodeURIComponent(branch)}`;
     const { commits } = (await get(target)) as { commits: CommitItem[] };

@@ -4,7 +4,7 @@ interface Person {
   readonly email: string;
 }
 
-export interface CommitTexts {
+interface CommitTexts {
   readonly message: string;
   readonly author: Person;
   readonly committer: Person;

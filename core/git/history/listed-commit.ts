@@ -1,4 +1,9 @@
-/** Commits in lists: every list cuts their texts with this function, so that all return the same, of limited size. */
+/**
+ * Commits in lists: every list cuts their texts with these functions, so that all return the same, of limited size.
+ *
+ * Invariants: the read model stores `listedEntry`, and its query counts bytes and characters as `listedPage` does. So a
+ * page is the same whether the read model or the objects answer.
+ */
 
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
@@ -6,10 +11,10 @@ import {
   COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
-import { cutText, startOfText } from '../../kernel/text.ts';
+import { cutCharacters, startOfText } from '../../kernel/text.ts';
 import type { CommitRow } from '../commit-row.ts';
 import type { Commit, Signature } from '../objects.ts';
-import { type CommitTexts, commitLength } from './commit-length.ts';
+import { utf8Length } from '../utf8.ts';
 
 /** Returns the commit with its texts cut to the length that lists return. */
 export function listedCommit(commit: Commit): Commit {
@@ -40,13 +45,41 @@ export function listedRow(commit: Commit): CommitRow {
 }
 
 /**
- * Returns a page of commits, with long messages cut further if the page would be too large: a hundred commits may each
- * have a message of 64 Ki characters. Cut messages end with `…`.
+ * A commit of a list as JSON: id, message, author's name and e-mail, committer's name and e-mail, authored at, committed
+ * at (Unix seconds), parents.
  */
-export function listedPage<Row extends CommitTexts>(rows: readonly Row[]): readonly Row[] {
-  const length = rows.reduce((sum, row) => sum + commitLength(row), 0);
-  if (length <= COMMITS_PAGE_BYTES_MAX) return rows;
-  return rows.map((row) => ({ ...row, message: cutText(row.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) }));
+export type ListedEntry = readonly [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+  number,
+  number,
+  ...(readonly string[]),
+];
+
+export function listedEntry({
+  id,
+  message,
+  author,
+  committer,
+  authoredAt,
+  committedAt,
+  parents,
+}: CommitRow): ListedEntry {
+  return [id, message, author.name, author.email, committer.name, committer.email, authoredAt, committedAt, ...parents];
+}
+
+/**
+ * Returns a page of commits, with long messages cut further if the entries of the page take too many bytes: a hundred
+ * commits may each have a message of 64 Ki characters. Cut messages end with `…`.
+ */
+export function listedPage(rows: readonly CommitRow[]): readonly CommitRow[] {
+  const bytes = rows.reduce((sum, row) => sum + utf8Length(JSON.stringify(listedEntry(row))), 0);
+  if (bytes <= COMMITS_PAGE_BYTES_MAX) return rows;
+  return rows.map((row) => ({ ...row, message: cutCharacters(row.message, COMMIT_CROWDED_MESSAGE_LENGTH_MAX) }));
 }
 
 /** Returns the person with name and address cut to the length that lists return. */

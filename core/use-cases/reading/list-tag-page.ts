@@ -55,7 +55,7 @@ export async function listTagPage(
   });
 }
 
-/** Cuts the messages of tags and of their commits as `listedPage` does. */
+/** Cuts the messages of tags, and those of their commits as `listedPage` does, on a page that would be too large. */
 function fitting(tags: readonly ListedTag[]): readonly ListedTag[] {
   const commits = listedPage(tags.flatMap(({ commit }) => (commit === null ? [] : [commit])));
   const byId = new Map(commits.map((commit) => [commit.id, commit]));

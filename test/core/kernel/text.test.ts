@@ -1,7 +1,7 @@
 /** Length, lower case and cutting of texts. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { asciiLowerCase, codePointCount, cutText, startOfText } from '../../../core/kernel/text.ts';
+import { asciiLowerCase, codePointCount, cutCharacters, cutText, startOfText } from '../../../core/kernel/text.ts';
 
 describe('A text', () => {
   test('has as length the number of its code points', () => {
@@ -19,6 +19,13 @@ describe('A text', () => {
     assert.equal(cutText('ab😀c', 4), 'ab…');
     assert.equal(cutText('\ufeffa\0bc', 4), '\ufeffa\0…');
     assert.equal(cutText('abc', 1), '…');
+  });
+
+  test('that is cut to a number of characters counts code points', () => {
+    assert.equal(cutCharacters('😀😀😀😀', 4), '😀😀😀😀');
+    assert.equal(cutCharacters('😀😀😀😀😀', 4), '😀😀😀…');
+    assert.equal(cutCharacters('abcde', 4), 'abc…');
+    assert.equal(cutCharacters('ab', 1), '…');
   });
 
   test('has a start of the requested length, in which a split character is U+FFFD', () => {
