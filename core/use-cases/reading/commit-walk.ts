@@ -8,7 +8,6 @@
 import type { CommitRow } from '../../git/commit-row.ts';
 import { listedPage, listedRow } from '../../git/history/listed-commit.ts';
 import { readCommits } from '../../git/history/read-commits.ts';
-import type { Commit } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';

@@ -4,7 +4,6 @@
  * Invariants: what was walked is kept for its commit and path, which never change. A history is bounded in commits and
  * time, and says when either left something out.
  */
-import type { CommitRow } from '../../git/commit-row.ts';
 import { nameKey } from '../../git/history/last-changes.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import { PATH_HISTORY_COMMITS_MAX, PATH_HISTORY_SPAN_MS } from '../../kernel/limits.ts';
