@@ -1,13 +1,14 @@
 /**
- * The REST answers to denied requests.
+ * The REST answers to refused requests: by admission, by use cases, and by the bounds of rates and bytes.
  *
  * Invariants: a repository that the caller does not see gets the answer of one that does not exist.
  */
+import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Denial, lackMessage } from '../front-door/admission.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
-import { refusalAnswer } from './refusals.ts';
+import { REFUSALS, refusalText, refusedField } from './refusals.ts';
 
 const NO_TOKEN = unauthenticated('An access token is needed: Authorization: Bearer <token>');
 const BAD_TOKEN = unauthenticated('The access token is not valid');
@@ -30,6 +31,16 @@ export function denialAnswer(denial: Denial): Answer {
     case 'repository-not-found':
       return REPOSITORY_NOT_FOUND;
   }
+}
+
+/** The answer to what a use case refuses. */
+export function refusalAnswer(refusal: Refusal): Answer {
+  const { status } = REFUSALS[refusal.code];
+  const field = refusedField(refusal);
+  const text = refusalText(refusal);
+  if (status === 401) return unauthenticated(text);
+  const headers = 'waitSeconds' in refusal ? { 'retry-after': String(refusal.waitSeconds) } : {};
+  return problem(status, field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }], headers);
 }
 
 /** 429, with what is left of the caller's rate, and when to try again. */

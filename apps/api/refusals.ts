@@ -1,5 +1,6 @@
 /**
- * The one table from a refusal's code to the answer of the API: status, message, and the field at fault.
+ * The one table from a refusal's code to what the caller is told: status, message, and the field at fault. The API,
+ * the website and `strata-admin` each write it in their own form.
  *
  * Invariants: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
  */
@@ -39,7 +40,6 @@ import type {
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import { tokenChangesText } from '../front-door/callers.ts';
 import { LOST_PLACES } from '../front-door/lost-places.ts';
-import { type Answer, problem, unauthenticated } from './http/answer.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {
   readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429 | 503;
@@ -362,22 +362,13 @@ function placeHolders({ repositories, deleted }: Extract<Refusal, { code: 'stora
   return `${used}deleted repositories can come back to them (${remedy}): ${dependentText(deleted)}`;
 }
 
-export function refusalAnswer(refusal: Refusal): Answer {
-  const { status } = REFUSALS[refusal.code];
-  const field = refusedField(refusal);
-  const text = messageOf(refusal.code, refusal);
-  if (status === 401) return unauthenticated(text);
-  const headers = 'waitSeconds' in refusal ? { 'retry-after': String(refusal.waitSeconds) } : {};
-  return problem(status, field === null ? text : [{ loc: ['body', field], msg: text, type: refusal.code }], headers);
-}
-
 function spanText(seconds: number): string {
   const minutes = Math.ceil(seconds / 60);
   if (seconds < 60) return seconds === 1 ? '1 second' : `${seconds} seconds`;
   return minutes === 1 ? '1 minute' : `${minutes} minutes`;
 }
 
-/** The same message for operators, to whom `strata-admin` prints refusals. */
+/** Returns the message, without a full stop. */
 export function refusalText(refusal: Refusal): string {
   return messageOf(refusal.code, refusal);
 }
