@@ -27,7 +27,6 @@ import { actorOf, type Principal, usedBy } from '../../core/use-cases/callers/pr
 import { type FoundRepository, findOwnRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { RateRefusal, RateState } from './callers.ts';
 import type { FrontDoor } from './front-door.ts';
-import { NodeBehind } from './outages.ts';
 import { sentSecret, type TokenOf } from './sent-secret.ts';
 
 /** Why a request is denied. REST and Git word each denial themselves (apps/api/denials.ts, apps/git-http/faults.ts). */
@@ -106,6 +105,12 @@ export function enter(
   if (response.closed) entered.leave();
   else response.once('close', entered.leave);
   return entered.rate;
+}
+
+/** The node did not catch up with the log in time. */
+export class NodeBehind extends Error {
+  override readonly name = 'NodeBehind';
+  readonly code = 'node-behind';
 }
 
 /**

@@ -24,13 +24,8 @@ import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
 import { SessionStoreError } from '../../core/ports/session-store.ts';
 import { SigningKeysError } from '../../core/ports/signing-keys.ts';
 import { VaultError } from '../../core/ports/vault.ts';
+import { NodeBehind } from './admission.ts';
 import { BUCKET_OUTAGES } from './bucket-outages.ts';
-
-/** The node did not catch up with the log in time. */
-export class NodeBehind extends Error {
-  override readonly name = 'NodeBehind';
-  readonly code = 'node-behind';
-}
 
 /** Every error class by which a port or this node reports that it cannot serve now. */
 export const OUTAGE_ERRORS = [
