@@ -3,7 +3,7 @@ import type { Cause } from '../../core/kernel/envelope.ts';
 import type { AccountId, Uuid } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
-import { refusalText } from '../api/refusals.ts';
+import { refusalText } from '../front-door/texts/refusals.ts';
 import { Refused } from './answer.ts';
 import type { AdminContext } from './context.ts';
 

@@ -19,7 +19,7 @@ import type { Manifest } from '../../core/repository/manifest.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { type FoundManifest, findManifests, readManifest } from '../../core/use-cases/manifests/read-manifest.ts';
 import { type RebuildRefusal, rebuildRepository } from '../../core/use-cases/manifests/rebuild-repository.ts';
-import { refusalText } from '../api/refusals.ts';
+import { refusalText } from '../front-door/texts/refusals.ts';
 import { pushRefusalText, REF_REFUSALS } from '../git-http/push-messages.ts';
 import { closer } from '../server/closer.ts';
 import type { Foundation } from '../server/foundation.ts';

@@ -7,8 +7,8 @@ import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Denial, lackMessage } from '../front-door/admission.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
+import { REFUSALS, refusalText, refusedField } from '../front-door/texts/refusals.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
-import { REFUSALS, refusalText, refusedField } from './refusals.ts';
 
 const NO_TOKEN = unauthenticated('An access token is needed: Authorization: Bearer <token>');
 const BAD_TOKEN = unauthenticated('The access token is not valid');

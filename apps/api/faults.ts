@@ -9,7 +9,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { type FailedRequest, logFault } from '../front-door/fault-log.ts';
-import { type Outage, outageOf } from '../front-door/outages.ts';
+import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { bodyRefusalAnswer } from './denials.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
 import { BodyRefused } from './http/json-body.ts';

@@ -10,7 +10,7 @@ import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { MomentDenial } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
-import { LOST_PLACES } from '../front-door/lost-places.ts';
+import { LOST_PLACES } from '../front-door/texts/lost-places.ts';
 import { GitHttpError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';
 import type { GitRequest } from './git-request.ts';

@@ -6,7 +6,7 @@
  */
 import { type Denial, lackMessage } from '../front-door/admission.ts';
 import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
-import { type Outage, outageOf } from '../front-door/outages.ts';
+import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { GitHttpError } from './answer.ts';
 import { BodyError, type BodyErrorCode } from './body.ts';
 

@@ -3,7 +3,7 @@ import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { RefRefusalCode } from '../../core/repository/commands.ts';
 import type { QuotaRefusal } from '../../core/usage/quota.ts';
 import type { PushRefusal } from '../../core/use-cases/pushing/push-refs.ts';
-import type { Outage } from '../front-door/outages.ts';
+import type { Outage } from '../front-door/texts/outages.ts';
 
 /** The reason that git shows in brackets beside the ref: short, without a full stop. */
 export const REF_REFUSALS: { readonly [Code in RefRefusalCode]: string } = {

@@ -8,7 +8,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
-import { outageOf } from '../front-door/outages.ts';
+import { outageOf } from '../front-door/texts/outages.ts';
 import { currentVisit, type Serving, send } from './binding.ts';
 import { html } from './layout/html.ts';
 import { type Problem, showProblem } from './layout/problems.ts';

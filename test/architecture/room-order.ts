@@ -72,6 +72,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/cli/definitions',
     'apps/cli',
     'apps/front-door',
+    'apps/front-door/texts',
     'apps/git-http',
     'apps/api',
     'apps/website/rendering',

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
-import { attemptError } from '../../apps/api/attempt-errors.ts';
+import { attemptError } from '../../apps/front-door/texts/attempt-errors.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { startReceiver } from '../support/receiver.ts';

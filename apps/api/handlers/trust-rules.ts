@@ -21,8 +21,8 @@ import {
   type TrustRuleOrigin,
 } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { upToDate } from '../../front-door/admission.ts';
+import { faultMessage } from '../../front-door/texts/refused-exchanges.ts';
 import { noContent, ok, problem } from '../http/answer.ts';
-import { faultMessage } from '../refused-exchanges.ts';
 import type { AccountCall, Outcome, PublicCall } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';
 import type {

@@ -8,7 +8,7 @@ import { repositoryRow } from '../../../core/use-cases/repositories/list-reposit
 import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
 import { planRestoration, type RestorationPlan, restoreRefs } from '../../../core/use-cases/undo/restore-refs.ts';
 import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
-import { LOST_PLACES } from '../../front-door/lost-places.ts';
+import { LOST_PLACES } from '../../front-door/texts/lost-places.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';

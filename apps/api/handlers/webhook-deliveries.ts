@@ -4,7 +4,7 @@ import { parseUuid, type WebhookDeliveryId, type WebhookId } from '../../../core
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { pingWebhook, type RequestedDelivery, redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
-import { attemptError, deferralText } from '../attempt-errors.ts';
+import { attemptError, deferralText } from '../../front-door/texts/attempt-errors.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { DELIVERY_PARAMS, ID_PARAMS } from '../schemas/params.ts';

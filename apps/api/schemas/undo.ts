@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type EventId, type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { REF_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
-import { LOST_PLACES } from '../../front-door/lost-places.ts';
+import { LOST_PLACES } from '../../front-door/texts/lost-places.ts';
 import { BYTES, HEXSHA, ID, idSchema, TIMESTAMP } from './common.ts';
 import { NEW_REPOSITORY } from './repositories.ts';
 

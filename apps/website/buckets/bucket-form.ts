@@ -17,8 +17,8 @@ import {
 } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
-import { refusedField } from '../../api/refusals.ts';
 import { NEW_STORAGE_BUCKET } from '../../api/schemas/storage-buckets.ts';
+import { refusedField } from '../../front-door/texts/refusals.ts';
 import { checkBox, type Field, type FieldErrors, type Fields, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { type RefusedForm, refusedForm } from '../layout/refused.ts';

@@ -5,7 +5,7 @@ import { type FoundBucket, findBucket } from '../../../core/use-cases/buckets/bu
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
 import { listRepositories } from '../../../core/use-cases/repositories/list-repositories.ts';
-import { bucketErrorText } from '../../api/bucket-errors.ts';
+import { bucketErrorText } from '../../front-door/texts/bucket-errors.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm, errorSummary } from '../layout/forms.ts';

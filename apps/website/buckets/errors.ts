@@ -4,7 +4,7 @@ import { hasMore, pageNumbered } from '../../../core/kernel/page.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 import { type FoundBucket, listBuckets } from '../../../core/use-cases/buckets/buckets.ts';
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
-import { bucketErrorText } from '../../api/bucket-errors.ts';
+import { bucketErrorText } from '../../front-door/texts/bucket-errors.ts';
 import { showPage } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';

@@ -7,7 +7,7 @@
 import { Readable } from 'node:stream';
 import { parseTimestamp, type Timestamp } from '../../../core/kernel/ids.ts';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
-import { refusalText } from '../../api/refusals.ts';
+import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showContent } from '../layout/answer.ts';
 import type { Fields } from '../layout/forms.ts';

@@ -1,10 +1,10 @@
 /**
  * What a form shows when a use case refuses it.
  *
- * Invariants: the words are those of the one table of refusals (apps/api/refusals.ts).
+ * Invariants: the words are those of the one table of refusals (apps/front-door/texts/refusals.ts).
  */
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
-import { refusalText } from '../../api/refusals.ts';
+import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { FieldErrors } from './forms.ts';
 
 export interface RefusedForm {

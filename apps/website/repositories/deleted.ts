@@ -7,8 +7,8 @@ import {
   listDeletedRepositories,
 } from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
 import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
-import { refusalText } from '../../api/refusals.ts';
-import { LOST_PLACES } from '../../front-door/lost-places.ts';
+import { LOST_PLACES } from '../../front-door/texts/lost-places.ts';
+import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, postForm, textField } from '../layout/forms.ts';

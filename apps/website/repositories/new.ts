@@ -12,7 +12,7 @@ import {
 } from '../../../core/use-cases/pushing/begin-with-readme.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
-import { refusalText, refusedField } from '../../api/refusals.ts';
+import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import {

@@ -6,8 +6,8 @@
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';
-import { refusalText } from '../../api/refusals.ts';
 import type { Origin } from '../../front-door/admission.ts';
+import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';

@@ -10,7 +10,7 @@ import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { ExpectedRevision } from '../../../core/ports/event-store.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
 import { planRestoration, restoreRefs, type WantedRestoration } from '../../../core/use-cases/undo/restore-refs.ts';
-import { refusalText } from '../../api/refusals.ts';
+import { refusalText } from '../../front-door/texts/refusals.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, hiddenField, postForm } from '../layout/forms.ts';
 import { type Content, type Html, html } from '../layout/html.ts';

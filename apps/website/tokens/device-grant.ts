@@ -16,7 +16,7 @@ import {
   readPendingDeviceSession,
 } from '../../../core/use-cases/tokens/device-login.ts';
 import { refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
-import { REFUSALS, refusalText } from '../../api/refusals.ts';
+import { REFUSALS, refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm, type FieldErrors, type Fields, hiddenField, postForm } from '../layout/forms.ts';

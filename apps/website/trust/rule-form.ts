@@ -12,8 +12,8 @@ import {
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
-import { refusalText, refusedField } from '../../api/refusals.ts';
 import { NEW_TRUST_RULE } from '../../api/schemas/trust-rules.ts';
+import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';
 import { type FieldErrors, type Fields, textArea, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { grantsChosen, permissionFields, repositoriesChosen, repositoryFields } from '../tokens/token-form.ts';

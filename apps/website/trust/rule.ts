@@ -2,7 +2,7 @@
 import type { CountedRefusal } from '../../../core/ports/refused-exchanges.ts';
 import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
-import { faultMessage } from '../../api/refused-exchanges.ts';
+import { faultMessage } from '../../front-door/texts/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';

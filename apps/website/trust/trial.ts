@@ -9,7 +9,7 @@ import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import type { RefusedExchange } from '../../../core/ports/refused-exchanges.ts';
 import { tryIdentityToken } from '../../../core/use-cases/tokens/exchange-identity-token.ts';
 import { type FoundTrustRule, listTrustRules } from '../../../core/use-cases/tokens/trust-rules.ts';
-import { faultMessage } from '../../api/refused-exchanges.ts';
+import { faultMessage } from '../../front-door/texts/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm, textArea } from '../layout/forms.ts';
 import { type Content, type Html, html, NOTHING } from '../layout/html.ts';

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { OUTAGES } from '../../../apps/front-door/outages.ts';
+import { OUTAGES } from '../../../apps/front-door/texts/outages.ts';
 import type { GitHttpContext } from '../../../apps/git-http/context.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';

@@ -4,10 +4,10 @@
  * Invariants: no message repeats text of the receiver or of a library.
  */
 
-import type { OutgoingFailure } from '../../core/kernel/exchange.ts';
-import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import type { AttemptRow, WebhookDeliveryRow } from '../../core/ports/webhook-delivery-lists.ts';
-import type { NotSent } from '../../core/webhook-delivery/attempt.ts';
+import type { OutgoingFailure } from '../../../core/kernel/exchange.ts';
+import type { TargetFault } from '../../../core/kernel/target-fault.ts';
+import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
+import type { NotSent } from '../../../core/webhook-delivery/attempt.ts';
 
 type AttemptError = OutgoingFailure | NotSent | TargetFault | 'status-not-2xx';
 

@@ -3,8 +3,9 @@
  *
  * Invariants: no message repeats what a provider said.
  */
-import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
-import type { BucketErrorRow } from '../../core/ports/bucket-error-lists.ts';
+
+import type { BucketFaultCode } from '../../../core/kernel/bucket-fault.ts';
+import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 
 const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
   'bucket-missing': 'The bucket does not exist',

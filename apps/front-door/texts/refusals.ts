@@ -29,17 +29,17 @@ import {
   WEBHOOK_BUDGET_HOURS_MAX,
   WEBHOOK_SERIES_MAX,
   WEBHOOKS_MAX,
-} from '../../core/kernel/limits.ts';
+} from '../../../core/kernel/limits.ts';
 import type {
   BucketSetting,
   BucketSettingFault,
   DependentNames,
   Refusal,
   RefusalCode,
-} from '../../core/kernel/refusal.ts';
-import type { TargetFault } from '../../core/kernel/target-fault.ts';
-import { tokenChangesText } from '../front-door/callers.ts';
-import { LOST_PLACES } from '../front-door/lost-places.ts';
+} from '../../../core/kernel/refusal.ts';
+import type { TargetFault } from '../../../core/kernel/target-fault.ts';
+import { tokenChangesText } from '../callers.ts';
+import { LOST_PLACES } from './lost-places.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {
   readonly status: 401 | 403 | 404 | 409 | 410 | 422 | 429 | 503;

@@ -1,5 +1,5 @@
 /** Why a trust rule did not let an identity token in, in words for the rule's owner. */
-import type { ExchangeFault, RefusedExchange } from '../../core/ports/refused-exchanges.ts';
+import type { ExchangeFault, RefusedExchange } from '../../../core/ports/refused-exchanges.ts';
 
 const WORDS: { readonly [Fault in ExchangeFault]: string } = {
   'algorithm-not-allowed': 'The token is not signed with an algorithm of the list: RS, PS, ES or EdDSA',

@@ -6,25 +6,25 @@
  * machine, a path or an address.
  */
 
-import { CheckpointError } from '../../core/ports/account-log.ts';
-import { RoleRefused } from '../../core/ports/buckets.ts';
-import { DeliveryStoreError } from '../../core/ports/delivery-store.ts';
-import { DeviceLoginRequestsError } from '../../core/ports/device-login-requests.ts';
-import { EventStoreError } from '../../core/ports/event-store.ts';
-import { LayerCompactionsError } from '../../core/ports/layer-compactions.ts';
-import { LayerStoreError } from '../../core/ports/layer-store.ts';
-import { LogKeysError } from '../../core/ports/log-keys.ts';
-import { ManifestWritesError } from '../../core/ports/manifest-writes.ts';
-import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
-import { PasskeyChallengesError } from '../../core/ports/passkey-challenges.ts';
-import { PasswordHasherError } from '../../core/ports/password-hasher.ts';
-import { RateLimitsError } from '../../core/ports/rate-limits.ts';
-import { ReadModelError } from '../../core/ports/read-models.ts';
-import { RefusedExchangesError } from '../../core/ports/refused-exchanges.ts';
-import { SessionStoreError } from '../../core/ports/session-store.ts';
-import { SigningKeysError } from '../../core/ports/signing-keys.ts';
-import { VaultError } from '../../core/ports/vault.ts';
-import { NodeBehind } from './admission.ts';
+import { CheckpointError } from '../../../core/ports/account-log.ts';
+import { RoleRefused } from '../../../core/ports/buckets.ts';
+import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
+import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
+import { EventStoreError } from '../../../core/ports/event-store.ts';
+import { LayerCompactionsError } from '../../../core/ports/layer-compactions.ts';
+import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { LogKeysError } from '../../../core/ports/log-keys.ts';
+import { ManifestWritesError } from '../../../core/ports/manifest-writes.ts';
+import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
+import { PasskeyChallengesError } from '../../../core/ports/passkey-challenges.ts';
+import { PasswordHasherError } from '../../../core/ports/password-hasher.ts';
+import { RateLimitsError } from '../../../core/ports/rate-limits.ts';
+import { ReadModelError } from '../../../core/ports/read-models.ts';
+import { RefusedExchangesError } from '../../../core/ports/refused-exchanges.ts';
+import { SessionStoreError } from '../../../core/ports/session-store.ts';
+import { SigningKeysError } from '../../../core/ports/signing-keys.ts';
+import { VaultError } from '../../../core/ports/vault.ts';
+import { NodeBehind } from '../admission.ts';
 import { BUCKET_OUTAGES } from './bucket-outages.ts';
 
 /** Every error class by which a port or this node reports that it cannot serve now. */

@@ -1,17 +1,17 @@
 /** What git clients are told when the bucket of a repository fails: its name and what is wrong, and never where it is. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { BUCKET_OUTAGES, bucketOutageLine } from '../../../apps/front-door/bucket-outages.ts';
-import { EventStoreError } from '../../../core/ports/event-store.ts';
-import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
-import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import { newAccount, newRepository } from '../../support/accounts.ts';
-import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
-import { type GitFixture, startGit } from '../../support/git-fixture.ts';
-import { commandList } from '../../support/git-wire.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
-import { startNode } from '../../support/node.ts';
-import { newBucket, newRepositoryIn } from '../../support/stored-buckets.ts';
+import { BUCKET_OUTAGES, bucketOutageLine } from '../../../../apps/front-door/texts/bucket-outages.ts';
+import { EventStoreError } from '../../../../core/ports/event-store.ts';
+import { LayerStoreError, type LayerStoreErrorCode } from '../../../../core/ports/layer-store.ts';
+import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
+import { newAccount, newRepository } from '../../../support/accounts.ts';
+import { type ApiFixture, createApiFixture, type TestToken } from '../../../support/api-fixture.ts';
+import { type GitFixture, startGit } from '../../../support/git-fixture.ts';
+import { commandList } from '../../../support/git-wire.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { startNode } from '../../../support/node.ts';
+import { newBucket, newRepositoryIn } from '../../../support/stored-buckets.ts';
 
 const SECRETS = 'https://10.0.0.7:9000/place AKIA0 secret-key';
 
