@@ -4,9 +4,10 @@
  * Invariants: a repository that the caller does not see gets the answer of one that does not exist.
  */
 import type { Refusal } from '../../core/kernel/refusal.ts';
-import { type Denial, lackMessage } from '../front-door/admission.ts';
-import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
+import type { Denial } from '../front-door/admission.ts';
+import type { RateRefusal } from '../front-door/callers.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
+import { lackMessage, rateRefusalText } from '../front-door/texts/denials.ts';
 import { REFUSALS, refusalText, refusedField } from '../front-door/texts/refusals.ts';
 import { type Answer, problem, unauthenticated } from './http/answer.ts';
 

@@ -197,13 +197,3 @@ export async function originOf(
     guarding: guardedBy(door, principal, stillPermitted(principal, { requirement, id, repository })),
   };
 }
-
-/** The message that names the missing grant or scope; the same for REST and Git. */
-export function lackMessage(lack: Lack): string {
-  switch (lack.lacks) {
-    case 'grant':
-      return `This token lacks the grant ${lack.grant}`;
-    case 'scope':
-      return `This token lacks the scope ${lack.scope}`;
-  }
-}

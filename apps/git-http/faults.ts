@@ -4,8 +4,9 @@
  * Invariants: a repository that the caller does not see gets the answer of one that does not exist. An answer
  * repeats the message of a thrown error only for GitHttpError and BodyError, whose messages are written for clients.
  */
-import { type Denial, lackMessage } from '../front-door/admission.ts';
-import { type RateRefusal, rateRefusalText } from '../front-door/callers.ts';
+import type { Denial } from '../front-door/admission.ts';
+import type { RateRefusal } from '../front-door/callers.ts';
+import { lackMessage, rateRefusalText } from '../front-door/texts/denials.ts';
 import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { GitHttpError } from './answer.ts';
 import { BodyError, type BodyErrorCode } from './body.ts';

@@ -38,7 +38,7 @@ import type {
   RefusalCode,
 } from '../../../core/kernel/refusal.ts';
 import type { TargetFault } from '../../../core/kernel/target-fault.ts';
-import { tokenChangesText } from '../callers.ts';
+import { tokenChangesText } from './denials.ts';
 import { LOST_PLACES } from './lost-places.ts';
 
 export interface RefusalMessage<Refused extends Refusal> {

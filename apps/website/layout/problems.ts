@@ -4,7 +4,8 @@
  * Invariants: a page about a fault names the request id and nothing of the fault itself. What somebody may not see
  * gets the same page as what does not exist.
  */
-import { type RateRefusal, rateRefusalText } from '../../front-door/callers.ts';
+import type { RateRefusal } from '../../front-door/callers.ts';
+import { rateRefusalText } from '../../front-door/texts/denials.ts';
 import { type SiteAnswer, showPage } from './answer.ts';
 import { type Content, html } from './html.ts';
 import { page } from './page.ts';
