@@ -7,8 +7,8 @@
 import type { z } from 'zod';
 import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../../../core/kernel/limits.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
+import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
-import { attachment } from '../http/disposition.ts';
 import type { ReaderPace } from '../http/reader-pace.ts';
 import { answerWith } from '../representation.ts';
 import type { Outcome, RepositoryCall } from '../route.ts';

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream';
 import { decodeUtf8Lossy, isUtf8Text } from '../../../core/git/utf8.ts';
 import { type RawFile, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import { attachment } from '../../api/http/disposition.ts';
+import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import { type SiteAnswer, showContent } from '../layout/answer.ts';
 import { type Asked, showRefusal } from './asked.ts';
