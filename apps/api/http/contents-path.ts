@@ -5,7 +5,7 @@
  * names as `/` does, which is safe since no name in a tree holds a slash.
  */
 import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
-import { pathOf } from './targets.ts';
+import { pathOf } from '../../front-door/request-target.ts';
 
 const SLASH = 0x2f;
 /** `/v1/repos/{username}/{name}/contents` has five segments, and an empty one before its first slash. */

@@ -1,34 +1,8 @@
-/**
- * Request targets: the form that the router takes, and the answer to a target that matches no route.
- *
- * Invariants: a target is routed as the client sent it; nothing here maps two targets to one.
- */
+/** The paths of the table of routes as the router takes them, and the answer to a target that matches no route. */
+import { pathOf } from '../../front-door/request-target.ts';
 import { type Answer, problem } from './answer.ts';
 
 export const NOT_FOUND = problem(404, 'Not found');
-
-/**
- * Returns the target for the router. A target that is not an absolute path becomes `/`, which has no route. If its path
- * does not decode to UTF-8, the escapes are escaped themselves: file names need not be UTF-8, and the contents
- * handler parses the original target.
- */
-export function routableTarget(target: string): string {
-  if (!target.startsWith('/')) return '/';
-  if (!target.includes('%')) return target;
-  const path = pathOf(target);
-  try {
-    decodeURIComponent(path);
-    return target;
-  } catch (error) {
-    if (!(error instanceof URIError)) throw error;
-    return path.replaceAll('%', '%25') + target.slice(path.length);
-  }
-}
-
-/** Returns the path of a target, still percent-encoded. */
-export function pathOf(target: string): string {
-  return target.split(/[?#]/, 1)[0] ?? '';
-}
 
 /** Returns a path of the table of routes in the router's notation. */
 export function routerPath(path: string): string {
