@@ -2,10 +2,11 @@
 import type { z } from 'zod';
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import { readTokenActivity, type TokenActivityPlace } from '../../../core/use-cases/tokens/token-activity.ts';
+import { activityPlaceText } from '../../front-door/list-places.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';
-import { activityPlaceText, type TOKEN_ACTIVITY, type TOKEN_ACTIVITY_QUERY } from '../schemas/token-activity.ts';
+import type { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from '../schemas/token-activity.ts';
 
 const BEGINNING: TokenActivityPlace = { changes: 0, used: null };
 

@@ -8,9 +8,10 @@ import {
   accountWaitingStorage,
 } from '../../../core/use-cases/metering/account-usage.ts';
 import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
+import { ledgerPlaceText } from '../../front-door/list-places.ts';
 import { ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
-import { type LEDGER_QUERY, placeText, type USAGE, type USAGE_LEDGER } from '../schemas/usage.ts';
+import type { LEDGER_QUERY, USAGE, USAGE_LEDGER } from '../schemas/usage.ts';
 
 export async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
   const usage = await accountUsage(context, principal.account, position);
@@ -62,7 +63,7 @@ export async function getUsageLedger(
       repository_id: repositoryId,
       token_id: tokenId,
     })),
-    pagination: { next_after: last === null ? null : placeText(last), has_more: ledger.hasMore },
+    pagination: { next_after: last === null ? null : ledgerPlaceText(last), has_more: ledger.hasMore },
     totals: ledger.totals,
   };
   return ok(json);

@@ -1,29 +1,15 @@
 /** What became of an access token, and what was done with it, on the wire. */
 import { z } from 'zod';
-import { parseTimestamp, parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
 import type { TokenActivityPlace } from '../../../core/use-cases/tokens/token-activity.ts';
+import { parseActivityPlace } from '../../front-door/list-places.ts';
 import { ACCESS_TOKEN } from './access-tokens.ts';
 import { ID, LIMIT, TIMESTAMP } from './common.ts';
-
-/** Returns the text of a place in the activity: its members, separated by tildes. */
-export function activityPlaceText({ changes, used }: TokenActivityPlace): string {
-  return used === null ? `${changes}` : `${changes}~${used.minute}~${used.repositoryId}`;
-}
-
-function parsePlace(text: string): TokenActivityPlace | null {
-  const [changes = '', time, id, ...rest] = text.split('~');
-  if (!/^\d{1,9}$/.test(changes) || rest.length > 0) return null;
-  if (time === undefined) return { changes: Number(changes), used: null };
-  const minute = parseTimestamp(time);
-  const repositoryId = parseUuid<RepositoryId>(id ?? '');
-  return minute === null || repositoryId === null ? null : { changes: Number(changes), used: { minute, repositoryId } };
-}
 
 const AFTER = z
   .string()
   .transform((text, issues): TokenActivityPlace => {
-    const place = parsePlace(text);
+    const place = parseActivityPlace(text);
     if (place !== null) return place;
     issues.addIssue({ code: 'custom', message: 'Expected the next_after of a page', input: text });
     return z.NEVER;

@@ -1,8 +1,8 @@
 /** Account usage on the wire. */
 import { z } from 'zod';
-import { type EventId, parseTimestamp, parseUuid } from '../../../core/kernel/ids.ts';
 import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
 import type { LedgerPlace } from '../../../core/ports/usage-ledger.ts';
+import { parseLedgerPlace } from '../../front-door/list-places.ts';
 import { ID, pageLength, TIMESTAMP } from './common.ts';
 
 const FIGURE = z
@@ -71,23 +71,10 @@ export const USAGE = z
 
 const MONTH = '^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])$';
 
-/** Returns the text of a place in the ledger: its members, separated by tildes. */
-export function placeText({ at, eventId, index }: LedgerPlace): string {
-  return `${at}~${eventId}~${index}`;
-}
-
-function parsePlace(text: string): LedgerPlace | null {
-  const [time = '', id = '', index = '', ...rest] = text.split('~');
-  const at = parseTimestamp(time);
-  const eventId = parseUuid<EventId>(id);
-  if (at === null || eventId === null || !/^\d{1,9}$/.test(index) || rest.length > 0) return null;
-  return { at, eventId, index: Number(index) };
-}
-
 const AFTER = z
   .string()
   .transform((text, issues): LedgerPlace => {
-    const place = parsePlace(text);
+    const place = parseLedgerPlace(text);
     if (place !== null) return place;
     issues.addIssue({ code: 'custom', message: 'Expected the next_after of a page', input: text });
     return z.NEVER;

@@ -12,7 +12,8 @@ import {
   type TokenActivityPlace,
   type TokenChange,
 } from '../../../core/use-cases/tokens/token-activity.ts';
-import { activityPlaceText, TOKEN_ACTIVITY_QUERY } from '../../api/schemas/token-activity.ts';
+import { TOKEN_ACTIVITY_QUERY } from '../../api/schemas/token-activity.ts';
+import { activityPlaceText } from '../../front-door/list-places.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';

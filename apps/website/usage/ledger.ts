@@ -11,7 +11,8 @@ import type { LedgerEntry, LedgerMember, LedgerPage } from '../../../core/ports/
 import { monthOf } from '../../../core/usage/ledger.ts';
 import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
-import { LEDGER_QUERY, placeText } from '../../api/schemas/usage.ts';
+import { LEDGER_QUERY } from '../../api/schemas/usage.ts';
+import { ledgerPlaceText } from '../../front-door/list-places.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
@@ -60,7 +61,7 @@ export async function showLedger(context: SiteContext, visit: PersonVisit): Prom
   const last = ledger.entries[rows.length - 1];
   const hasMore = ledger.hasMore || rows.length < ledger.entries.length;
   const head = html`<h1 class="title">Usage</h1><p>What each figure of ${monthText(ledger.month)} (UTC) is the sum of.</p>${usageTabs('Ledger')}`;
-  const next = hasMore && last !== undefined ? addressOf({ month: ledger.month, after: placeText(last) }) : null;
+  const next = hasMore && last !== undefined ? addressOf({ month: ledger.month, after: ledgerPlaceText(last) }) : null;
   const newest = after === null ? null : addressOf({ month: ledger.month });
   const content = html`${monthPicker(visit, ledger.month)}${summary(ledger)}${entriesBox(rows)}<nav class="row pager" aria-label="Pages">${
     newest !== null && html`<a class="button" rel="first" href="${newest}">Beginning of the month</a>`
