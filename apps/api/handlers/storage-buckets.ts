@@ -17,8 +17,8 @@ import {
 import { listBucketErrors } from '../../../core/use-cases/buckets/list-bucket-errors.ts';
 import { verifyBucket } from '../../../core/use-cases/buckets/verify-bucket.ts';
 import { type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
+import { wantedSettings } from '../../front-door/bucket-settings.ts';
 import { bucketErrorText } from '../../front-door/texts/bucket-errors.ts';
-import { wantedSettings } from '../bucket-settings.ts';
 import { noContent, ok } from '../http/answer.ts';
 import type { AccountCall, Outcome } from '../route.ts';
 import type { ID_PARAMS } from '../schemas/params.ts';

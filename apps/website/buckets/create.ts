@@ -1,6 +1,6 @@
 /** Making a storage bucket: first the provider is chosen, then its form filled in. */
 import { createBucket } from '../../../core/use-cases/buckets/buckets.ts';
-import { wantedSettings } from '../../api/bucket-settings.ts';
+import { wantedSettings } from '../../front-door/bucket-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';

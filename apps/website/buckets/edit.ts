@@ -1,6 +1,6 @@
 /** Changing a storage bucket. Its provider and the way in which it lets the service in stay as they are. */
 import { changeBucket, type FoundBucket } from '../../../core/use-cases/buckets/buckets.ts';
-import { wantedSettings } from '../../api/bucket-settings.ts';
+import { wantedSettings } from '../../front-door/bucket-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
