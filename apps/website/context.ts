@@ -10,10 +10,10 @@ import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
-import type { ApiContext } from '../api/context.ts';
+import type { ServiceContext } from '../front-door/service-context.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
-export interface SiteContext extends Omit<ApiContext, 'onFinished' | 'bodies'> {
+export interface SiteContext extends ServiceContext {
   readonly sessions: SessionStore;
   readonly passwords: PasswordHasher;
   readonly background: Background;

@@ -1,0 +1,79 @@
+/** The context that the REST API and the website share; apps/server creates it. */
+import type { FairSlots } from '../../core/kernel/fair-slots.ts';
+import type { AccessTokenId } from '../../core/kernel/ids.ts';
+import type { Pause } from '../../core/ports/clock.ts';
+import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
+import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
+import type { Failpoint } from '../../core/ports/failpoints.ts';
+import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
+import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
+import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
+import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { ObjectDatabase } from '../../core/ports/object-database.ts';
+import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
+import type { ReadModels } from '../../core/ports/read-models.ts';
+import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
+import type { UsageReader } from '../../core/ports/usage.ts';
+import type { Vault } from '../../core/ports/vault.ts';
+import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
+import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
+import type { PastEntities } from '../../core/runtime/past-entities.ts';
+import type { AccountStates } from '../../core/use-cases/auditing/account-states.ts';
+import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import type { ExportContext } from '../../core/use-cases/auditing/export-account-log.ts';
+import type { RepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
+import type { BucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
+import type { PurgeContext } from '../../core/use-cases/undo/purge-repository.ts';
+import type { FrontDoor } from './front-door.ts';
+import type { KnownAnswers } from './known-answers.ts';
+
+export interface ServiceContext extends FrontDoor, KnownAnswers {
+  readonly vault: Vault;
+  readonly identity: IdentityIssuer;
+  readonly checkpoints: Checkpoints;
+  readonly accountStates: AccountStates;
+  readonly repositoryRefs: RepositoryRefs;
+  readonly outgoing: OutgoingRequests;
+  readonly bucketChecks: BucketChecks;
+  readonly archives: ArchiveLane;
+  readonly deliveries: DeliveryStore;
+  readonly budgets: WebhookBudgets;
+  readonly waiting: WaitingDeliveries;
+  readonly exportSlots: ExportContext['exportSlots'];
+  readonly deviceRequests: DeviceLoginRequests;
+  readonly identityTokens: IdentityTokens;
+  readonly refusedExchanges: RefusedExchanges;
+  readonly readModels: ReadModels;
+  readonly objects: ObjectDatabase;
+  readonly drops: LayerDrops & LayerCounts;
+  readonly usage: UsageReader;
+  readonly failpoint: Failpoint;
+  readonly past: PastEntities;
+  readonly layers: LayerStores;
+  readonly pause: Pause;
+  readonly settledWithin: PurgeContext['settledWithin'];
+  /** How far policies have read the log. */
+  readonly marks: Pick<PolicyMarks, 'read'>;
+  /** How far webhooks were notified of pushes. */
+  readonly notifiedTo: PurgeContext['notifiedTo'];
+  /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
+  readonly purgeSlots: FairSlots;
+  /** How long what a ref reached, and a deleted repository, is kept. */
+  readonly retentionMs: number;
+  /** Returns a new secret of an access token, in the form of docs/interface.md. */
+  readonly newTokenSecret: () => string;
+  /** The same for a token with this id that an identity token is exchanged for. */
+  readonly newExchangedSecret: (id: AccessTokenId) => string;
+  /** A device login has a code that its user compares, and a secret that its polls send. */
+  readonly newUserCode: () => string;
+  readonly newDeviceSecret: () => string;
+  readonly newWebhookSecret: () => string;
+  /**
+   * Without a trailing slash. A function, since the port is known only after the server listens when it is set to 0.
+   */
+  readonly addresses: () => { readonly baseUrl: string; readonly webUrl: string };
+  /** The version of this program, for the OpenAPI document. */
+  readonly version: string;
+}
