@@ -6,6 +6,8 @@ import type { BodyCache } from './body-cache.ts';
 
 export interface ApiContext extends ServiceContext {
   readonly bodies: BodyCache;
+  /** The version of this program, for the OpenAPI document. */
+  readonly version: string;
   /** Called for every finished request, for the metrics and the log. */
   readonly onFinished: (finished: FinishedApiRequest, request: IncomingMessage) => void;
 }

@@ -74,6 +74,4 @@ export interface ServiceContext extends FrontDoor, KnownAnswers {
    * Without a trailing slash. A function, since the port is known only after the server listens when it is set to 0.
    */
   readonly addresses: () => { readonly baseUrl: string; readonly webUrl: string };
-  /** The version of this program, for the OpenAPI document. */
-  readonly version: string;
 }

@@ -58,6 +58,7 @@ import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
 import { createRenderer, type Renderer } from '../website/rendering/renderer.ts';
 import { createWebsite } from '../website/site.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
+import { createApiReference } from './api-reference.ts';
 import { composeCheckpoints } from './auditing.ts';
 import { createBackground } from './background.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
@@ -404,7 +405,6 @@ function handlerContext({ settings }: Composing, opened: Opened, shared: Request
     newDeviceSecret,
     newWebhookSecret,
     addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
-    version: packageJson.version,
     checkpoints: opened.checkpoints,
     ...opened.states,
   };
@@ -415,6 +415,7 @@ function composeApi(composing: Composing, opened: Opened, shared: RequestContext
   return createApi({
     ...handlerContext(composing, opened, shared),
     bodies,
+    version: packageJson.version,
     onFinished: (finished, request) => {
       metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
       log.info({ ...finished, ...shared.refusedSource(finished.status, request) }, 'api');
@@ -428,6 +429,7 @@ async function composeWebsite(composing: Composing, opened: Opened, shared: Requ
   return createWebsite({
     ...handlerContext(composing, opened, shared),
     renderer,
+    apiReference: createApiReference(packageJson.version),
     firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
     ...secondFactors(settings.webUrl),
     signUpOpen: settings.signUpOpen,

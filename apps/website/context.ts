@@ -11,6 +11,7 @@ import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { ServiceContext } from '../front-door/service-context.ts';
+import type { ApiReference } from './docs/open-api.ts';
 import type { Renderer } from './rendering/renderer.ts';
 
 export interface SiteContext extends ServiceContext {
@@ -18,6 +19,8 @@ export interface SiteContext extends ServiceContext {
   readonly passwords: PasswordHasher;
   readonly background: Background;
   readonly renderer: Renderer;
+  /** What the documentation shows of the API, from the API's own document. */
+  readonly apiReference: () => Promise<ApiReference>;
   /** For READMEs that the site begins repositories with. */
   readonly firstCommits: FirstCommits;
   readonly layers: LayerStores;

@@ -76,6 +76,8 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'apps/git-http',
     'apps/api',
     'apps/website/rendering',
+    // What the context gives to the documentation.
+    'apps/website/docs/open-api.ts',
     'apps/website/context.ts',
     'apps/website/assets',
     'apps/website/layout',

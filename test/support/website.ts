@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
+import { createApiReference } from '../../apps/server/api-reference.ts';
 import { createBackground } from '../../apps/server/background.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
@@ -66,6 +67,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
     renderer,
+    apiReference: createApiReference(api.context.version),
     firstCommits: {
       make: async () => {
         throw new Error('The memory objects take no pushes');

@@ -4,8 +4,8 @@
  * Invariants: the thread has no environment and reads nothing but its own modules.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { makeOpenApiDocument } from '../../api/document.ts';
-import { readOpenApi } from './open-api.ts';
+import { makeOpenApiDocument } from '../api/document.ts';
+import { readOpenApi } from '../website/docs/open-api.ts';
 
 const port = parentPort;
 if (port === null) throw new TypeError('This module runs as a thread of the API reference');

@@ -1,16 +1,16 @@
 /**
- * The API reference, made at the first visit and kept.
+ * The API reference that the website shows, made at the first visit and kept.
  *
  * Invariants: it is made beside the event loop, which would stand still for more than 100 ms. Many visitors wait for
  * one thread, and a thread that failed is tried again at the next visit.
  */
 import { Worker } from 'node:worker_threads';
-import type { ApiReference } from './open-api.ts';
+import type { ApiReference } from '../website/docs/open-api.ts';
 
 /** Loading the routes takes about a second; on a machine under load much longer. */
 const SPAN_MS = 60_000;
 
-export function createReference(version: string): () => Promise<ApiReference> {
+export function createApiReference(version: string): () => Promise<ApiReference> {
   let made: Promise<ApiReference> | null = null;
   return () => {
     made ??= makeInThread(version).catch((error: unknown) => {
@@ -23,7 +23,7 @@ export function createReference(version: string): () => Promise<ApiReference> {
 
 function makeInThread(version: string): Promise<ApiReference> {
   // No environment: it may hold the master key and the database's password.
-  const worker = new Worker(new URL('./reference-thread.ts', import.meta.url), {
+  const worker = new Worker(new URL('./api-reference-thread.ts', import.meta.url), {
     name: 'api-reference',
     workerData: version,
     env: {},
