@@ -45,6 +45,14 @@ describe('refuses', () => {
     ['the verifier importing a package', 'apps/verifier/a.ts', 'commander'],
     ['the server importing the verifier', 'apps/api/a.ts', '../verifier/verify.ts'],
     ['the command line importing the server', 'apps/cli/a.ts', '../api/routes.ts'],
+    ['the website importing the API', 'apps/website/a.ts', '../api/routes.ts'],
+    [
+      'the website importing a folder whose name starts like a granted one',
+      'apps/website/a.ts',
+      '../api/schemas-b/c.ts',
+    ],
+    ['the website importing an adapter', 'apps/website/a.ts', '../../adapters/git/b.ts'],
+    ['the website importing the server', 'apps/website/a.ts', '../server/compose.ts'],
     ['the command line importing the core', 'apps/cli/client/a.ts', '../../../core/kernel/grants.ts'],
     ['the command line importing a package of the server', 'apps/cli/a.ts', 'zod'],
     ['a replay importing an adapter', 'apps/replay/a.ts', '../../adapters/node/digest.ts'],
@@ -94,6 +102,9 @@ describe('accepts', () => {
     ['an app importing an adapter', 'apps/server/compose.ts', '../../adapters/git/b.ts'],
     ['an app importing package.json', 'apps/server/compose.ts', '../../package.json'],
     ['an app importing another', 'apps/server/compose.ts', '../api/plugin.ts'],
+    ['an app importing the website', 'apps/server/compose.ts', '../website/site.ts'],
+    ['the website importing a schema of the API', 'apps/website/trust/a.ts', '../../api/schemas/trust-rules.ts'],
+    ['the website importing the front door', 'apps/website/a.ts', '../front-door/admission.ts'],
     ['a test importing an app', 'test/scenarios/a.test.ts', '../../apps/server/compose.ts'],
   ];
   for (const [name, path, specifier] of samples) {

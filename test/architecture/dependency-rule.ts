@@ -10,7 +10,7 @@ import { readModule } from './imports.ts';
 import { modulesOf, type SourceTree } from './source-tree.ts';
 
 interface Grant {
-  /** The folders that it may import from; `own` is the technology's folder below adapters/. */
+  /** The zones that it may import from, or folders inside a zone; `own` is the technology's folder below adapters/. */
   readonly from: readonly string[];
   /** The npm packages that it may import. */
   readonly packages: RegExp | null;
@@ -32,7 +32,13 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   projections: { from: ['core', 'projections'], packages: ANY, node: WAITING },
   workflows: { from: ['core', 'workflows'], packages: WORKFLOW_ENGINE, node: null },
   // Apps read their version from package.json.
-  apps: { from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'package.json'], packages: ANY, node: ANY },
+  apps: {
+    from: ['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/website', 'package.json'],
+    packages: ANY,
+    node: ANY,
+  },
+  // Of the API the website takes only the schemas, which judge its forms. What both need is in the front door.
+  'apps/website': { from: ['core', 'apps/website', 'apps/front-door', 'apps/api/schemas'], packages: ANY, node: ANY },
   // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },
   // Auditors read and run it without us.
@@ -48,7 +54,7 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   test: {
     from: [
       ...['core', 'adapters', 'projections', 'workflows', 'apps', 'apps/launcher', 'apps/verifier', 'apps/cli'],
-      ...['apps/replay', 'test', 'package.json'],
+      ...['apps/replay', 'apps/website', 'test', 'package.json'],
     ],
     packages: ANY,
     node: ANY,
@@ -56,11 +62,11 @@ const GRANTS: { readonly [zone: string]: Grant } = {
   },
 };
 
+/** The apps that are zones of their own. */
+const ALONE = ['apps/launcher', 'apps/verifier', 'apps/replay', 'apps/cli', 'apps/website'];
+
 function zoneOf(path: string): string {
-  const alone = ['apps/launcher', 'apps/verifier', 'apps/replay', 'apps/cli'].find((folder) =>
-    path.startsWith(`${folder}/`),
-  );
-  return alone ?? path.split('/')[0] ?? '';
+  return ALONE.find((folder) => path.startsWith(`${folder}/`)) ?? path.split('/')[0] ?? '';
 }
 
 /** The folder of a technology: `adapters/postgres`. */
@@ -75,7 +81,8 @@ function refusal(path: string, grant: Grant, specifier: string | null): string |
     const target = posix.join(posix.dirname(path), specifier);
     const zone = zoneOf(target);
     if (zone === 'adapters' && technologyOf(target) === technologyOf(path)) return null;
-    return grant.from.includes(zone) ? null : target;
+    const isInside = (folder: string): boolean => folder.startsWith(`${zone}/`) && target.startsWith(`${folder}/`);
+    return grant.from.some((folder) => folder === zone || isInside(folder)) ? null : target;
   }
   // Self-references, aliases, absolute paths and URLs would bypass the rule.
   if (/^(#|\/|(file|data|https?):)/.test(specifier) || specifier.split('/')[0] === 'strata') return specifier;
