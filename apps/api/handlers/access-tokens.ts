@@ -16,16 +16,94 @@ import {
   refuseBeyondTokens,
 } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import { noContent, ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type {
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import {
   ACCESS_TOKEN,
   ACCESS_TOKEN_CHANGES,
   ACCESS_TOKENS,
   CREATED_ACCESS_TOKEN,
   NEW_ACCESS_TOKEN,
+  OFFERED_ACCESS_TOKEN,
 } from '../schemas/access-tokens.ts';
-import { type OPTIONAL_PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
-import type { ID_PARAMS } from '../schemas/params.ts';
+import { OPTIONAL_PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
+
+export const ACCESS_TOKEN_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'createAccessToken',
+    tag: 'Access tokens',
+    summary: 'Create an access token',
+    description: 'Only this answer shows the secret.',
+    method: 'POST',
+    path: '/v1/access-tokens',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { body: NEW_ACCESS_TOKEN },
+    offered: OFFERED_ACCESS_TOKEN,
+    answers: { 201: CREATED_ACCESS_TOKEN },
+    problems: [],
+    handle: postAccessToken,
+  }),
+  accountRoute({
+    operationId: 'listAccessTokens',
+    tag: 'Access tokens',
+    summary: 'List access tokens',
+    description:
+      'Newest first, without secrets; expired and revoked ones are left out. All of them, unless `page` or `limit` is given.',
+    method: 'GET',
+    path: '/v1/access-tokens',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: OPTIONAL_PAGE_QUERY },
+    answers: { 200: ACCESS_TOKENS },
+    problems: [],
+    handle: getAccessTokens,
+  }),
+  accountRoute({
+    operationId: 'getAccessToken',
+    tag: 'Access tokens',
+    summary: 'Read an access token',
+    method: 'GET',
+    path: '/v1/access-tokens/{id}',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: ACCESS_TOKEN },
+    problems: [404],
+    handle: getAccessToken,
+  }),
+  accountRoute({
+    operationId: 'updateAccessToken',
+    tag: 'Access tokens',
+    summary: 'Change an access token',
+    description:
+      'Fields that are absent stay as they are. The result must obey the rules of a new token, but its list may keep ids of repositories that were deleted since.',
+    method: 'PUT',
+    path: '/v1/access-tokens/{id}',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, body: ACCESS_TOKEN_CHANGES },
+    answers: { 200: ACCESS_TOKEN },
+    problems: [404],
+    standing: getAccessToken,
+    handle: putAccessToken,
+  }),
+  accountRoute({
+    operationId: 'deleteAccessToken',
+    tag: 'Access tokens',
+    summary: 'Revoke an access token',
+    description: 'Every node refuses the token from the next request on. Any token may revoke itself.',
+    method: 'DELETE',
+    path: '/v1/access-tokens/{id}',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    onItself: true,
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404],
+    handle: deleteAccessToken,
+  }),
+];
 
 type TokenObject = z.output<typeof ACCESS_TOKEN>;
 type Identified = { readonly params: z.output<typeof ID_PARAMS> };
@@ -33,7 +111,7 @@ type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 /** An id that is not a UUID gets 404, like any id of no token. */
 const NOT_FOUND: Outcome = { refused: { code: 'token-not-found' } };
 
-export async function postAccessToken(
+async function postAccessToken(
   { context, origin, principal }: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_ACCESS_TOKEN> },
 ): Promise<Outcome> {
@@ -55,7 +133,7 @@ export async function postAccessToken(
   return ok(answer, 201);
 }
 
-export async function getAccessTokens(
+async function getAccessTokens(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof OPTIONAL_PAGE_QUERY> },
 ): Promise<Outcome> {
@@ -69,14 +147,14 @@ export async function getAccessTokens(
   return ok(list);
 }
 
-export async function getAccessToken({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
+async function getAccessToken({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<AccessTokenId>(params.id);
   if (id === null) return NOT_FOUND;
   const found = await readAccessToken(context, principal.account, id);
   return 'refused' in found ? found : ok(tokenObject(found.token, found.lastUsedAt));
 }
 
-export async function putAccessToken(
+async function putAccessToken(
   { context, origin, principal }: AccountCall,
   { params, body }: Identified & { readonly body: z.output<typeof ACCESS_TOKEN_CHANGES> },
 ): Promise<Outcome> {
@@ -98,7 +176,7 @@ export async function putAccessToken(
   return ok(tokenObject(token, lastUsedAt));
 }
 
-export async function deleteAccessToken({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
+async function deleteAccessToken({ context, origin }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<AccessTokenId>(params.id);
   if (id === null) return NOT_FOUND;
   const revoked = await revokeAccessToken(context, await origin(), id);

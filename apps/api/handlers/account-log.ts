@@ -4,10 +4,49 @@ import type { z } from 'zod';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
 import { listEntries } from '../../../core/use-cases/auditing/list-entries.ts';
 import { type Headers, ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type { ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from '../schemas/account-log.ts';
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import { ACCOUNT_EVENTS, ACCOUNT_EVENTS_QUERY, EXPORT_QUERY } from '../schemas/account-log.ts';
 
-export async function getAccountEvents(
+const ENTRIES_NOTES =
+  "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells.";
+
+const EXPORT_NOTES =
+  'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
+
+export const ACCOUNT_LOG_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'listAccountEvents',
+    tag: 'Audit',
+    summary: "List entries of the account's log",
+    description: ENTRIES_NOTES,
+    method: 'GET',
+    path: '/v1/account/events',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: ACCOUNT_EVENTS_QUERY },
+    answers: { 200: ACCOUNT_EVENTS },
+    problems: [],
+    handle: getAccountEvents,
+  }),
+  accountRoute({
+    operationId: 'exportAccountLog',
+    costly: true,
+    tag: 'Audit',
+    summary: "Export the account's log",
+    description: EXPORT_NOTES,
+    method: 'GET',
+    path: '/v1/account/events/export',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: EXPORT_QUERY },
+    answers: {},
+    text: 'application/x-ndjson',
+    problems: [],
+    handle: getAccountExport,
+  }),
+];
+
+async function getAccountEvents(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof ACCOUNT_EVENTS_QUERY> },
 ): Promise<Outcome> {
@@ -25,7 +64,7 @@ export async function getAccountEvents(
 
 const EXPORT_HEADERS: Headers = { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' };
 
-export async function getAccountExport(
+async function getAccountExport(
   { context, principal, position, request }: AccountCall,
   { query }: { readonly query: z.output<typeof EXPORT_QUERY> },
 ): Promise<Outcome> {

@@ -2,11 +2,30 @@
 import type { z } from 'zod';
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import { ok } from '../http/answer.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
-import type { ACTIVITY } from '../schemas/activity.ts';
-import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { ACTIVITY } from '../schemas/activity.ts';
+import { PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 
-export async function getActivity(
+export const ACTIVITY_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'listActivity',
+    tag: 'Code',
+    summary: 'List the changes of refs',
+    description:
+      'What each push created, moved, forced or deleted, newest first. It names commits that no branch or tag reaches any more, so it needs the grant ALL and the scope ALL_REPO.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/activity',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
+    answers: { 200: ACTIVITY },
+    problems: [],
+    handle: getActivity,
+  }),
+];
+
+async function getActivity(
   { context, repository }: RepositoryCall,
   { query }: { readonly query: z.output<typeof PAGE_QUERY> },
 ): Promise<Outcome> {

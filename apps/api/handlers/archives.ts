@@ -11,15 +11,36 @@ import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import type { ReaderPace } from '../http/reader-pace.ts';
 import { answerWith } from '../representation.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
-import type { ARCHIVE_PARAMS } from '../schemas/archives.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { ARCHIVE_PARAMS } from '../schemas/archives.ts';
+
+const ARCHIVE_NOTES =
+  'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at once (429), and so has the service (503); a client that hardly reads is disconnected.';
+
+export const ARCHIVE_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'getArchive',
+    costly: true,
+    tag: 'Code',
+    summary: 'Download the files of a commit',
+    description: ARCHIVE_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/archive/{archive}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: ARCHIVE_PARAMS },
+    answers: {},
+    bytes: [200],
+    problems: [304, 422],
+    handle: getArchive,
+  }),
+];
 
 const PACE: Omit<ReaderPace, 'isOver'> = {
   waitMs: ARCHIVE_READER_WAIT_MS,
   bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN,
 };
 
-export async function getArchive(
+async function getArchive(
   call: RepositoryCall,
   { params }: { readonly params: z.output<typeof ARCHIVE_PARAMS> },
 ): Promise<Outcome> {

@@ -7,19 +7,81 @@ import type { z } from 'zod';
 import { LOG_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
 import { type Proof, proveConsistency, proveInclusion } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { ok, plainText } from '../http/answer.ts';
-import type { AccountCall, Outcome, PublicCall } from '../route.ts';
-import type { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
+import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
+import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
 
-export async function getLogKeys({ context }: PublicCall): Promise<Outcome> {
+export const AUDIT_ROUTES: readonly Route[] = [
+  publicRoute({
+    operationId: 'getLogKeys',
+    tag: 'Audit',
+    summary: 'The keys of checkpoints',
+    description:
+      'All keys that have ever signed a checkpoint, one a line, in the form of verifier keys: `<name>+<key id>+<base64>` (C2SP signed-note).',
+    method: 'GET',
+    path: '/.well-known/strata-log-keys',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [503],
+    handle: getLogKeys,
+  }),
+  accountRoute({
+    operationId: 'getLatestCheckpoint',
+    tag: 'Audit',
+    summary: 'Sign the head of the log',
+    description:
+      'The size and the root of the Merkle tree (RFC 6962) over the log of the account as it is now, as a signed note (C2SP tlog-checkpoint). Keep it: whatever the log shows later must be consistent with it.',
+    method: 'GET',
+    path: '/v1/account/checkpoints/latest',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: {},
+    text: 'text/plain',
+    problems: [],
+    handle: getLatestCheckpoint,
+  }),
+  accountRoute({
+    operationId: 'getInclusionProof',
+    tag: 'Audit',
+    summary: 'Prove that an entry is in the log',
+    description: 'The hashes of RFC 6962, section 2.1.1, that lead from the leaf of an entry to the root of a tree.',
+    method: 'GET',
+    path: '/v1/account/proofs/inclusion',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: INCLUSION_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getInclusionProof,
+  }),
+  accountRoute({
+    operationId: 'getConsistencyProof',
+    tag: 'Audit',
+    summary: 'Prove that a log continues an older one',
+    description:
+      'The hashes of RFC 6962, section 2.1.2, that lead from the roots of two trees of the log to each other.',
+    method: 'GET',
+    path: '/v1/account/proofs/consistency',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: CONSISTENCY_QUERY },
+    answers: { 200: PROOF },
+    problems: [],
+    handle: getConsistencyProof,
+  }),
+];
+
+async function getLogKeys({ context }: PublicCall): Promise<Outcome> {
   const headers = { 'cache-control': `public, max-age=${LOG_KEYS_CACHE_SECONDS}` };
   return plainText(await context.checkpoints.verifierKeys(), headers);
 }
 
-export async function getLatestCheckpoint({ context, principal, position }: AccountCall): Promise<Outcome> {
+async function getLatestCheckpoint({ context, principal, position }: AccountCall): Promise<Outcome> {
   return plainText((await context.checkpoints.sign(principal.account, position)).note);
 }
 
-export async function getInclusionProof(
+async function getInclusionProof(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof INCLUSION_QUERY> },
 ): Promise<Outcome> {
@@ -27,7 +89,7 @@ export async function getInclusionProof(
   return proofAnswer(await proveInclusion({ ...context, position }, principal.account, { sequence, size }));
 }
 
-export async function getConsistencyProof(
+async function getConsistencyProof(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof CONSISTENCY_QUERY> },
 ): Promise<Outcome> {

@@ -13,16 +13,45 @@ import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { conditionalAnswer, encodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitSummary } from '../commit-json.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
-import type { BRANCH, BRANCH_PARAMS, BRANCHES } from '../schemas/branches.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { BRANCH, BRANCH_PARAMS, BRANCHES } from '../schemas/branches.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 import type { ApiServices } from '../services.ts';
 
-export async function getBranches({ context, repository, request }: RepositoryCall): Promise<Outcome> {
+export const BRANCH_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'listBranches',
+    tag: 'Code',
+    summary: 'List branches',
+    description: 'All branches with their tips. A repository without commits has no branches, but a default branch.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/branches',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS },
+    answers: { 200: BRANCHES },
+    problems: [304],
+    handle: getBranches,
+  }),
+  repositoryRoute({
+    operationId: 'getBranch',
+    tag: 'Code',
+    summary: 'Read a branch',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/branches/{branch}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: BRANCH_PARAMS },
+    answers: { 200: BRANCH },
+    problems: [304],
+    handle: getBranch,
+  }),
+];
+
+async function getBranches({ context, repository, request }: RepositoryCall): Promise<Outcome> {
   const body = await context.bodies.getOrMake(keyOf(versionOf(repository)), () => makeBody(context, repository));
   return 'refused' in body ? body : conditionalAnswer(body, request.headers['if-none-match']);
 }
 
-export async function getBranch(
+async function getBranch(
   { context, repository, request }: RepositoryCall,
   { params }: { readonly params: z.output<typeof BRANCH_PARAMS> },
 ): Promise<Outcome> {

@@ -9,14 +9,45 @@ import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
 import { textPath } from '../http/contents-path.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
-import type { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
 import { pageOf } from '../schemas/common.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
+
+export const COMMIT_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'listCommits',
+    tag: 'Code',
+    summary: 'List commits',
+    description: 'The commits that the default branch, or `ref`, reaches. 404 if the repository has no commits.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/commits',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: COMMITS_QUERY },
+    answers: { 200: COMMITS },
+    problems: [304],
+    handle: getCommits,
+  }),
+  repositoryRoute({
+    operationId: 'getCommit',
+    tag: 'Code',
+    summary: 'Read a commit and what it changed',
+    description:
+      'Of a commit that a branch or tag reaches. What is compared is bounded in bytes and time: then lines are not counted, or files are missing.',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/commits/{hexsha}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: COMMIT_PARAMS },
+    answers: { 200: CHANGED_COMMIT },
+    problems: [304],
+    handle: getCommit,
+  }),
+];
 
 type Query = z.output<typeof COMMITS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
-export async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
+async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
   const { context, repository, request } = call;
   const made =
     query.path === undefined
@@ -56,7 +87,7 @@ async function makeBody(
 /** Lines are counted and not kept. */
 const COUNTED_ONLY = { fileLines: 0, keptBytes: 0 };
 
-export async function getCommit(
+async function getCommit(
   call: RepositoryCall,
   { params }: { readonly params: z.output<typeof COMMIT_PARAMS> },
 ): Promise<Outcome> {

@@ -17,14 +17,48 @@ import { type Headers, JSON_TYPE } from '../http/answer.ts';
 import { VARYING } from '../http/compression.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
 import { answerWith, type Representation } from '../representation.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { pageOf } from '../schemas/common.ts';
-import type { CONTENTS_QUERY } from '../schemas/contents.ts';
+import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from '../schemas/contents.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
+
+const CONTENTS_NOTES =
+  'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
+
+export const CONTENTS_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'getRootContents',
+    tag: 'Code',
+    summary: 'Read the root folder',
+    description: CONTENTS_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/contents',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: CONTENTS_QUERY },
+    answers: { 200: CONTENTS },
+    problems: [304],
+    handle: getContents,
+  }),
+  repositoryRoute({
+    operationId: 'getContents',
+    tag: 'Code',
+    summary: 'Read a file or a folder',
+    description: CONTENTS_NOTES,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/contents/{path}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: CONTENTS_PARAMS, query: CONTENTS_QUERY },
+    answers: { 200: CONTENTS },
+    bytes: [200, 206],
+    problems: [304, 416],
+    handle: getContents,
+  }),
+];
 
 type Query = z.output<typeof CONTENTS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
-export async function getContents(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
+async function getContents(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
   const { context, repository, request, principal } = call;
   if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
     return { refused: { code: 'transfer-quota-reached' } };

@@ -13,16 +13,38 @@ import { requestDeviceLogin } from '../../../core/use-cases/tokens/device-login.
 import { findPolledSession, pollDeviceLogin } from '../../../core/use-cases/tokens/device-login-token.ts';
 import { upToDate } from '../../front-door/admission.ts';
 import { ok, problem } from '../http/answer.ts';
-import type { Outcome, PublicCall } from '../route.ts';
-import type {
-  DEVICE_SESSION,
-  NEW_DEVICE_SESSION,
-  POLL_GRANTED,
-  POLL_PENDING,
-  POLL_QUERY,
-} from '../schemas/device-login.ts';
-import type { ID_PARAMS } from '../schemas/params.ts';
+import { type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
+import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from '../schemas/device-login.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
 import { tokenObject } from './access-tokens.ts';
+
+export const DEVICE_LOGIN_ROUTES: readonly Route[] = [
+  publicRoute({
+    operationId: 'createDeviceSession',
+    tag: 'Device login',
+    summary: 'Begin a device login',
+    description:
+      'For a device without a browser. The device shows `user_code`; a person opens `verification_url` and grants the login. The device polls `poll_url?secret_token=…` every `interval` seconds: it gets 202 until then, and the access token once.',
+    method: 'POST',
+    path: '/v1/auth/sessions',
+    schemas: { body: NEW_DEVICE_SESSION },
+    answers: { 201: DEVICE_SESSION },
+    problems: [429, 503],
+    handle: postDeviceSession,
+  }),
+  publicRoute({
+    operationId: 'pollDeviceSession',
+    tag: 'Device login',
+    summary: 'Poll a device login',
+    unlisted: true,
+    method: 'GET',
+    path: '/v1/auth/sessions/{id}/poll',
+    schemas: { params: ID_PARAMS, query: POLL_QUERY },
+    answers: { 200: POLL_GRANTED, 202: POLL_PENDING },
+    problems: [403, 404, 410, 429, 503],
+    handle: pollDeviceSession,
+  }),
+];
 
 const DEVICE_SESSIONS: NetworkLimits = {
   network: { name: 'device-sessions', timesMax: DEVICE_SESSIONS_PER_MINUTE_MAX, spanMs: 60_000 },
@@ -34,7 +56,7 @@ function causeOf({ requestId }: PublicCall, sourceAddressRef: string | null): Ca
   return { actor: { kind: 'system', id: 'device-login' }, requestId, sourceAddressRef, causationId: null };
 }
 
-export async function postDeviceSession(
+async function postDeviceSession(
   call: PublicCall,
   { body }: { readonly body: z.output<typeof NEW_DEVICE_SESSION> },
 ): Promise<Outcome> {
@@ -62,7 +84,7 @@ export async function postDeviceSession(
   return ok(session, 201);
 }
 
-export async function pollDeviceSession(
+async function pollDeviceSession(
   call: PublicCall,
   input: { readonly params: z.output<typeof ID_PARAMS>; readonly query: z.output<typeof POLL_QUERY> },
 ): Promise<Outcome> {

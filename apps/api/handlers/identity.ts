@@ -7,10 +7,40 @@
 import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
 import { SIGNING_ALGORITHMS } from '../../../core/ports/signing-keys.ts';
 import { conditionalAnswer, encodeJson } from '../body-cache.ts';
-import type { Outcome, PublicCall } from '../route.ts';
+import { type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
+import { DISCOVERY, PUBLIC_KEYS } from '../schemas/identity.ts';
+
+export const IDENTITY_ROUTES: readonly Route[] = [
+  publicRoute({
+    operationId: 'getIssuer',
+    tag: 'Service',
+    summary: 'The issuer of identity tokens',
+    description:
+      'OpenID Connect Discovery. A cloud that trusts this issuer lets the service use a role there, for one account, without a stored key.',
+    method: 'GET',
+    path: '/.well-known/openid-configuration',
+    schemas: {},
+    answers: { 200: DISCOVERY },
+    problems: [304],
+    handle: getDiscovery,
+  }),
+  publicRoute({
+    operationId: 'getPublicKeys',
+    tag: 'Service',
+    summary: 'The public keys of identity tokens',
+    description:
+      'Read them again before you refuse a token with an unknown `kid`: keys are replaced from time to time.',
+    method: 'GET',
+    path: '/.well-known/jwks.json',
+    schemas: {},
+    answers: { 200: PUBLIC_KEYS },
+    problems: [304, 503],
+    handle: getPublicKeys,
+  }),
+];
 
 /** OpenID Connect Discovery 1.0. Tokens are never given to a browser, so no endpoint gives them. */
-export async function getDiscovery(call: PublicCall): Promise<Outcome> {
+async function getDiscovery(call: PublicCall): Promise<Outcome> {
   const { baseUrl } = call.context.addresses();
   return cacheable(call, {
     issuer: baseUrl,
@@ -24,7 +54,7 @@ export async function getDiscovery(call: PublicCall): Promise<Outcome> {
 }
 
 /** RFC 7517, section 5. */
-export async function getPublicKeys(call: PublicCall): Promise<Outcome> {
+async function getPublicKeys(call: PublicCall): Promise<Outcome> {
   return cacheable(call, { keys: await call.context.identity.publicKeys() });
 }
 

@@ -9,13 +9,89 @@ import {
   deleteRepository,
 } from '../../../core/use-cases/repositories/repositories.ts';
 import { noContent, ok } from '../http/answer.ts';
-import type { AccountCall, Outcome, RepositoryCall } from '../route.ts';
-import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
-import type { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from '../schemas/repositories.ts';
+import {
+  type AccountCall,
+  accountRoute,
+  type Outcome,
+  type RepositoryCall,
+  type Route,
+  repositoryRoute,
+} from '../route.ts';
+import { PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
+import { NEW_REPOSITORY, REPOSITORIES, REPOSITORY, REPOSITORY_CHANGES } from '../schemas/repositories.ts';
+
+export const REPOSITORY_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'listRepositories',
+    tag: 'Repositories',
+    summary: 'List repositories',
+    description: 'The repositories in the scope of the token, sorted by name without regard to case.',
+    method: 'GET',
+    path: '/v1/repositories',
+    grant: 'API_REPOS_READ',
+    schemas: { query: PAGE_QUERY },
+    answers: { 200: REPOSITORIES },
+    problems: [],
+    handle: getRepositories,
+  }),
+  accountRoute({
+    operationId: 'createRepository',
+    tag: 'Repositories',
+    summary: 'Create a repository',
+    method: 'POST',
+    path: '/v1/repositories',
+    grant: 'API_REPOS_WRITE',
+    scope: 'ALL_REPO',
+    schemas: { body: NEW_REPOSITORY },
+    answers: { 201: REPOSITORY },
+    problems: [404, 409],
+    handle: postRepository,
+  }),
+  repositoryRoute({
+    operationId: 'getRepository',
+    tag: 'Repositories',
+    summary: 'Read a repository',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}',
+    grant: 'API_REPOS_READ',
+    schemas: { params: REPOSITORY_PARAMS },
+    answers: { 200: REPOSITORY },
+    problems: [],
+    handle: getRepository,
+  }),
+  repositoryRoute({
+    operationId: 'updateRepository',
+    tag: 'Repositories',
+    summary: 'Change the description or the default branch',
+    description: 'Fields that are absent stay as they are. The default branch may be one that does not exist yet.',
+    method: 'PATCH',
+    path: '/v1/repos/{username}/{name}',
+    grant: 'API_REPOS_WRITE',
+    schemas: { params: REPOSITORY_PARAMS, body: REPOSITORY_CHANGES },
+    answers: { 200: REPOSITORY },
+    problems: [],
+    standing: getRepository,
+    handle: patchRepository,
+  }),
+  repositoryRoute({
+    operationId: 'deleteRepository',
+    tag: 'Repositories',
+    summary: 'Delete a repository',
+    description: 'The name can be used again at once.',
+    method: 'DELETE',
+    path: '/v1/repos/{username}/{name}',
+    grant: 'API_REPOS_WRITE',
+    schemas: { params: REPOSITORY_PARAMS },
+    answers: { 204: null },
+    problems: [],
+    handle: removeRepository,
+  }),
+];
 
 type RepositoryObject = z.output<typeof REPOSITORY>;
 
-export async function getRepositories(
+async function getRepositories(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof PAGE_QUERY> },
 ): Promise<Outcome> {
@@ -30,7 +106,7 @@ export async function getRepositories(
   return ok(list);
 }
 
-export async function postRepository(
+async function postRepository(
   { context, origin }: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_REPOSITORY> },
 ): Promise<Outcome> {
@@ -45,11 +121,11 @@ export async function postRepository(
   return ok(repositoryObject(repositoryRow(created), context.addresses().webUrl), 201);
 }
 
-export async function getRepository({ context, repository }: RepositoryCall): Promise<Outcome> {
+async function getRepository({ context, repository }: RepositoryCall): Promise<Outcome> {
   return ok(repositoryObject(repositoryRow(repository), context.addresses().webUrl));
 }
 
-export async function patchRepository(
+async function patchRepository(
   { context, repository, origin }: RepositoryCall,
   { body }: { readonly body: z.output<typeof REPOSITORY_CHANGES> },
 ): Promise<Outcome> {
@@ -61,7 +137,7 @@ export async function patchRepository(
   return ok(repositoryObject(repositoryRow(changed), context.addresses().webUrl));
 }
 
-export async function removeRepository({ context, repository, origin }: RepositoryCall): Promise<Outcome> {
+async function removeRepository({ context, repository, origin }: RepositoryCall): Promise<Outcome> {
   const deleted = await deleteRepository(context, await origin(), repository.id);
   return 'refused' in deleted ? deleted : noContent();
 }

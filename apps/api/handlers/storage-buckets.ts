@@ -3,6 +3,11 @@ import type { z } from 'zod';
 import type { WantedBucketSettings } from '../../../core/account/buckets/settings.ts';
 import { roleSetup } from '../../../core/account/role-trust.ts';
 import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
+import {
+  BUCKET_CHECK_SPAN_MS,
+  BUCKET_CHECKS_OF_ACCOUNT_MAX,
+  BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
+} from '../../../core/kernel/limits.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 import {
   type BucketCommandOrigin,
@@ -20,24 +25,139 @@ import { type Principal, selectionOf } from '../../../core/use-cases/callers/pri
 import { wantedSettings } from '../../front-door/bucket-settings.ts';
 import { bucketErrorText } from '../../front-door/texts/bucket-errors.ts';
 import { noContent, ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type { ID_PARAMS } from '../schemas/params.ts';
-import type {
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
+import {
   BUCKET_ERRORS,
   BUCKET_ERRORS_QUERY,
   NEW_STORAGE_BUCKET,
+  OFFERED_STORAGE_BUCKET,
   OIDC_SETUP,
   STORAGE_BUCKET,
   STORAGE_BUCKET_CHANGES,
   STORAGE_BUCKETS,
 } from '../schemas/storage-buckets.ts';
 
+const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+
+export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'getOidcSetup',
+    tag: 'Storage buckets',
+    summary: 'Read what a cloud must trust',
+    description:
+      'Issuer, audience and subject of the tokens with which this service takes a role of the account, and a trust policy for that role.',
+    method: 'GET',
+    path: '/v1/storage-buckets/oidc-setup',
+    grant: 'API_STORAGE',
+    schemas: {},
+    answers: { 200: OIDC_SETUP },
+    problems: [],
+    handle: getOidcSetup,
+  }),
+  accountRoute({
+    operationId: 'listStorageBucketErrors',
+    tag: 'Storage buckets',
+    summary: 'List errors of storage buckets',
+    description:
+      'Failed verifications, and errors of repositories in buckets, newest first. The same error of the same repository is listed once in 15 minutes.',
+    method: 'GET',
+    path: '/v1/storage-buckets/errors',
+    grant: 'API_STORAGE',
+    schemas: { query: BUCKET_ERRORS_QUERY },
+    answers: { 200: BUCKET_ERRORS },
+    problems: [404],
+    handle: getBucketErrors,
+  }),
+  accountRoute({
+    operationId: 'createStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Create a storage bucket',
+    description:
+      'The bucket is pending verification. Settings of the other mode are ignored: with OIDC region, endpoint and keys. 403 if the plan has no storage of its own.',
+    method: 'POST',
+    path: '/v1/storage-buckets',
+    grant: 'API_STORAGE',
+    schemas: { body: NEW_STORAGE_BUCKET },
+    offered: OFFERED_STORAGE_BUCKET,
+    answers: { 201: STORAGE_BUCKET },
+    problems: [409],
+    handle: postStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'listStorageBuckets',
+    tag: 'Storage buckets',
+    summary: 'List storage buckets',
+    description: 'Oldest first, without secret keys.',
+    method: 'GET',
+    path: '/v1/storage-buckets',
+    grant: 'API_STORAGE',
+    schemas: {},
+    answers: { 200: STORAGE_BUCKETS },
+    problems: [],
+    handle: listStorageBuckets,
+  }),
+  accountRoute({
+    operationId: 'getStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Read a storage bucket',
+    method: 'GET',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404],
+    handle: getStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'updateStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Change a storage bucket',
+    description:
+      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them.',
+    method: 'PUT',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS, body: STORAGE_BUCKET_CHANGES },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404, 409],
+    standing: getStorageBucket,
+    handle: putStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'deleteStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Delete a storage bucket',
+    description: 'Its objects stay where they are. 422 names the repositories that depend on it.',
+    method: 'DELETE',
+    path: '/v1/storage-buckets/{id}',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404, 422],
+    handle: removeStorageBucket,
+  }),
+  accountRoute({
+    operationId: 'verifyStorageBucket',
+    tag: 'Storage buckets',
+    summary: 'Verify a storage bucket',
+    description: VERIFICATION_NOTES,
+    method: 'POST',
+    path: '/v1/storage-buckets/{id}/verify',
+    grant: 'API_STORAGE',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: STORAGE_BUCKET },
+    problems: [404, 409, 422, 429, 503],
+    handle: postVerification,
+  }),
+];
+
 type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 
 /** An id that is not a UUID gets 404, like any id of no bucket. */
 const NOT_FOUND: Outcome = { refused: { code: 'storage-bucket-not-found' } };
 
-export async function postStorageBucket(
+async function postStorageBucket(
   call: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_STORAGE_BUCKET> },
 ): Promise<Outcome> {
@@ -47,20 +167,20 @@ export async function postStorageBucket(
   return 'refused' in created ? created : ok(bucketObject(created), 201);
 }
 
-export async function listStorageBuckets({ context, principal }: AccountCall): Promise<Outcome> {
+async function listStorageBuckets({ context, principal }: AccountCall): Promise<Outcome> {
   const buckets = await listBuckets(context, viewerOf(principal));
   const list: z.output<typeof STORAGE_BUCKETS> = { storage_buckets: buckets.map(bucketObject) };
   return ok(list);
 }
 
-export async function getStorageBucket({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
+async function getStorageBucket({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<StorageBucketId>(params.id);
   if (id === null) return NOT_FOUND;
   const found = await findBucket(context, viewerOf(principal), id);
   return 'refused' in found ? found : ok(bucketObject(found));
 }
 
-export async function putStorageBucket(
+async function putStorageBucket(
   call: AccountCall,
   { params, body }: Identified & { readonly body: z.output<typeof STORAGE_BUCKET_CHANGES> },
 ): Promise<Outcome> {
@@ -75,14 +195,14 @@ export async function putStorageBucket(
   return 'refused' in changed ? changed : ok(bucketObject(changed));
 }
 
-export async function removeStorageBucket(call: AccountCall, { params }: Identified): Promise<Outcome> {
+async function removeStorageBucket(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<StorageBucketId>(params.id);
   if (id === null) return NOT_FOUND;
   const deleted = await deleteBucket(call.context, await bucketOrigin(call), id);
   return 'refused' in deleted ? deleted : noContent();
 }
 
-export async function postVerification(call: AccountCall, { params }: Identified): Promise<Outcome> {
+async function postVerification(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<StorageBucketId>(params.id);
   if (id === null) return NOT_FOUND;
   const { context } = call;
@@ -90,7 +210,7 @@ export async function postVerification(call: AccountCall, { params }: Identified
   return 'refused' in verified ? verified : ok(bucketObject(verified));
 }
 
-export async function getBucketErrors(
+async function getBucketErrors(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof BUCKET_ERRORS_QUERY> },
 ): Promise<Outcome> {
@@ -106,7 +226,7 @@ export async function getBucketErrors(
   return ok(list);
 }
 
-export async function getOidcSetup({ context, principal }: AccountCall): Promise<Outcome> {
+async function getOidcSetup({ context, principal }: AccountCall): Promise<Outcome> {
   const { issuer, audience, subject, trustPolicy } = roleSetup(context.addresses().baseUrl, principal.account);
   const setup: z.output<typeof OIDC_SETUP> = { issuer, audience, subject, trust_policy: { ...trustPolicy } };
   return ok(setup);

@@ -4,14 +4,30 @@ import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/lis
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
-import type { Outcome, RepositoryCall } from '../route.ts';
-import { type PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
-import type { TAGS } from '../schemas/tags.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
+import { TAGS } from '../schemas/tags.ts';
+
+export const TAG_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'listTags',
+    tag: 'Code',
+    summary: 'List tags',
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/tags',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: REPOSITORY_PARAMS, query: PAGE_QUERY },
+    answers: { 200: TAGS },
+    problems: [304],
+    handle: getTags,
+  }),
+];
 
 type Query = z.output<typeof PAGE_QUERY>;
 type Tag = z.output<typeof TAGS>['tags'][number];
 
-export async function getTags(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
+async function getTags(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
   const { context, repository, request } = call;
   const body = await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query));
   return 'refused' in body ? body : conditionalAnswer(body, request.headers['if-none-match']);

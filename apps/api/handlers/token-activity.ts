@@ -4,13 +4,31 @@ import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import { readTokenActivity, type TokenActivityPlace } from '../../../core/use-cases/tokens/token-activity.ts';
 import { activityPlaceText } from '../../front-door/list-places.ts';
 import { ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type { ID_PARAMS } from '../schemas/params.ts';
-import type { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from '../schemas/token-activity.ts';
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
+import { TOKEN_ACTIVITY, TOKEN_ACTIVITY_QUERY } from '../schemas/token-activity.ts';
+
+export const TOKEN_ACTIVITY_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'getAccessTokenActivity',
+    tag: 'Audit',
+    summary: 'Read what became of an access token, and what was done with it',
+    description:
+      'Also of a revoked one. Reads of the last minute are not in the log yet; a crash may lose that minute. Addresses are those of writes.',
+    method: 'GET',
+    path: '/v1/access-tokens/{id}/activity',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, query: TOKEN_ACTIVITY_QUERY },
+    answers: { 200: TOKEN_ACTIVITY },
+    problems: [404],
+    handle: getTokenActivity,
+  }),
+];
 
 const BEGINNING: TokenActivityPlace = { changes: 0, used: null };
 
-export async function getTokenActivity(
+async function getTokenActivity(
   { context, principal, position }: AccountCall,
   {
     params,

@@ -23,17 +23,122 @@ import {
 import { upToDate } from '../../front-door/admission.ts';
 import { faultMessage } from '../../front-door/texts/refused-exchanges.ts';
 import { noContent, ok, problem } from '../http/answer.ts';
-import type { AccountCall, Outcome, PublicCall } from '../route.ts';
-import type { ID_PARAMS } from '../schemas/params.ts';
-import type {
+import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
+import { ID_PARAMS } from '../schemas/params.ts';
+import {
   EXCHANGE,
   EXCHANGED,
   NEW_TRUST_RULE,
+  OFFERED_TRUST_RULE,
   REFUSED_EXCHANGES,
   TRUST_RULE,
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from '../schemas/trust-rules.ts';
+
+export const TRUST_RULE_ROUTES: readonly Route[] = [
+  publicRoute({
+    operationId: 'exchangeIdentityToken',
+    tag: 'OIDC trust',
+    summary: 'Exchange an identity token for an access token',
+    description:
+      'For jobs of a CI system. The audience of the identity token names the account: `<web address of the service>/<username>`. The oldest trust rule of the account that matches decides what the access token may do. It is valid for 15 minutes, until its rule is changed or deleted, or until it revokes itself. An identity token can be exchanged once. A refusal says nothing but that the exchange failed: the owner of the rules reads why.',
+    method: 'POST',
+    path: '/v1/oidc/token',
+    schemas: { body: EXCHANGE },
+    answers: { 200: EXCHANGED },
+    problems: [401, 429, 503],
+    handle: postExchange,
+  }),
+  accountRoute({
+    operationId: 'createTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Create a trust rule',
+    description:
+      'A rule cannot carry a grant or a repository that the token which makes it lacks (403). In `subject` and in the values of `claims`, `*` stands for any characters but `/` and `:`.',
+    method: 'POST',
+    path: '/v1/oidc/trust-rules',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { body: NEW_TRUST_RULE },
+    offered: OFFERED_TRUST_RULE,
+    answers: { 201: TRUST_RULE },
+    problems: [],
+    handle: postTrustRule,
+  }),
+  accountRoute({
+    operationId: 'listTrustRules',
+    tag: 'OIDC trust',
+    summary: 'List trust rules',
+    description: 'Oldest first: the order in which they are compared with an identity token.',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: {},
+    answers: { 200: TRUST_RULES },
+    problems: [],
+    handle: getTrustRules,
+  }),
+  accountRoute({
+    operationId: 'getTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Read a trust rule',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: TRUST_RULE },
+    problems: [404],
+    handle: getTrustRule,
+  }),
+  accountRoute({
+    operationId: 'updateTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Change a trust rule',
+    description:
+      'Fields that are absent stay as they are. The token that changes a rule must itself hold all that the rule carries then (403). A change ends all access tokens that the rule has given out.',
+    method: 'PUT',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS, body: TRUST_RULE_CHANGES },
+    answers: { 200: TRUST_RULE },
+    problems: [404],
+    standing: getTrustRule,
+    handle: putTrustRule,
+  }),
+  accountRoute({
+    operationId: 'deleteTrustRule',
+    tag: 'OIDC trust',
+    summary: 'Delete a trust rule',
+    description: 'Ends all access tokens that the rule has given out.',
+    method: 'DELETE',
+    path: '/v1/oidc/trust-rules/{id}',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 204: null },
+    problems: [404],
+    handle: deleteRule,
+  }),
+  accountRoute({
+    operationId: 'listRefusedExchanges',
+    tag: 'OIDC trust',
+    summary: 'List refused exchanges',
+    description:
+      'Why the rule did not let in identity tokens of its issuer: the newest 20 reasons, newest first, equal ones counted. They are kept for 30 days and are no part of the record.',
+    method: 'GET',
+    path: '/v1/oidc/trust-rules/{id}/refusals',
+    grant: 'API_OIDC_TRUST',
+    scope: 'ALL_REPO',
+    schemas: { params: ID_PARAMS },
+    answers: { 200: REFUSED_EXCHANGES },
+    problems: [404],
+    handle: getRefusals,
+  }),
+];
 
 type Identified = { readonly params: z.output<typeof ID_PARAMS> };
 
@@ -42,7 +147,7 @@ const NOT_FOUND: Outcome = { refused: { code: 'trust-rule-not-found' } };
 
 const EXCHANGES: RateLimit = { name: 'exchanges', timesMax: EXCHANGES_PER_MINUTE_MAX, spanMs: 60_000 };
 
-export async function postExchange(
+async function postExchange(
   call: PublicCall,
   { body }: { readonly body: z.output<typeof EXCHANGE> },
 ): Promise<Outcome> {
@@ -77,7 +182,7 @@ export async function postExchange(
   return ok(answer);
 }
 
-export async function postTrustRule(
+async function postTrustRule(
   call: AccountCall,
   { body }: { readonly body: z.output<typeof NEW_TRUST_RULE> },
 ): Promise<Outcome> {
@@ -87,7 +192,7 @@ export async function postTrustRule(
   return ok(ruleObject(call, { ...created, lastUsedAt: null }), 201);
 }
 
-export async function getTrustRules(call: AccountCall): Promise<Outcome> {
+async function getTrustRules(call: AccountCall): Promise<Outcome> {
   const rules = await listRulesWithLastUse(call.context, call.principal.account);
   const list: z.output<typeof TRUST_RULES> = {
     trust_rules: rules.map((rule) => ruleObject(call, rule)),
@@ -95,14 +200,14 @@ export async function getTrustRules(call: AccountCall): Promise<Outcome> {
   return ok(list);
 }
 
-export async function getTrustRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
+async function getTrustRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<TrustRuleId>(params.id);
   if (id === null) return NOT_FOUND;
   const found = await readTrustRule(call.context, call.principal.account, id);
   return 'refused' in found ? found : ok(ruleObject(call, found));
 }
 
-export async function putTrustRule(
+async function putTrustRule(
   call: AccountCall,
   { params, body }: Identified & { readonly body: z.output<typeof TRUST_RULE_CHANGES> },
 ): Promise<Outcome> {
@@ -125,14 +230,14 @@ function changesIn(body: z.output<typeof TRUST_RULE_CHANGES>): Partial<NewTrustR
   };
 }
 
-export async function deleteRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
+async function deleteRule(call: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<TrustRuleId>(params.id);
   if (id === null) return NOT_FOUND;
   const deleted = await deleteTrustRule(call.context, await call.origin(), id);
   return 'refused' in deleted ? deleted : noContent();
 }
 
-export async function getRefusals({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
+async function getRefusals({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<TrustRuleId>(params.id);
   if (id === null) return NOT_FOUND;
   const refusals = await listRefusedExchanges(context, principal.account, id);

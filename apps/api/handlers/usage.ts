@@ -10,10 +10,42 @@ import {
 import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
 import { ledgerPlaceText } from '../../front-door/list-places.ts';
 import { ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type { LEDGER_QUERY, USAGE, USAGE_LEDGER } from '../schemas/usage.ts';
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import { LEDGER_QUERY, USAGE, USAGE_LEDGER } from '../schemas/usage.ts';
 
-export async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
+const LEDGER_NOTES =
+  'A month of changes, each with its event, repository and token. `totals` are the figures of `GET /v1/account/usage`, but for transfer of the last minute, which is not in the log yet; a crash may lose that minute.';
+
+export const USAGE_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'getUsage',
+    tag: 'Account',
+    summary: 'Read the usage and the quotas of the account',
+    description: 'Transfer and ingress count the current calendar month in UTC.',
+    method: 'GET',
+    path: '/v1/account/usage',
+    schemas: {},
+    answers: { 200: USAGE },
+    problems: [],
+    handle: getUsage,
+  }),
+  accountRoute({
+    operationId: 'listUsageLedger',
+    tag: 'Audit',
+    summary: 'List what the figures of usage are the sum of',
+    description: LEDGER_NOTES,
+    method: 'GET',
+    path: '/v1/account/usage/ledger',
+    grant: 'ALL',
+    scope: 'ALL_REPO',
+    schemas: { query: LEDGER_QUERY },
+    answers: { 200: USAGE_LEDGER },
+    problems: [],
+    handle: getUsageLedger,
+  }),
+];
+
+async function getUsage({ context, principal, position }: AccountCall): Promise<Outcome> {
   const usage = await accountUsage(context, principal.account, position);
   if ('refused' in usage) return usage;
   const changes = await accountChanges(context, principal.account, position);
@@ -44,7 +76,7 @@ export async function getUsage({ context, principal, position }: AccountCall): P
   return ok(json);
 }
 
-export async function getUsageLedger(
+async function getUsageLedger(
   { context, principal, position }: AccountCall,
   { query }: { readonly query: z.output<typeof LEDGER_QUERY> },
 ): Promise<Outcome> {

@@ -6,17 +6,66 @@ import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-web
 import { pingWebhook, type RequestedDelivery, redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { attemptError, deferralText } from '../../front-door/texts/attempt-errors.ts';
 import { ok } from '../http/answer.ts';
-import type { AccountCall, Outcome } from '../route.ts';
-import type { DELIVERY_PARAMS, ID_PARAMS } from '../schemas/params.ts';
-import type { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from '../schemas/webhook-deliveries.ts';
+import { type AccountCall, accountRoute, type Outcome, type Route } from '../route.ts';
+import { DELIVERY_PARAMS, ID_PARAMS } from '../schemas/params.ts';
+import { ASKED_DELIVERY, DELIVERIES, DELIVERIES_QUERY } from '../schemas/webhook-deliveries.ts';
 import { viewerOf, webhookOrigin } from './webhooks.ts';
+
+const DELIVERIES_NOTES =
+  'Newest first. An attempt that is not answered 2xx within 30 seconds is repeated 8, 16, 32 and so on to 512 seconds after the one before, 8 attempts in all. Bodies are kept for the retention time of the service. A push that moves very many refs is delivered for its first 1,000 branches and tags.';
+
+export const WEBHOOK_DELIVERY_ROUTES: readonly Route[] = [
+  accountRoute({
+    operationId: 'pingWebhook',
+    tag: 'Webhooks',
+    summary: 'Send a ping',
+    description:
+      'The ping is sent to this webhook only, whether or not `events` lists it. Its delivery is listed like any other. The delivery of an inactive webhook fails at once.',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/ping',
+    beyondQuota: true,
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS },
+    answers: { 202: ASKED_DELIVERY },
+    problems: [404],
+    handle: postPing,
+  }),
+  accountRoute({
+    operationId: 'listWebhookDeliveries',
+    tag: 'Webhooks',
+    summary: 'List deliveries',
+    description: DELIVERIES_NOTES,
+    method: 'GET',
+    path: '/v1/webhooks/{id}/deliveries',
+    grant: 'API_WEBHOOKS',
+    schemas: { params: ID_PARAMS, query: DELIVERIES_QUERY },
+    answers: { 200: DELIVERIES },
+    problems: [404],
+    handle: getDeliveries,
+  }),
+  accountRoute({
+    operationId: 'redeliverWebhookDelivery',
+    tag: 'Webhooks',
+    summary: 'Redeliver',
+    description:
+      'The same delivery, with the same id and payload, is pending again with eight more attempts; its log is kept. A delivery that is pending stays as it is. 404 when its payload is no longer kept, 422 after 99 redeliveries.',
+    method: 'POST',
+    path: '/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver',
+    beyondQuota: true,
+    grant: 'API_WEBHOOKS',
+    schemas: { params: DELIVERY_PARAMS },
+    answers: { 202: ASKED_DELIVERY },
+    problems: [404, 422],
+    handle: postRedelivery,
+  }),
+];
 
 type DeliveryObject = z.output<typeof DELIVERIES>['deliveries'][number];
 
 const NO_WEBHOOK: Outcome = { refused: { code: 'webhook-not-found' } };
 const NO_DELIVERY: Outcome = { refused: { code: 'webhook-delivery-not-found' } };
 
-export async function postPing(
+async function postPing(
   call: AccountCall,
   { params }: { readonly params: z.output<typeof ID_PARAMS> },
 ): Promise<Outcome> {
@@ -25,7 +74,7 @@ export async function postPing(
   return acceptedAnswer(await pingWebhook(call.context, await webhookOrigin(call), id));
 }
 
-export async function postRedelivery(
+async function postRedelivery(
   call: AccountCall,
   { params }: { readonly params: z.output<typeof DELIVERY_PARAMS> },
 ): Promise<Outcome> {
@@ -42,7 +91,7 @@ function acceptedAnswer(outcome: RequestedDelivery | Extract<Outcome, { readonly
   return ok(answer, 202);
 }
 
-export async function getDeliveries(
+async function getDeliveries(
   { context, principal, position }: AccountCall,
   { params, query }: { readonly params: z.output<typeof ID_PARAMS>; readonly query: z.output<typeof DELIVERIES_QUERY> },
 ): Promise<Outcome> {
