@@ -60,7 +60,7 @@ import { createWebsite } from '../website/site.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { createApiReference } from './api-reference.ts';
 import { composeCheckpoints } from './auditing.ts';
-import { createBackground } from './background.ts';
+import { createBackground } from './behind-answers.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import { composeCallers } from './callers.ts';
 import { closer } from './closer.ts';

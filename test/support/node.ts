@@ -3,7 +3,7 @@
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';
-import { createBackground } from '../../apps/server/background.ts';
+import { createBackground } from '../../apps/server/behind-answers.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';

@@ -1,11 +1,12 @@
 /**
  * The website over the in-memory ports, and browsers that visit it: their requests are injected.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
 import { createApiReference } from '../../apps/server/api-reference.ts';
-import { createBackground } from '../../apps/server/background.ts';
+import { createBackground } from '../../apps/server/behind-answers.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
 import type { Room } from '../../apps/website/layout/room.ts';
 import { createRenderer } from '../../apps/website/rendering/renderer.ts';
