@@ -1,17 +1,16 @@
 /** The rates of callers on this node, and their exchange with other nodes. */
 import { createPostgresRateSums } from '../../adapters/postgres/rate-sums.ts';
-import { RATE_EXCHANGE_INTERVAL_MS } from '../../core/kernel/limits.ts';
 import { type Callers, createCallers } from '../front-door/callers.ts';
 import { createRateExchange } from '../front-door/rate-exchange.ts';
-import type { closer } from './closer.ts';
+import { startPeriodic } from './background.ts';
+import type { Closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';
-import { every } from './periodic.ts';
 import type { Settings } from './settings.ts';
 
 export interface CallersComposing {
   readonly settings: Pick<Settings, 'rateFactor'>;
   readonly onFault: (what: string, cause: unknown) => void;
-  readonly parts: Pick<ReturnType<typeof closer>, 'add'>;
+  readonly parts: Pick<Closer, 'add'>;
 }
 
 export function composeCallers(
@@ -24,6 +23,6 @@ export function composeCallers(
     counts: callers.counts,
     sums: createPostgresRateSums(pool),
   });
-  parts.add(every(RATE_EXCHANGE_INTERVAL_MS, exchange, (cause) => onFault('rate-exchange', cause)));
+  startPeriodic<'every node'>(onFault, parts)('rate-exchange', exchange);
   return callers;
 }

@@ -1,5 +1,12 @@
-/** Collects close functions. `close` calls them all, last first, and throws AggregateError if any failed. */
-export function closer(): { add(close: () => Promise<unknown>): void; close(): Promise<void> } {
+/** What is open, and closed in the reverse order of opening. */
+export interface Closer {
+  /** Adds a function that closes what was just opened. */
+  add(close: () => Promise<unknown>): void;
+  /** Calls them all, last first, and throws AggregateError if any failed. */
+  close(): Promise<void>;
+}
+
+export function closer(): Closer {
   const steps: (() => Promise<unknown>)[] = [];
   return {
     add: (step) => steps.push(step),

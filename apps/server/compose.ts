@@ -60,10 +60,11 @@ import { createWebsite } from '../website/site.ts';
 import { type ComposedAccountStates, composeAccountStates } from './account-states.ts';
 import { createApiReference } from './api-reference.ts';
 import { composeCheckpoints } from './auditing.ts';
+import { startPeriodic } from './background.ts';
 import { createBackground } from './behind-answers.ts';
 import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import { composeCallers } from './callers.ts';
-import { closer } from './closer.ts';
+import { type Closer, closer } from './closer.ts';
 import { composeFoundation, type Foundation } from './foundation.ts';
 import { type GaugesOptions, registerGauges } from './gauges.ts';
 import { createHttpServer } from './http.ts';
@@ -72,7 +73,6 @@ import { openLayerStorage } from './layer-storage.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { createMetricsPeers } from './metrics-peers.ts';
 import { composePastEntities } from './past-entities.ts';
-import { every } from './periodic.ts';
 import type { Probes } from './probes.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { readiness } from './readiness.ts';
@@ -88,9 +88,6 @@ import { startWork } from './work.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
-const FLUSH_INTERVAL_MS = 60_000;
-const CACHE_DROPS_INTERVAL_MS = 60_000;
-const TLS_LOOK_INTERVAL_MS = 10_000;
 
 export interface ComposedServer {
   /** Not yet listening. */
@@ -212,7 +209,7 @@ interface Composing {
   readonly metrics: Metrics;
   readonly onFault: (what: string, cause: unknown) => void;
   /** The open parts; `close` closes them in the reverse order of opening. */
-  readonly parts: ReturnType<typeof closer>;
+  readonly parts: Closer;
 }
 
 interface Opened {
@@ -291,7 +288,7 @@ function startRenewal({ settings, log, onFault, parts }: Composing, http: Server
   const { tls } = settings;
   if (tls === null || !(http instanceof TlsServer)) return null;
   const { look } = createTlsRenewal({ server: http, tls, log });
-  parts.add(every(TLS_LOOK_INTERVAL_MS, look, (cause) => onFault('tls-renewal', cause)));
+  startPeriodic<'every node'>(onFault, parts)('tls-renewal', look);
   return look;
 }
 
@@ -303,7 +300,7 @@ function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }:
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   background.run('cache-drops', () => drops.catchUp({ aborted: false }));
-  parts.add(every(CACHE_DROPS_INTERVAL_MS, drops.catchUp, (cause) => onFault('cache-drops', cause)));
+  startPeriodic<'every node'>(onFault, parts)('cache-drops', drops.catchUp);
 }
 
 type RequestContext = Awaited<ReturnType<typeof requestContext>>;
@@ -326,7 +323,7 @@ async function requestContext({ settings, log, onFault, parts }: Composing, open
     await lastUse.flush();
   };
   parts.add(flush);
-  parts.add(every(FLUSH_INTERVAL_MS, flush, (cause) => onFault('flush', cause)));
+  startPeriodic<'every node'>(onFault, parts)('flush', flush);
   const usage = projections.readModels;
   const bucketChecks = createBucketChecks(opened.buckets);
   const background = createBackground(onFault);
@@ -451,7 +448,7 @@ function secondFactors(webUrl: string) {
   };
 }
 
-async function stop(http: Server, parts: { close(): Promise<void> }): Promise<void> {
+async function stop(http: Server, parts: Pick<Closer, 'close'>): Promise<void> {
   const closed = new Promise<void>((resolve) => http.close(() => resolve()));
   http.closeIdleConnections();
   await closed;

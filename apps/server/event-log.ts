@@ -13,6 +13,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/runtime/read-leases.ts';
 import { createSettledLog } from '../../core/runtime/settled-log.ts';
+import type { Closer } from './closer.ts';
 import type { PartHealth } from './readiness.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
@@ -39,7 +40,7 @@ const leaseClock: LeaseClock = {
 interface SettledLogParts extends Omit<LogParts, 'node' | 'leases'> {
   /** Whether this process may hold a read lease. */
   readonly holds: boolean;
-  readonly parts: { add(close: () => Promise<unknown>): void };
+  readonly parts: Pick<Closer, 'add'>;
 }
 
 /** Opens the log for everybody in this process. */

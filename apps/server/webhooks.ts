@@ -30,17 +30,14 @@ import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
+import { startPeriodic } from './background.ts';
 import { closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { composePastEntities } from './past-entities.ts';
-import { every } from './periodic.ts';
 import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 
-const RETENTION_INTERVAL_MS = 10 * 60_000;
-/** Bodies beyond an account's bound leave within a minute. */
-const BODIES_INTERVAL_MS = 30_000;
 /** Buckets whose failures are remembered. */
 const BUCKETS_REMEMBERED_MAX = 1_000;
 
@@ -70,15 +67,14 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
   const lead = createPostgresLead({ pool, pause, log });
   parts.add(lead.whenever('webhook-deliveries', sendingOf(options, health)));
   const retention = { ...context, due, retentionMs };
-  const removeOld = async (signal: AbortSignal): Promise<void> => {
+  const start = startPeriodic<'worker'>(onFault, parts);
+  start('webhook-retention', async (signal) => {
     await removeOldDeliveries(retention, signal);
     await context.budgets.removeBefore(hourOf(context.clock.now()));
-  };
-  parts.add(every(RETENTION_INTERVAL_MS, removeOld, (cause) => onFault('webhook-retention', cause)));
-  const boundAll = async (signal: AbortSignal): Promise<void> => {
+  });
+  start('webhook-bodies', async (signal) => {
     await boundBodies(retention, signal);
-  };
-  parts.add(every(BODIES_INTERVAL_MS, boundAll, (cause) => onFault('webhook-bodies', cause)));
+  });
   return { health, stop: () => parts.close() };
 }
 

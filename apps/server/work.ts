@@ -17,27 +17,16 @@ import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { createDeletionFinisher } from '../../core/use-cases/repositories/finish-deletions.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { ComposedAccountStates } from './account-states.ts';
+import { startPeriodic } from './background.ts';
 import { closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
-import { every } from './periodic.ts';
 import type { ComposedProjections } from './projections.ts';
 import type { PartHealth } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { startSweeps } from './sweeps.ts';
 import { startWebhooks } from './webhooks.ts';
 import { startWorkflows } from './workflows.ts';
-
-/** A deletion that its request left unfinished is finished between one and two intervals later. */
-const DELETIONS_INTERVAL_MS = 5_000;
-/** With the delay and the looks at the rows, a manifest is there within a minute of the change. */
-const MANIFEST_REQUESTS_INTERVAL_MS = 3_000;
-/** Each account's log is signed within an hour of a day after its last checkpoint. */
-const CHECKPOINTS_INTERVAL_MS = 60 * 60_000;
-/** Reads only what was appended since the last time; what was appended today waits for tomorrow. */
-const USAGE_INTERVAL_MS = 10 * 60_000;
-/** Until a long log that has grown has a snapshot, its owner's request folds what is behind the one before. */
-const ACCOUNT_SNAPSHOTS_INTERVAL_MS = 5 * 60_000;
 
 export interface WorkOptions {
   readonly settings: Settings;
@@ -65,23 +54,19 @@ export async function startWork(options: WorkOptions): Promise<StartedWork> {
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
+  const start = startPeriodic<'worker'>(onFault, parts);
   try {
-    const finishDeletions = createDeletionFinisher({ ...foundation.context, readModels });
-    parts.add(every(DELETIONS_INTERVAL_MS, finishDeletions, (cause) => onFault('deletions', cause)));
+    start('deletions', createDeletionFinisher({ ...foundation.context, readModels }));
     const manifestContext = { ...foundation.context, layers, retentionMs, log };
     const engine = { timers, temporal, retentionMs, manifestContext };
     const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
     parts.add(workflows.stop);
     const requests = { ...foundation.context, marks: createPostgresPolicyMarks(foundation.pool) };
-    const requestAll = (signal: AbortSignal): Promise<void> => requestManifests(requests, signal);
-    parts.add(every(MANIFEST_REQUESTS_INTERVAL_MS, requestAll, (cause) => onFault('manifest-requests', cause)));
+    start('manifest-requests', (signal) => requestManifests(requests, signal));
     const daily = { readModels, checkpoints, store: layers.platform, log };
-    const sign = (signal: AbortSignal): Promise<void> => signDaily(daily, signal);
-    parts.add(every(CHECKPOINTS_INTERVAL_MS, sign, (cause) => onFault('daily-checkpoints', cause)));
-    const record = (signal: AbortSignal): Promise<void> => recordUsage(requests, signal);
-    parts.add(every(USAGE_INTERVAL_MS, record, (cause) => onFault('daily-usage', cause)));
-    const keep = (signal: AbortSignal): Promise<void> => states.accountStates.keepSnapshots(signal);
-    parts.add(every(ACCOUNT_SNAPSHOTS_INTERVAL_MS, keep, (cause) => onFault('account-snapshots', cause)));
+    start('daily-checkpoints', (signal) => signDaily(daily, signal));
+    start('daily-usage', (signal) => recordUsage(requests, signal));
+    start('account-snapshots', (signal) => states.accountStates.keepSnapshots(signal));
     parts.add(startSweeps({ foundation, layers, readModels, retentionMs, metrics, log, onFault }));
     const webhooks = startWebhooks({
       foundation,

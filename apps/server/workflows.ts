@@ -27,10 +27,10 @@ import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
 import type { TemporalEngine } from '../../workflows/temporal/engine.ts';
 import { webhookDelivery } from '../../workflows/webhook-delivery/logic.ts';
 import { createWebhookDeliverySteps } from '../../workflows/webhook-delivery/steps.ts';
+import { startPeriodic } from './background.ts';
 import { closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
-import { every } from './periodic.ts';
 import { createPartHealth, type StartedPart } from './readiness.ts';
 import type { TemporalSettings } from './temporal-settings.ts';
 import { readNotifiedTo } from './webhooks.ts';
@@ -54,7 +54,6 @@ export interface WorkflowsOptions {
 
 /** The engine is degraded if an event older than this was not sent to Temporal, though Temporal answers. */
 const BEHIND_MS = 30_000;
-const CONNECTION_CHECK_INTERVAL_MS = 500;
 
 /** Starts the engine. */
 export async function startWorkflows(options: WorkflowsOptions): Promise<StartedPart> {
@@ -156,10 +155,9 @@ async function startOnTemporal(
     },
   });
   parts.add(() => engine.close());
-  const checkConnection = async (): Promise<void> => {
+  startPeriodic<'worker'>(onFault, parts)('workflow-temporal', async () => {
     connection.check(engine.state().reachable);
-  };
-  parts.add(every(CONNECTION_CHECK_INTERVAL_MS, checkConnection, (cause) => onFault('workflow-temporal', cause)));
+  });
   metrics.gauge('strata_workflow_engine_reachable', '1 while Temporal answers this process, else 0', () =>
     engine.state().reachable ? 1 : 0,
   );
