@@ -9,7 +9,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import { openLayerStores } from '../server/buckets.ts';
-import { composeFoundation, type Foundation } from '../server/foundation.ts';
+import { composeFoundation, type Foundation, type FoundationContext } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { openAccountLogs } from './account-logs.ts';
@@ -24,7 +24,7 @@ import { type LogReport, verifyLog } from './verify-log.ts';
 /** More than one command needs. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
-export type AdminContext = Foundation['context'] & {
+export interface AdminContext extends FoundationContext {
   readonly settings: Settings;
   readonly withProjections: WithProjections;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
@@ -37,7 +37,7 @@ export type AdminContext = Foundation['context'] & {
   verifyStorage(only: KnownRepository | null): Promise<StorageReport>;
   /** Opens the stores of layers for the work. */
   onStorage<Result>(work: (storage: OpenedStorage) => Promise<Result>): Promise<Result>;
-};
+}
 
 export interface OpenedStorage {
   readonly layers: LayerStores;

@@ -12,7 +12,7 @@ import { removeLeftIncoming } from '../../core/use-cases/sweeping/left-incoming.
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
 import { boundBodies } from '../../core/use-cases/webhooks/bound-bodies.ts';
-import type { Foundation } from '../server/foundation.ts';
+import type { Foundation, FoundationContext } from '../server/foundation.ts';
 import { composeRetention } from '../server/retention.ts';
 import type { Settings } from '../server/settings.ts';
 import type { WithProjections } from './command-projections.ts';
@@ -96,10 +96,7 @@ async function removeLeftovers(
 
 const PAGE_EVENTS = 100;
 
-async function expiredSince(
-  events: Foundation['context']['events'],
-  from: LogPosition,
-): Promise<ExpiryReport['expired']> {
+async function expiredSince(events: FoundationContext['events'], from: LogPosition): Promise<ExpiryReport['expired']> {
   const repositories = new Set<string>();
   const sums = { layers: 0, size_bytes: 0 };
   for (let position = from; ; ) {

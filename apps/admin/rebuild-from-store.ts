@@ -22,7 +22,7 @@ import { type RebuildRefusal, rebuildRepository } from '../../core/use-cases/man
 import { refusalText } from '../front-door/texts/refusals.ts';
 import { pushRefusalText, REF_REFUSALS } from '../git-http/push-messages.ts';
 import { closer } from '../server/closer.ts';
-import type { Foundation } from '../server/foundation.ts';
+import type { FoundationContext } from '../server/foundation.ts';
 import { Refused } from './answer.ts';
 import { causeOf } from './commands.ts';
 import type { OpenedStorage } from './context.ts';
@@ -55,7 +55,7 @@ export interface RebuildReport {
 }
 
 export interface RebuildSetup extends OpenedStorage {
-  readonly context: Foundation['context'];
+  readonly context: FoundationContext;
 }
 
 type Source = Pick<LayerStore, 'get' | 'head' | 'list'>;

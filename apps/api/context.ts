@@ -1,10 +1,10 @@
-/** The context of the REST API; apps/server creates it. */
+/** The context of the REST API; apps/server/serving.ts creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../../core/kernel/envelope.ts';
-import type { ServiceContext } from '../front-door/service-context.ts';
+import type { HandlerContext } from '../front-door/handler-context.ts';
 import type { BodyCache } from './body-cache.ts';
 
-export interface ApiContext extends ServiceContext {
+export interface ApiContext extends HandlerContext {
   readonly bodies: BodyCache;
   /** The version of this program, for the OpenAPI document. */
   readonly version: string;

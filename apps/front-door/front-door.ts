@@ -1,4 +1,4 @@
-/** The context that REST and Git requests share; apps/server creates it. */
+/** The context that REST and Git requests share; apps/server/request-contexts.ts creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/kernel/digest.ts';

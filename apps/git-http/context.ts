@@ -1,4 +1,4 @@
-/** The context of the Git endpoints; apps/server creates it. */
+/** The context of the Git endpoints; apps/server/serving.ts creates it. */
 import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';

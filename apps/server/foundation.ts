@@ -67,26 +67,33 @@ import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
+/** What use cases need in the server and in commands. */
+export interface FoundationContext extends Context, Stores {
+  readonly digest: Digest;
+  readonly passwords: PasswordHasher;
+  readonly plans: Plans;
+  readonly settledWithin: SettledWithin;
+  readonly failpoint: Failpoint;
+}
+
+/** What lies in PostgreSQL beside the log and the read models. */
+export interface Stores {
+  readonly vault: Vault;
+  readonly signingKeys: SigningKeys;
+  readonly logKeys: LogKeys;
+  readonly deviceRequests: PostgresDeviceLoginRequests;
+  readonly compactions: PostgresLayerCompactions;
+  readonly manifests: PostgresManifestWrites;
+  readonly refusedExchanges: RefusedExchanges;
+  readonly deliveries: DeliveryStore;
+  readonly sessions: SessionStore;
+  readonly challenges: PasskeyChallenges;
+  readonly budgets: WebhookBudgets;
+  readonly waiting: WaitingDeliveries;
+}
+
 export interface Foundation extends LogHealth {
-  readonly context: Context & {
-    readonly digest: Digest;
-    readonly vault: Vault;
-    readonly signingKeys: SigningKeys;
-    readonly logKeys: LogKeys;
-    readonly deviceRequests: PostgresDeviceLoginRequests;
-    readonly compactions: PostgresLayerCompactions;
-    readonly manifests: PostgresManifestWrites;
-    readonly refusedExchanges: RefusedExchanges;
-    readonly deliveries: DeliveryStore;
-    readonly sessions: SessionStore;
-    readonly challenges: PasskeyChallenges;
-    readonly budgets: WebhookBudgets;
-    readonly waiting: WaitingDeliveries;
-    readonly passwords: PasswordHasher;
-    readonly plans: Plans;
-    readonly settledWithin: SettledWithin;
-    readonly failpoint: Failpoint;
-  };
+  readonly context: FoundationContext;
   /** For read models and operational tables; the event log has a pool of its own. */
   readonly pool: Pool;
   readonly connectionString: string;
@@ -110,9 +117,6 @@ export interface FoundationOptions {
   readonly onFault: EntitiesOptions['onFault'];
   readonly onForget?: () => void;
 }
-
-/** What the machine itself gives. */
-const MACHINE = { ids: uuids, digest, settledWithin };
 
 export async function composeFoundation(
   settings: Settings,
@@ -157,11 +161,13 @@ export async function composeFoundation(
     });
     if (claim === null) await entities.start();
     parts.add(() => entities.close());
-    const context = {
+    const context: FoundationContext = {
       events,
       entities,
       clock: systemClock,
-      ...MACHINE,
+      ids: uuids,
+      digest,
+      settledWithin,
       ...storesIn(pool, masterKey),
       passwords: createPasswordHasher(),
       plans: settings.plans,
@@ -184,8 +190,7 @@ export async function composeFoundation(
   }
 }
 
-/** What lies in PostgreSQL beside the log and the read models. */
-function storesIn(pool: Pool, masterKey: MasterKeyring) {
+function storesIn(pool: Pool, masterKey: MasterKeyring): Stores {
   return {
     vault: createPostgresVault({ pool, masterKey }),
     signingKeys: createPostgresSigningKeys({ pool, masterKey }),

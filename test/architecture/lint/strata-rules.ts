@@ -96,7 +96,7 @@ const noCurrentDate = {
   },
 };
 
-/** The parts of the shared context that use cases read: apps/front-door/service-context.ts. */
+/** The parts of the shared context that use cases read: apps/front-door/handler-context.ts. */
 const READ_BY_USE_CASES = new Set(['entities', 'objects', 'readModels']);
 
 /** The name of a member or of a key in a pattern; undefined for one that is computed. */

@@ -16,7 +16,7 @@ import { createPostgresVaultReferences } from '../../../adapters/postgres/vault-
 import { composeAccountStates } from '../../../apps/server/account-states.ts';
 import { composeCheckpoints } from '../../../apps/server/auditing.ts';
 import { type ComposedServer, composeServer } from '../../../apps/server/compose.ts';
-import { composeFoundation, type Foundation } from '../../../apps/server/foundation.ts';
+import { composeFoundation, type FoundationContext } from '../../../apps/server/foundation.ts';
 import { openLayerStorage } from '../../../apps/server/layer-storage.ts';
 import { composeProjections } from '../../../apps/server/projections.ts';
 import { composeRetention } from '../../../apps/server/retention.ts';
@@ -49,7 +49,7 @@ export interface YearService {
   readonly url: string;
   readonly env: Readonly<Record<string, string>>;
   readonly layersDir: string;
-  readonly context: Foundation['context'];
+  readonly context: FoundationContext;
   readonly retentionMs: number;
   /** How far the clock is ahead of the machine's. */
   aheadMs(): number;

@@ -1,7 +1,13 @@
-/** The context that the REST API and the website share; apps/server creates it. */
+/**
+ * What the handlers of the API and the pages of the website call use cases with: a context for each subject, beside the
+ * front door's. apps/server/request-contexts.ts creates each of them.
+ *
+ * Invariants: a member stands in one of these contexts only, so that its origin is found in one step. A member that
+ * several subjects use stands with the subject that it is about.
+ */
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
-import type { Pause } from '../../core/ports/clock.ts';
+import type { Pause, SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
@@ -29,31 +35,74 @@ import type { PurgeContext } from '../../core/use-cases/undo/purge-repository.ts
 import type { FrontDoor } from './front-door.ts';
 import type { KnownAnswers } from './known-answers.ts';
 
-export interface ServiceContext extends FrontDoor, KnownAnswers {
+export interface HandlerContext
+  extends FrontDoor,
+    AccountsContext,
+    TokensContext,
+    BucketsContext,
+    ReadingContext,
+    WebhooksContext,
+    AuditingContext,
+    UndoContext,
+    ServiceContext {}
+
+/** Accounts, and the repositories that they create and delete. */
+export interface AccountsContext {
   readonly vault: Vault;
-  readonly identity: IdentityIssuer;
-  readonly checkpoints: Checkpoints;
-  readonly accountStates: AccountStates;
-  readonly repositoryRefs: RepositoryRefs;
-  readonly outgoing: OutgoingRequests;
-  readonly bucketChecks: BucketChecks;
-  readonly archives: ArchiveLane;
-  readonly deliveries: DeliveryStore;
-  readonly budgets: WebhookBudgets;
-  readonly waiting: WaitingDeliveries;
-  readonly exportSlots: ExportContext['exportSlots'];
+  readonly failpoint: Failpoint;
+}
+
+/** Access tokens, device logins, and trust rules, by which identity tokens are exchanged. */
+export interface TokensContext {
   readonly deviceRequests: DeviceLoginRequests;
   readonly identityTokens: IdentityTokens;
   readonly refusedExchanges: RefusedExchanges;
-  readonly readModels: ReadModels;
+  /** Returns a new secret of an access token, in the form of docs/interface.md. */
+  readonly newTokenSecret: () => string;
+  /** Returns a new secret of the token with this id, for which an identity token is exchanged. */
+  readonly newExchangedSecret: (id: AccessTokenId) => string;
+  /** A device login has a code that its user compares, and a secret that its polls send. */
+  readonly newUserCode: () => string;
+  readonly newDeviceSecret: () => string;
+}
+
+/** Storage buckets of users, and the identity tokens by which their clouds know the service. */
+export interface BucketsContext {
+  readonly identity: IdentityIssuer;
+  readonly bucketChecks: BucketChecks;
+}
+
+/** Reading repositories, and lists of the read models. */
+export interface ReadingContext extends KnownAnswers {
   readonly objects: ObjectDatabase;
-  readonly drops: LayerDrops & LayerCounts;
+  readonly readModels: ReadModels;
   readonly usage: UsageReader;
-  readonly failpoint: Failpoint;
+  readonly archives: ArchiveLane;
+}
+
+export interface WebhooksContext {
+  readonly outgoing: OutgoingRequests;
+  readonly deliveries: DeliveryStore;
+  readonly budgets: WebhookBudgets;
+  readonly waiting: WaitingDeliveries;
+  readonly newWebhookSecret: () => string;
+}
+
+/** An account's log, and accounts and repositories as of a moment. */
+export interface AuditingContext {
+  readonly checkpoints: Checkpoints;
+  readonly accountStates: AccountStates;
+  readonly repositoryRefs: RepositoryRefs;
   readonly past: PastEntities;
+  readonly exportSlots: ExportContext['exportSlots'];
+}
+
+/** Restoring refs, undeleting and purging repositories. */
+export interface UndoContext {
   readonly layers: LayerStores;
+  readonly drops: LayerDrops & LayerCounts;
   readonly pause: Pause;
-  readonly settledWithin: PurgeContext['settledWithin'];
+  readonly settledWithin: SettledWithin;
   /** How far policies have read the log. */
   readonly marks: Pick<PolicyMarks, 'read'>;
   /** How far webhooks were notified of pushes. */
@@ -62,14 +111,10 @@ export interface ServiceContext extends FrontDoor, KnownAnswers {
   readonly purgeSlots: FairSlots;
   /** How long what a ref reached, and a deleted repository, is kept. */
   readonly retentionMs: number;
-  /** Returns a new secret of an access token, in the form of docs/interface.md. */
-  readonly newTokenSecret: () => string;
-  /** The same for a token with this id that an identity token is exchanged for. */
-  readonly newExchangedSecret: (id: AccessTokenId) => string;
-  /** A device login has a code that its user compares, and a secret that its polls send. */
-  readonly newUserCode: () => string;
-  readonly newDeviceSecret: () => string;
-  readonly newWebhookSecret: () => string;
+}
+
+/** What the service says of itself. */
+export interface ServiceContext {
   /**
    * Without a trailing slash. A function, since the port is known only after the server listens when it is set to 0.
    */
