@@ -3,44 +3,20 @@
  *
  * Invariants: no request depends on this work, and any number of processes may do it.
  */
-import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
-import type { LayerMerges } from '../../core/ports/layer-merges.ts';
-import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import type { ObjectDatabase } from '../../core/ports/object-database.ts';
-import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
-import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { createDeletionFinisher } from '../../core/use-cases/repositories/finish-deletions.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { ComposedAccountStates } from './account-states.ts';
 import { startPeriodic } from './background.ts';
 import { closer } from './closer.ts';
-import type { Foundation } from './foundation.ts';
-import type { Metrics } from './metrics.ts';
-import type { ComposedProjections } from './projections.ts';
+import type { Composing } from './composing.ts';
+import type { Opened } from './opened.ts';
 import type { PartHealth } from './readiness.ts';
-import type { Settings } from './settings.ts';
 import { startSweeps } from './sweeps.ts';
 import { startWebhooks } from './webhooks.ts';
 import { startWorkflows } from './workflows.ts';
-
-export interface WorkOptions {
-  readonly settings: Settings;
-  readonly foundation: Foundation;
-  readonly layers: LayerStores;
-  readonly objects: ObjectDatabase & LayerMerges & LayerDrops & LayerCounts;
-  readonly projections: Pick<ComposedProjections, 'readModels' | 'timers'>;
-  readonly outgoing: OutgoingRequests;
-  readonly checkpoints: Checkpoints;
-  readonly states: ComposedAccountStates;
-  readonly metrics: Metrics;
-  readonly log: Logger;
-  readonly onFault: (what: string, cause: unknown) => void;
-}
 
 export interface StartedWork {
   /** The parts that may be degraded, by name. */
@@ -48,9 +24,9 @@ export interface StartedWork {
   stop(): Promise<void>;
 }
 
-export async function startWork(options: WorkOptions): Promise<StartedWork> {
-  const { settings, foundation, layers, objects, projections, outgoing, metrics, log, onFault } = options;
-  const { checkpoints, states } = options;
+export async function startWork(composing: Composing, opened: Opened): Promise<StartedWork> {
+  const { settings, metrics, log, onFault } = composing;
+  const { foundation, layers, objects, projections, outgoing, checkpoints, states } = opened;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();

@@ -1,0 +1,24 @@
+/** What each part of the server is composed with. */
+import type { Logger } from 'pino';
+import { type Closer, closer } from './closer.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import type { Settings } from './settings.ts';
+
+export interface Composing {
+  readonly settings: Settings;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  /** Reports a failure that ends nothing: `what` names it in the log and in the metric of faults. */
+  readonly onFault: (what: string, cause: unknown) => void;
+  /** The open parts. A part adds what closes it; `close` closes them in the reverse order of opening. */
+  readonly parts: Closer;
+}
+
+export function startComposing(settings: Settings, log: Logger): Composing {
+  const metrics = createMetrics();
+  const onFault = (what: string, cause: unknown): void => {
+    metrics.fault(what);
+    log.error({ err: cause, what }, 'A fault was survived');
+  };
+  return { settings, log, metrics, onFault, parts: closer() };
+}

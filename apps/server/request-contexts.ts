@@ -1,0 +1,233 @@
+/**
+ * Creates the contexts of requests, one for each subject: the front door's, that of pushes, and those of
+ * apps/front-door/handler-context.ts.
+ *
+ * Invariants: transfer and token use are collected in memory, and written every minute and on stop.
+ */
+
+import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
+import { pause } from '../../adapters/node/pause.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
+import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
+import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
+import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
+import { createFairSlots } from '../../core/kernel/fair-slots.ts';
+import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
+import type { Background } from '../../core/ports/background.ts';
+import { createTransferMeter } from '../../core/usage/meter.ts';
+import { createPastRepositories, type PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
+import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
+import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
+import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
+import { createWarmClones, type WarmClones } from '../../core/use-cases/reading/warm-clones.ts';
+import { createArchiveLane } from '../front-door/archive-lane.ts';
+import { createBodyBudget } from '../front-door/body-budget.ts';
+import { createFailedTokens } from '../front-door/failed-tokens.ts';
+import type { FrontDoor } from '../front-door/front-door.ts';
+import type {
+  AccountsContext,
+  AuditingContext,
+  BucketsContext,
+  HandlerContext,
+  ReadingContext,
+  ServiceContext,
+  TokensContext,
+  UndoContext,
+  WebhooksContext,
+} from '../front-door/handler-context.ts';
+import { createKnownAnswers } from '../front-door/known-answers.ts';
+import { createRequestTurns } from '../front-door/request-turns.ts';
+import { createSharedTransferBudget } from '../front-door/transfer-budget.ts';
+import { createUnsentBudget } from '../front-door/unsent-budget.ts';
+import { startPeriodic } from './background.ts';
+import { createBackground } from './behind-answers.ts';
+import { composeCallers } from './callers.ts';
+import type { Composing } from './composing.ts';
+import type { FoundationContext } from './foundation.ts';
+import type { Opened } from './opened.ts';
+import { createRefusedSource, type RefusedSource } from './refused-sources.ts';
+import { createClientAddress, createSourceAddressRef } from './source-address.ts';
+import { readNotifiedTo } from './webhooks.ts';
+
+export interface RequestContexts {
+  readonly frontDoor: FrontDoor;
+  readonly pushing: PushContext;
+  readonly handlers: HandlerContext;
+  readonly background: Background;
+  readonly warmClones: WarmClones;
+  readonly pastRepositories: PastRepositories;
+  /** Names the source of a refused request in its log line. */
+  readonly refusedSource: RefusedSource;
+}
+
+export async function composeRequestContexts(composing: Composing, opened: Opened): Promise<RequestContexts> {
+  const { settings, onFault, parts } = composing;
+  const { foundation, objects, projections, past } = opened;
+  const { context } = foundation;
+  const metering = composeMetering(composing, opened);
+  const background = createBackground(onFault);
+  parts.add(() => background.settled());
+  const clientAddress = createClientAddress(settings.trustedProxies);
+  const refusedSource = createRefusedSource(await context.vault.fingerprint('log-source', 'addresses'), clientAddress);
+  const frontDoor = composeFrontDoor(composing, opened, metering, clientAddress);
+  const { transferBudget } = metering;
+  const warmClones = createWarmClones({ ...context, objects, transferBudget, background, whenIdle: objects.whenIdle });
+  const { readModels } = projections;
+  return {
+    frontDoor,
+    pushing: pushingContext(opened, background, warmClones),
+    handlers: handlerContext(composing, opened, frontDoor),
+    background,
+    warmClones,
+    pastRepositories: createPastRepositories({
+      ...context,
+      objects,
+      readModels,
+      past,
+      retentionMs: settings.retentionMs,
+    }),
+    refusedSource,
+  };
+}
+
+type Metering = Pick<FrontDoor, 'lastUse' | 'transfer' | 'transferBudget' | 'sourceAddressRef'>;
+
+/** What callers read and which tokens they use, collected in memory. Its last write follows the last request. */
+function composeMetering({ onFault, parts }: Composing, { foundation, projections }: Opened): Metering {
+  const { context, pool } = foundation;
+  const lastUse = createPostgresLastUse(pool, context.clock);
+  const sourceAddressRef = createSourceAddressRef(context.vault);
+  const transfer = createTransferMeter(
+    { ...context, sourceAddressRef, onFault: (cause) => onFault('flush', cause) },
+    context.ids.next().replaceAll('-', ''),
+  );
+  const flush = async (): Promise<void> => {
+    await transfer.flush();
+    await lastUse.flush();
+  };
+  parts.add(flush);
+  startPeriodic<'every node'>(onFault, parts)('flush', flush);
+  const transferBudget = createSharedTransferBudget({ ...context, usage: projections.readModels, transfer });
+  return { lastUse, transfer, transferBudget, sourceAddressRef };
+}
+
+function composeFrontDoor(
+  { settings, log, onFault, parts }: Composing,
+  { foundation, projections }: Opened,
+  metering: Metering,
+  clientAddress: FrontDoor['clientAddress'],
+): FrontDoor {
+  const { context, pool } = foundation;
+  const { events, entities, clock, ids, digest, plans, vault } = context;
+  return {
+    events,
+    entities,
+    clock,
+    ids,
+    digest,
+    plans,
+    ...metering,
+    rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => vault.fingerprint('rate-limit', key) }),
+    failedTokens: createFailedTokens({ clock, tokens: projections.readModels }),
+    callers: composeCallers({ settings, onFault, parts }, foundation),
+    changes: projections.readModels,
+    bodyBudget: createBodyBudget(),
+    unsentBudget: createUnsentBudget(),
+    requestTurns: createRequestTurns(),
+    clientAddress,
+    log,
+  };
+}
+
+function pushingContext(
+  { foundation, layers, objects, projections }: Opened,
+  background: Background,
+  warmClones: WarmClones,
+): PushContext {
+  const { events, entities, clock, ids, digest, failpoint, settledWithin, compactions } = foundation.context;
+  const requestCompaction = createCompactionRequests({ clock, compactions, background });
+  return {
+    events,
+    entities,
+    clock,
+    ids,
+    digest,
+    failpoint,
+    layers,
+    objects,
+    usage: projections.readModels,
+    settledWithin,
+    onLayer: (pushed) => {
+      requestCompaction(pushed);
+      warmClones.pushed(pushed);
+    },
+  };
+}
+
+/** Each part is one subject's context, so that a member is found by the type of its part. */
+function handlerContext(composing: Composing, opened: Opened, frontDoor: FrontDoor): HandlerContext {
+  const { context } = opened.foundation;
+  return {
+    ...frontDoor,
+    ...accountsContext(context),
+    ...tokensContext(context, opened),
+    ...bucketsContext(opened),
+    ...readingContext(opened),
+    ...webhooksContext(context, opened),
+    ...auditingContext(opened),
+    ...undoContext(composing, opened),
+    ...serviceContext(composing),
+  };
+}
+
+function accountsContext({ vault, failpoint }: FoundationContext): AccountsContext {
+  return { vault, failpoint };
+}
+
+function tokensContext(
+  { deviceRequests, refusedExchanges }: FoundationContext,
+  { identityTokens }: Opened,
+): TokensContext {
+  const secrets = { newTokenSecret, newExchangedSecret, newUserCode, newDeviceSecret };
+  return { deviceRequests, refusedExchanges, identityTokens, ...secrets };
+}
+
+function bucketsContext({ identity, buckets }: Opened): BucketsContext {
+  return { identity, bucketChecks: createBucketChecks(buckets) };
+}
+
+function readingContext({ objects, projections }: Opened): ReadingContext {
+  const { readModels } = projections;
+  return { objects, readModels, usage: readModels, archives: createArchiveLane(), ...createKnownAnswers() };
+}
+
+function webhooksContext({ deliveries, budgets, waiting }: FoundationContext, { outgoing }: Opened): WebhooksContext {
+  return { outgoing, deliveries, budgets, waiting, newWebhookSecret };
+}
+
+function auditingContext({ checkpoints, past, states }: Opened): AuditingContext {
+  const { accountStates, repositoryRefs } = states;
+  return { checkpoints, accountStates, repositoryRefs, past, exportSlots: createExportSlots() };
+}
+
+function undoContext({ settings }: Composing, { foundation, layers, objects }: Opened): UndoContext {
+  const { context, pool } = foundation;
+  return {
+    layers,
+    drops: objects,
+    pause,
+    settledWithin: context.settledWithin,
+    marks: createPostgresPolicyMarks(pool),
+    notifiedTo: readNotifiedTo(pool),
+    purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
+    retentionMs: settings.retentionMs,
+  };
+}
+
+function serviceContext({ settings }: Composing): ServiceContext {
+  return {
+    addresses: () => ({ baseUrl: settings.baseUrl, webUrl: settings.webUrl }),
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * What answers requests: the Git endpoints, the REST API and the website, each with its context.
+ *
+ * Invariants: each reports a finished request once, to the metrics and to the log.
+ */
+import path from 'node:path';
+import type { FastifyInstance } from 'fastify';
+import { createIsomorphicFirstCommits } from '../../adapters/isomorphic-git/first-commits.ts';
+import { createOneTimeCodes } from '../../adapters/otp/one-time-codes.ts';
+import { createWebauthnPasskeys } from '../../adapters/webauthn/passkeys.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { createApi } from '../api/app.ts';
+import { type BodyCache, createBodyCache } from '../api/body-cache.ts';
+import { createRefAnswers, type RefAnswers } from '../git-http/advertise.ts';
+import { createGitHandler, type GitHandler } from '../git-http/handler.ts';
+import type { SigningInContext } from '../website/context.ts';
+import { createRenderer, type Renderer } from '../website/rendering/renderer.ts';
+import { createWebsite } from '../website/site.ts';
+import { createApiReference } from './api-reference.ts';
+import type { Composing } from './composing.ts';
+import type { FoundationContext } from './foundation.ts';
+import type { RequestContexts } from './request-contexts.ts';
+
+/** What is kept in memory in case it is asked for again. */
+export interface Caches {
+  readonly refAnswers: RefAnswers;
+  readonly bodies: BodyCache;
+  readonly renderer: Renderer;
+}
+
+export function composeCaches({ parts }: Composing): Caches {
+  const renderer = createRenderer();
+  parts.add(() => renderer.close());
+  return { refAnswers: createRefAnswers(`strata/${packageJson.version}`), bodies: createBodyCache(), renderer };
+}
+
+export function composeGit(
+  { log, metrics }: Composing,
+  { frontDoor, pushing, pastRepositories, warmClones, refusedSource }: RequestContexts,
+  { refAnswers }: Caches,
+): GitHandler {
+  return createGitHandler({
+    ...frontDoor,
+    ...pushing,
+    pastRepositories,
+    refAnswers,
+    warmClones,
+    onFinished: (finished, request) => {
+      metrics.gitFinished(finished);
+      log.info({ ...finished, ...refusedSource(finished.status, request) }, 'git');
+    },
+  });
+}
+
+export async function composeApi(
+  { log, metrics }: Composing,
+  { handlers, refusedSource }: RequestContexts,
+  { bodies }: Caches,
+): Promise<FastifyInstance> {
+  const api = createApi({
+    ...handlers,
+    bodies,
+    version: packageJson.version,
+    onFinished: (finished, request) => {
+      metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
+      log.info({ ...finished, ...refusedSource(finished.status, request) }, 'api');
+    },
+  });
+  await api.ready();
+  return api;
+}
+
+export async function composeWebsite(
+  composing: Composing,
+  context: FoundationContext,
+  { handlers, pushing, pastRepositories, background, refusedSource }: RequestContexts,
+  { renderer }: Caches,
+): Promise<FastifyInstance> {
+  const { settings, log, metrics } = composing;
+  const website = createWebsite({
+    ...handlers,
+    ...pushing,
+    ...signingInContext(composing, context, background),
+    firstCommits: await createIsomorphicFirstCommits({ directory: path.join(settings.dataDir, 'first-commits') }),
+    renderer,
+    apiReference: createApiReference(packageJson.version),
+    pastRepositories,
+    operatorContact: settings.operatorContact,
+    formKey: await context.vault.fingerprint('website-forms', 'tokens'),
+    onFinished: (finished, request) => {
+      metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
+      log.info({ ...finished, ...refusedSource(finished.status, request) }, 'website');
+    },
+  });
+  await website.ready();
+  return website;
+}
+
+function signingInContext(
+  { settings }: Composing,
+  { sessions, passwords, challenges }: FoundationContext,
+  background: RequestContexts['background'],
+): SigningInContext {
+  const { webUrl, signUpOpen } = settings;
+  // Apps and devices list what they hold for several services, so each is named by its host too.
+  const name = `Strata (${new URL(webUrl).hostname})`;
+  return {
+    sessions,
+    passwords,
+    challenges,
+    background,
+    oneTimeCodes: createOneTimeCodes({ issuer: name }),
+    passkeys: createWebauthnPasskeys({ webUrl, name }),
+    signUpOpen,
+  };
+}
