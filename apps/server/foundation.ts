@@ -141,13 +141,8 @@ export async function composeFoundation(
     if (settings.databaseUrl === null && !options.besideServer) await endAllLeases(pool);
     // A command beside a server answers nothing from memory, but its appends wait for the servers that do.
     const holds = !options.besideServer && claim === null && settings.readLeaseMs > 0;
-    const { events, leases, pruning, clock } = await openSettledLog(settings, {
-      connectionString,
-      pool,
-      log,
-      holds,
-      parts,
-    });
+    const settledLog = await openSettledLog(settings, { connectionString, pool, log, holds, parts });
+    const { events, leases, pruning, clock } = settledLog;
     const entities = createEntities({
       events,
       leases,

@@ -46,9 +46,9 @@ export const OBJECT_ID_PATTERN_ANY_FORMAT = `${OBJECT_ID_PATTERN_ANY_CASE}|[0-9a
  * Bytes of the checksum at the end of a pack and of an index, whose hash is that of the object format
  * (gitformat-pack(5)). In hex it is the name of the pack.
  */
-export const PACK_CHECKSUM_BYTES = OBJECT_ID_BYTES;
+export const PACK_CHECKSUM_BYTES = 20;
 /** The source of a pattern for a pack's checksum in hex. */
-export const PACK_CHECKSUM_PATTERN = OBJECT_ID_PATTERN;
+export const PACK_CHECKSUM_PATTERN = `[0-9a-f]{${2 * PACK_CHECKSUM_BYTES}}`;
 
 const OBJECT_ID = new RegExp(`^${OBJECT_ID_PATTERN}$`);
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -7,9 +7,9 @@
  */
 
 import { listedCommit } from '../../core/git/history/listed-commit.ts';
-import { readCommits } from '../../core/git/history/read-commits.ts';
 import type { Commit } from '../../core/git/objects.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
+import { readCommits } from '../../core/ports/read-commits.ts';
 import type { HistoryReader } from './git-reading.ts';
 import { BatchTooHeavy, type MemoryShare, TooMuchWork, weightOf } from './work-bounds.ts';
 /** The repository's layers at this revision should hold the objects, but do not. */

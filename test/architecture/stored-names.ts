@@ -20,6 +20,7 @@ import { ROUTES } from '../../apps/api/routes.ts';
 import { OUTAGES } from '../../apps/front-door/texts/outages.ts';
 import { REFUSALS } from '../../apps/front-door/texts/refusals.ts';
 import { GIT_ROUTES, LFS_ROUTES, PAST_GIT_ROUTES } from '../../apps/git-http/routes.ts';
+import { PERIODIC } from '../../apps/server/background.ts';
 import { WORKFLOWS } from '../../apps/server/workflows.ts';
 import type { Site } from '../../apps/website/layout/room.ts';
 import { ROOMS } from '../../apps/website/rooms.ts';
@@ -392,10 +393,7 @@ function metrics(reader: Reader): string[] {
       'label',
       labelled.filter((line) => / = [a-z-]+$/.test(line)),
     ),
-    ...grouped(
-      'fault',
-      faults.filter((fault) => fault !== OPEN),
-    ),
+    ...grouped('fault', [...faults.filter((fault) => fault !== OPEN), ...Object.keys(PERIODIC)]),
   ];
 }
 
@@ -414,13 +412,21 @@ function api(reader: Reader): string[] {
         ...(value === null ? [] : constant(reader, { ...place, node: value })),
       ];
     });
+  const thrown = sources
+    .nodes(/extends CodedError</, 'ClassDeclaration')
+    .filter(({ node }) => nameOf(child(node, 'superClass')) === 'CodedError')
+    .flatMap((place) =>
+      children(child(place.node, 'superTypeArguments'), 'params').flatMap((type) =>
+        values.ofType({ ...place, node: type }),
+      ),
+    );
   const given = objects(reader, /\bcode: '/, 'code').flatMap((place) => values.of(member(place, 'code')));
   const headers = textsLike(reader, /^x-[a-z-]+$/gi, /['"]x-/i).map((name) => name.toLowerCase());
   const gitRoutes = [...GIT_ROUTES, ...PAST_GIT_ROUTES, ...LFS_ROUTES];
   return [
     ...grouped('refusal', Object.keys(REFUSALS)),
     ...grouped('outage', Object.keys(OUTAGES)),
-    ...grouped('code', [...codes, ...given.filter((code) => /^[a-z][a-z-]*$/.test(code))]),
+    ...grouped('code', [...codes, ...thrown, ...given.filter((code) => /^[a-z][a-z-]*$/.test(code))]),
     ...grouped(
       'route',
       ROUTES.map(({ method, path, operationId }) => `${method} ${path} ${operationId}`),

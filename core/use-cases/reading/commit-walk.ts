@@ -7,10 +7,10 @@
 
 import type { CommitRow } from '../../git/commit-row.ts';
 import { listedPage, listedRow } from '../../git/history/listed-commit.ts';
-import { readCommits } from '../../git/history/read-commits.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
+import { readCommits } from '../../ports/read-commits.ts';
 
 /**
  * Maps a tip to the number of commits it reaches, itself included. No entry is ever stale: a tip's history never

@@ -6,7 +6,6 @@
  */
 import type { CommitRow } from '../../git/commit-row.ts';
 import { commitLength } from '../../git/history/commit-length.ts';
-import { readCommits } from '../../git/history/read-commits.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import {
   WEBHOOK_PAYLOAD_COMMITS_MAX,
@@ -14,6 +13,7 @@ import {
   WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
 } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
+import { readCommits } from '../../ports/read-commits.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { payloadCommit } from '../../webhook-delivery/payload-texts.ts';

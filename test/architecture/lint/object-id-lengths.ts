@@ -47,9 +47,10 @@ function isLength(node: SyntaxNode | undefined): boolean {
   return node?.type === 'Literal' && LENGTHS.includes(node.value);
 }
 
-/** Whether a part of an expression is made of numbers alone, as in `20 * 60_000`. */
+/** Whether a part of an expression is made of numbers alone, as in `20 * 60_000` and `20 * MINUTE_MS`. */
 function isNumber(node: SyntaxNode | undefined): boolean {
   if (node?.type === 'BinaryExpression') return isNumber(node.left) && isNumber(node.right);
+  if (/^[A-Z]+_MS$/.test(node?.name ?? '')) return true;
   return node?.type === 'Literal' && typeof node.value === 'number';
 }
 
@@ -63,7 +64,7 @@ function cutsId(given: readonly SyntaxNode[]): boolean {
 export const keepObjectIdLengthInOnePlace = {
   create(context: RuleContext) {
     const report = (node: { readonly type: string }, what: string): void =>
-      context.report({ node, message: `${what}: core/kernel/ids.ts alone knows it` });
+      context.report({ node, message: `${what}: only the file that defines ObjectId knows it` });
     return {
       Literal(node: SyntaxNode) {
         const text = node.regex?.pattern ?? node.value;

@@ -4,9 +4,10 @@
  * Invariants: few commits are read at a time, because a message may take up to `COMMIT_BYTES_MAX` until the caller cuts
  * it. So the caller keeps no commit as it comes.
  */
-import type { ObjectId } from '../../kernel/ids.ts';
-import type { ObjectReader } from '../../ports/object-database.ts';
-import type { Commit } from '../objects.ts';
+
+import type { Commit } from '../git/objects.ts';
+import type { ObjectId } from '../kernel/ids.ts';
+import type { ObjectReader } from './object-database.ts';
 
 const UNCUT_COMMITS_AT_ONCE = 10;
 
