@@ -141,8 +141,13 @@ export async function composeFoundation(
     if (settings.databaseUrl === null && !options.besideServer) await endAllLeases(pool);
     // A command beside a server answers nothing from memory, but its appends wait for the servers that do.
     const holds = !options.besideServer && claim === null && settings.readLeaseMs > 0;
-    const settledLog = await openSettledLog(settings, { connectionString, pool, log, holds, parts });
-    const { events, leases, pruning, clock } = settledLog;
+    const { events, leases, pruning, clock } = await openSettledLog(settings, {
+      connectionString,
+      pool,
+      log,
+      holds,
+      parts,
+    });
     const entities = createEntities({
       events,
       leases,
@@ -156,20 +161,8 @@ export async function composeFoundation(
     });
     if (claim === null) await entities.start();
     parts.add(() => entities.close());
-    const context: FoundationContext = {
-      events,
-      entities,
-      clock: systemClock,
-      ids: uuids,
-      digest,
-      settledWithin,
-      ...storesIn(pool, masterKey),
-      passwords: createPasswordHasher(),
-      plans: settings.plans,
-      failpoint: armedFailpoint(process.env),
-    };
     return {
-      context,
+      context: contextOf(settings, { events, entities }, storesIn(pool, masterKey)),
       pool,
       connectionString,
       ownerConnectionString,
@@ -183,6 +176,24 @@ export async function composeFoundation(
     await parts.close();
     throw error;
   }
+}
+
+function contextOf(
+  { plans }: Settings,
+  log: Pick<FoundationContext, 'events' | 'entities'>,
+  stores: Stores,
+): FoundationContext {
+  return {
+    ...log,
+    ...stores,
+    clock: systemClock,
+    ids: uuids,
+    digest,
+    settledWithin,
+    passwords: createPasswordHasher(),
+    plans,
+    failpoint: armedFailpoint(process.env),
+  };
 }
 
 function storesIn(pool: Pool, masterKey: MasterKeyring): Stores {

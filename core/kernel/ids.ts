@@ -43,8 +43,8 @@ export const OBJECT_ID_PATTERN_ANY_CASE = `[0-9a-fA-F]{${OBJECT_ID_DIGITS}}`;
 export const OBJECT_ID_PATTERN_ANY_FORMAT = `${OBJECT_ID_PATTERN_ANY_CASE}|[0-9a-fA-F]{64}`;
 
 /**
- * Bytes of the checksum at the end of a pack and of an index, whose hash is that of the object format
- * (gitformat-pack(5)). In hex it is the name of the pack.
+ * Bytes of the checksum at the end of a pack and of an index (gitformat-pack(5)). It has the hash of the object format,
+ * as an id has. In hex it is the name of the pack.
  */
 export const PACK_CHECKSUM_BYTES = 20;
 /** The source of a pattern for a pack's checksum in hex. */

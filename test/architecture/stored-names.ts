@@ -393,7 +393,11 @@ function metrics(reader: Reader): string[] {
       'label',
       labelled.filter((line) => / = [a-z-]+$/.test(line)),
     ),
-    ...grouped('fault', [...faults.filter((fault) => fault !== OPEN), ...Object.keys(PERIODIC)]),
+    ...grouped(
+      'fault',
+      faults.filter((fault) => fault !== OPEN),
+    ),
+    ...grouped('fault', Object.keys(PERIODIC)),
   ];
 }
 

@@ -38,6 +38,8 @@ const PATTERN = /(?<!\[0-9A-Za-z\])\{40\}/;
 const WHOLE_ID = /^[0-9a-f]{40}$/i;
 /** Names of constants such as `ID_BYTES`, `OBJECT_ID_LENGTH`, `CHECKSUM_BYTES` and `TRAILER_BYTES`. */
 const LENGTH_NAME = /(^|_)(ID|CHECKSUM|TRAILER|HASH|SHA1?)_?(BYTES|DIGITS|LENGTH|SIZE)$/i;
+/** Names of constants, which no number of rows has. */
+const UNIT_NAME = /^[A-Z][A-Z\d_]*$/;
 const MEASURING = new Set(['+', '-', '*', '/', '%', '<', '<=', '>', '>=', '===', '!==', '==', '!=']);
 /** Methods whose first argument is a length. */
 const MAKING = new Set(['repeat', 'padStart', 'padEnd', 'alloc', 'allocUnsafe', 'allocUnsafeSlow']);
@@ -47,10 +49,12 @@ function isLength(node: SyntaxNode | undefined): boolean {
   return node?.type === 'Literal' && LENGTHS.includes(node.value);
 }
 
-/** Whether a part of an expression is made of numbers alone, as in `20 * 60_000` and `20 * MINUTE_MS`. */
+/** Whether an expression is made of numbers alone, or counts a unit: `20 * 60_000` and `20 * MINUTE_MS`. */
 function isNumber(node: SyntaxNode | undefined): boolean {
-  if (node?.type === 'BinaryExpression') return isNumber(node.left) && isNumber(node.right);
-  if (/^[A-Z]+_MS$/.test(node?.name ?? '')) return true;
+  if (node?.type === 'BinaryExpression') {
+    const isUnit = node.operator === '*' && node.right?.type === 'Identifier' && UNIT_NAME.test(node.right.name ?? '');
+    return isNumber(node.left) && (isUnit || isNumber(node.right));
+  }
   return node?.type === 'Literal' && typeof node.value === 'number';
 }
 
@@ -64,7 +68,7 @@ function cutsId(given: readonly SyntaxNode[]): boolean {
 export const keepObjectIdLengthInOnePlace = {
   create(context: RuleContext) {
     const report = (node: { readonly type: string }, what: string): void =>
-      context.report({ node, message: `${what}: only the file that defines ObjectId knows it` });
+      context.report({ node, message: `${what}: the kernel's ids.ts alone knows it` });
     return {
       Literal(node: SyntaxNode) {
         const text = node.regex?.pattern ?? node.value;
