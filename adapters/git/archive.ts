@@ -4,16 +4,21 @@
  * Invariants: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
  * archive takes a slot of those that fetches and pushes share, and each has less memory and processor time than they.
  */
+
+import { MIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
-import {
-  ARCHIVE_CPU_SECONDS_MAX,
-  ARCHIVE_MEMORY_BYTES_MAX,
-  ARCHIVE_SPAN_MS,
-  ARCHIVES_AT_ONCE_MAX,
-} from '../../core/kernel/limits.ts';
+import { ARCHIVES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { ArchiveOptions } from '../../core/ports/object-database.ts';
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { ConfigPairs, Environment } from './process/git-environment.ts';
+
+/**
+ * What git may take for one archive. A commit of some kilobytes can name billions of files, and git lists all of them
+ * in memory before it writes the first: a million files take 200 MiB.
+ */
+export const ARCHIVE_CPU_SECONDS_MAX = 120;
+export const ARCHIVE_MEMORY_BYTES_MAX = 512 * MIB;
+const ARCHIVE_SPAN_MS = 30 * 60_000;
 
 export interface ArchiveContext {
   readonly git: Git;

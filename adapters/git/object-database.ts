@@ -5,19 +5,9 @@
  */
 import { join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import {
-  LARGE_TREES_AT_ONCE_MAX,
-  LARGE_TREES_PER_REPOSITORY_MAX,
-  LAYERS_MAX,
-  PUSH_MEMORY_BYTES_MAX,
-  PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
-  PUSHES_ARRIVING_BYTES_MAX,
-  PUSHES_ARRIVING_FEW_BYTES,
-  PUSHES_ARRIVING_KEPT_BYTES,
-  SMALL_PACKS_AT_ONCE_MAX,
-  SMALL_PACKS_PER_ACCOUNT_MAX,
-} from '../../core/kernel/limits.ts';
+import { LAYERS_MAX, PUSH_MEMORY_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { CachedRepositories } from '../../core/ports/cached-repositories.ts';
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
@@ -55,8 +45,21 @@ import type { QuarantineContext } from './receiving/quarantine.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 
-const MIB = 1024 * 1024;
-const GIB = 1024 * MIB;
+/** Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. */
+const SMALL_PACKS_AT_ONCE_MAX = 24;
+const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
+/** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
+export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
+export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;
+/** The last part of the bytes that may arrive, and how few an account may have arriving to take of it. */
+const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
+const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
+/**
+ * Trees of more than a MiB that a node reads at once: in all, and of one repository. Each takes up to 100 MiB of memory
+ * while it is inflated and searched.
+ */
+const LARGE_TREES_AT_ONCE_MAX = 2;
+const LARGE_TREES_PER_REPOSITORY_MAX = 1;
 
 export interface GitObjectDatabaseOptions {
   /** Used by this process only; created when missing. It should be on a fast local disk. */
@@ -80,7 +83,7 @@ export interface GitObjectDatabaseOptions {
   readonly hash?: HashObject | null;
   /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
-  /** Processor time of each of them; by default that of core/kernel/limits.ts. */
+  /** Processor time of each of them; by default those of `push-memory.ts`. */
   readonly pushCpu?: PushCpu;
   /** Memory for small packs until git needs their files. */
   readonly heldBytesMax?: number;

@@ -7,27 +7,37 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { decodeUtf8 } from '../../core/git/utf8.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../core/kernel/ids.ts';
-import {
-  COUNT_SPAN_MS,
-  DIFF_CPU_SECONDS_MAX,
-  DIFF_MEMORY_BYTES_MAX,
-  DIFF_RENAME_FILES_MAX,
-  DIFFS_AT_ONCE_MAX,
-  DIFFS_PER_ACCOUNT_MAX,
-  HISTORY_READ_CPU_SECONDS_MAX,
-  HISTORY_READ_MEMORY_BYTES_MAX,
-  HISTORY_READS_AT_ONCE_MAX,
-  HISTORY_READS_PER_ACCOUNT_MAX,
-  WALKS_AT_ONCE_MAX,
-  WALKS_PER_ACCOUNT_MAX,
-} from '../../core/kernel/limits.ts';
+import { HISTORY_READ_CPU_SECONDS_MAX } from '../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Bounded, CommitLinks, ObjectHistory } from '../../core/ports/object-history.ts';
 import { idBatches } from './packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView, OwnLimits } from './process/git-commands.ts';
 import type { Environment } from './process/git-environment.ts';
+
+/**
+ * The memory and the processor time that git may take for a diff. Beyond the memory, as two folders of half a million
+ * files need, the diff says that it was cut.
+ */
+const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
+const DIFF_CPU_SECONDS_MAX = 30;
+/** Diffs that a node makes at once: in all, and for one account. */
+const DIFFS_AT_ONCE_MAX = 4;
+export const DIFFS_PER_ACCOUNT_MAX = 2;
+/** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
+const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
+/** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
+const DIFF_RENAME_FILES_MAX = 400;
+/** How long git may count the commits that one reaches. */
+const COUNT_SPAN_MS = 10_000;
+/** Git processes that read for pages at once, beside diffs: in all, and for one account. */
+const HISTORY_READS_AT_ONCE_MAX = 8;
+const HISTORY_READS_PER_ACCOUNT_MAX = 4;
+/** Walks of git over commits at once, for lists of them and for the read models: in all, and for one account. */
+const WALKS_AT_ONCE_MAX = 16;
+const WALKS_PER_ACCOUNT_MAX = 4;
 
 /** Few, apart from those that fetches and pushes share: an account whose fetches hold all of its own still reads. */
 export interface HistorySlots {

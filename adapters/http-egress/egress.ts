@@ -5,13 +5,15 @@
  * checked addresses.
  */
 import type { Exchange } from '../../core/kernel/exchange.ts';
-import { TARGET_CHECK_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import type { OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
 import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';
 import { createTargetCheck, type TargetCheck, type TargetCheckOptions } from './target-check.ts';
+
+/** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
+const TARGET_CHECK_SPAN_MS = 5_000;
 
 export interface HttpEgressOptions extends TargetCheckOptions {
   /** Certificate authorities in PEM; when absent, Node's and those of NODE_EXTRA_CA_CERTS. */

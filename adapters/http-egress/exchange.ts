@@ -5,17 +5,22 @@
  * wire, and the number of informational answers; it closes its connection however it ends; it follows no redirect.
  */
 import { Client, type Dispatcher, errors } from 'undici';
+import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import type { Exchange } from '../../core/kernel/exchange.ts';
-import {
-  OUTGOING_HEADER_BYTES_MAX,
-  OUTGOING_HEADERS_MAX,
-  OUTGOING_INFORMATIONAL_MAX,
-  OUTGOING_WIRE_OVERHEAD_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
 import type { OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
 import type { Connection } from './connection.ts';
 import { failed, lostExchange } from './failures.ts';
 import type { Target } from './target.ts';
+
+/**
+ * In an answer to an outgoing request: the header fields of one head, the bytes of headers and trailers, and the number
+ * of heads with status 1xx.
+ */
+export const OUTGOING_HEADERS_MAX = 100;
+export const OUTGOING_HEADER_BYTES_MAX = 16 * KIB;
+export const OUTGOING_INFORMATIONAL_MAX = 10;
+/** The bytes that handshake, heads and framing of an answer may take, in addition to the body that is kept. */
+const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
 
 /** How often the bytes received on the wire are checked: chunk extensions, for one, reach no handler of undici's. */
 const WIRE_INTERVAL_MS = 100;

@@ -8,7 +8,6 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, errors, jwtVerify } from 'jose';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import {
-  IDENTITY_TOKEN_DEPTH_MAX,
   IDENTITY_TOKEN_ID_LENGTH_MAX,
   IDENTITY_TOKEN_LENGTH_MAX,
   IDENTITY_TOKEN_SKEW_MS,
@@ -16,6 +15,9 @@ import {
 import type { IdentityTokens, UnverifiedToken, VerificationFault } from '../../core/ports/identity-tokens.ts';
 import { inexactMembers } from './exact-numbers.ts';
 import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
+
+/** How deep the claims of an identity token nest. */
+export const IDENTITY_TOKEN_DEPTH_MAX = 10;
 
 /** Signatures with a public key. Of elliptic curves those that every JWT library has. */
 const ALGORITHMS: readonly string[] = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519'.split(' ');

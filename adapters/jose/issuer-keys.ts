@@ -8,23 +8,30 @@
  * for a while.
  */
 import type { JSONWebKeySet, JWK } from 'jose';
+import { KIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import {
-  ISSUER_DOCUMENT_BYTES_MAX,
-  ISSUER_FAILURE_KEPT_MS,
-  ISSUER_FETCH_SPAN_MS,
-  ISSUER_FETCHES_AT_ONCE_MAX,
-  ISSUER_FETCHES_PER_ACCOUNT_MAX,
-  ISSUER_KEYS_KEPT_LEAST_MS,
-  ISSUER_KEYS_KEPT_MS,
-  ISSUER_KEYS_MAX,
-  ISSUER_RSA_MODULUS_LENGTH_MAX,
-  ISSUERS_KEPT_MAX,
-} from '../../core/kernel/limits.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { VerificationFault } from '../../core/ports/identity-tokens.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+
+/** One of an issuer's documents: its configuration, or its keys. */
+export const ISSUER_DOCUMENT_BYTES_MAX = 64 * KIB;
+/** The time for each of an issuer's documents. */
+const ISSUER_FETCH_SPAN_MS = 5_000;
+/** Keys that an issuer lists, and the length of an RSA key: its modulus in base64url. */
+export const ISSUER_KEYS_MAX = 100;
+export const ISSUER_RSA_MODULUS_LENGTH_MAX = 1_366;
+/** How long the keys of an issuer are kept, and how soon they are read again for a token that names an unknown key. */
+export const ISSUER_KEYS_KEPT_MS = 10 * 60_000;
+export const ISSUER_KEYS_KEPT_LEAST_MS = 60_000;
+/** How long an issuer that failed is not asked again. */
+export const ISSUER_FAILURE_KEPT_MS = 10_000;
+/** Issuers whose keys a node keeps. */
+export const ISSUERS_KEPT_MAX = 200;
+/** Issuers that a node asks at once, in all and for one account. */
+export const ISSUER_FETCHES_AT_ONCE_MAX = 32;
+export const ISSUER_FETCHES_PER_ACCOUNT_MAX = 2;
 
 export interface IssuerKeysOptions {
   readonly outgoing: Pick<OutgoingRequests, 'send'>;

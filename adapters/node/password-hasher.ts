@@ -7,16 +7,21 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import {
-  PASSWORD_TURNS_SPAN_MS,
-  PASSWORD_WAIT_MS,
-  PASSWORDS_WAITING_MAX,
-  WIDE_NETWORK_TURNS,
-} from '../../core/kernel/limits.ts';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../core/ports/password-hasher.ts';
 import { type Argon2id, findArgon2id } from './argon2id.ts';
 import { type Asking, createTurns } from './fair-turns.ts';
+
+/**
+ * Passwords that wait to be hashed or compared: those of strangers, and of people who are known (core/kernel/fair-turns.ts).
+ * At this bound, and for who has waited this long, the service answers that it is busy.
+ */
+export const PASSWORDS_WAITING_MAX = 100;
+export const PASSWORD_WAIT_MS = 15_000;
+/** How long a compared password counts towards whose turn is next. */
+const PASSWORD_TURNS_SPAN_MS = 15 * 60_000;
+/** The turns that a whole /24 of IPv4 or /48 of IPv6 has for one of a single network in it. */
+const WIDE_NETWORK_TURNS = 8;
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;

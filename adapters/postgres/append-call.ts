@@ -8,7 +8,6 @@
  */
 import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
-import { CLOCK_DIFFERENCE_MS_MAX } from '../../core/kernel/limits.ts';
 import {
   type AppendRequest,
   type AppendResult,
@@ -18,6 +17,7 @@ import {
 import type { Lease } from '../../core/ports/read-leases.ts';
 import { type ClockDifference, type ClockReading, type ClockVerdict, DATABASE_MS } from './clock-difference.ts';
 import { toNewRow } from './event-rows.ts';
+import { CLOCK_DIFFERENCE_MS_MAX } from './limits.ts';
 import { leasesOf } from './read-leases.ts';
 
 /** An append that passed `checkAppend`. */

@@ -5,8 +5,8 @@
  * Invariants: the difference is read from statements that are sent anyway. The time until the answer is its
  * uncertainty, so a slow answer alone never shows a difference. What is unsure changes nothing.
  */
-import { CLOCK_DIFFERENCE_MS_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
+import { CLOCK_DIFFERENCE_MS_MAX } from './limits.ts';
 
 /** PostgreSQL's clock as an expression, in milliseconds since 1970. */
 export const DATABASE_MS = '(extract(epoch FROM clock_timestamp()) * 1000)::double precision';

@@ -8,9 +8,13 @@ import type { Agent as HttpAgent } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
 import { Readable } from 'node:stream';
 import { NodeHttpHandler } from '@smithy/node-http-handler';
-import { S3_ANSWER_BYTES_MAX, S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
+import { S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { S3Failure } from './failures.ts';
+
+/** What a bucket may answer, other than with an object: a page of 1,000 keys takes at most about 3 MiB. */
+const S3_ANSWER_BYTES_MAX = 4 * MIB;
 
 type Request = Parameters<NodeHttpHandler['handle']>[0];
 type Handled = Awaited<ReturnType<NodeHttpHandler['handle']>>;

@@ -12,14 +12,18 @@ import {
   ListMultipartUploadsCommand,
   ListObjectsV2Command,
 } from '@aws-sdk/client-s3';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
-import { S3_CONNECT_SPAN_MS, S3_HELD_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { S3_CONNECT_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { IncomingLayer } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, S3Failure } from './failures.ts';
 import { repeatable, type Sender } from './requests.ts';
+
+/** The parts of layers in memory that wait for one bucket. */
+const S3_HELD_BYTES_MAX = 64 * MIB;
 
 export interface BucketOptions extends S3ClientOptions {
   readonly bucket: string;

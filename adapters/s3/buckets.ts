@@ -6,7 +6,6 @@
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { BUCKET_STORES_MAX, BUCKET_STORES_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { BucketConnection, Buckets, RoleAccess, RoleCredentials, Roles } from '../../core/ports/buckets.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { S3Agents, S3Spans } from './bounded-handler.ts';
@@ -15,6 +14,10 @@ import { checkBucket } from './check-bucket.ts';
 import type { S3ClientOptions } from './client.ts';
 import { S3Failure, storeError } from './failures.ts';
 import { createS3LayerStore } from './layer-store.ts';
+
+/** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
+const BUCKET_STORES_MAX = 1_000;
+const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 
 export interface BucketsOptions {
   readonly roles: Roles;

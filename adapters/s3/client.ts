@@ -8,13 +8,13 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
-import {
-  S3_ANSWER_SPAN_MS,
-  S3_CONNECT_SPAN_MS,
-  S3_CONNECTIONS_MAX,
-  S3_STALLED_SPAN_MS,
-} from '../../core/kernel/limits.ts';
+import { S3_CONNECT_SPAN_MS, S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
 import { createBoundedHandler, type S3Agents, type S3Spans } from './bounded-handler.ts';
+
+/** From the start of a request to the end of its answer; for a read of a layer, to the start of its bytes. */
+const S3_ANSWER_SPAN_MS = 60_000;
+/** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
+const S3_STALLED_SPAN_MS = 30_000;
 
 export interface S3Credentials {
   readonly accessKeyId: string;

@@ -15,11 +15,14 @@ import {
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { S3_PART_BYTES } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Budget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
 import { repeatable, type Sender } from './requests.ts';
+
+/** A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. */
+export const S3_PART_BYTES = 8 * MIB;
 
 /** User metadata with the mark of the put. */
 const MARK = 'strata-put';

@@ -6,10 +6,12 @@
  */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
-import { S3_READ_RESUMES_MAX } from '../../core/kernel/limits.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import { failureOf, isPassing, S3Failure } from './failures.ts';
 import { repeatable, type Sender } from './requests.ts';
+
+/** Connections after the first that may break within one read of a layer. */
+export const S3_READ_RESUMES_MAX = 10;
 
 export interface StoredObject {
   readonly sender: Sender;

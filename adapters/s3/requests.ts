@@ -6,8 +6,13 @@
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 import pRetry from 'p-retry';
-import { S3_RETRY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { failureOf, isPassing, S3Failure } from './failures.ts';
+
+/**
+ * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has then
+ * waited for that long in vain, and would wait as long again.
+ */
+const S3_RETRY_SPAN_MS = 30_000;
 
 const RETRIES = 4;
 /** How much longer than the first wait the longest may be. */

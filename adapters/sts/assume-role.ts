@@ -11,22 +11,24 @@ import { NodeHttpHandler } from '@smithy/node-http-handler';
 import pRetry from 'p-retry';
 import { identitySubject, isRoleArn, ROLE_AUDIENCE } from '../../core/account/role-trust.ts';
 import { timestamp } from '../../core/kernel/ids.ts';
-import {
-  ROLE_CONNECTIONS_MAX,
-  ROLE_REQUEST_SPAN_MS,
-  ROLE_REQUESTS_SPAN_MS,
-  ROLE_SESSION_SECONDS,
-} from '../../core/kernel/limits.ts';
 import { type RoleAccess, type RoleCredentials, RoleRefused } from '../../core/ports/buckets.ts';
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import { isRetried, refusalOf } from './failures.ts';
+
+/** How long the credentials of a role in a user's cloud hold: every role allows an hour. */
+export const ROLE_SESSION_SECONDS = 3_600;
+/** The time for one request to a cloud's token service, and for all of them when it must be asked again. */
+const ROLE_REQUEST_SPAN_MS = 10_000;
+const ROLE_REQUESTS_SPAN_MS = 25_000;
+/** Connections to a cloud's token service. */
+export const ROLE_CONNECTIONS_MAX = 16;
 
 export interface TokenServiceOptions {
   readonly identity: Pick<IdentityIssuer, 'issue'>;
   /** The address of the token service; null: Amazon's in the region of the role's partition. */
   readonly endpoint: string | null;
   /**
-   * In milliseconds: the bounds of core/kernel/limits.ts by default, and about the first pause between two requests.
+   * In milliseconds: the bounds below by default, and about the first pause between two requests.
    */
   readonly spans?: { readonly request: number; readonly requests: number; readonly pause: number };
 }

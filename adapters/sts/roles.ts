@@ -6,10 +6,17 @@
  */
 import { LRUCache } from 'lru-cache';
 import { msBetween, timestamp } from '../../core/kernel/ids.ts';
-import { ROLE_REFUSAL_KEPT_MS, ROLE_RENEWAL_MS, ROLE_USE_MIN_MS, ROLES_KEPT_MAX } from '../../core/kernel/limits.ts';
 import { type RoleAccess, type RoleCredentials, RoleRefused, type Roles } from '../../core/ports/buckets.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { createTokenService, type TokenService, type TokenServiceOptions } from './assume-role.ts';
+
+/** Credentials that end sooner than this are replaced meanwhile; those that end sooner than the second are not used. */
+export const ROLE_RENEWAL_MS = 5 * 60_000;
+export const ROLE_USE_MIN_MS = 60_000;
+/** Roles whose credentials a node keeps, about 2 KiB each. */
+export const ROLES_KEPT_MAX = 4_000;
+/** A role that was refused is not asked for again for this long. */
+export const ROLE_REFUSAL_KEPT_MS = 5_000;
 
 export type StsRoles = Roles & { close(): void };
 

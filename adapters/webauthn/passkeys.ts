@@ -14,14 +14,15 @@ import {
 } from '@simplewebauthn/server';
 import { COSEALG, decodeAttestationObject, isoBase64URL, isoUint8Array } from '@simplewebauthn/server/helpers';
 import type { JsonObject } from '../../core/kernel/json.ts';
-import {
-  PASSKEY_CHALLENGE_SPAN_MS,
-  PASSKEY_CREDENTIAL_ID_BYTES_MAX,
-  PASSKEY_PUBLIC_KEY_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
+import { PASSKEY_CHALLENGE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Passkey, Passkeys } from '../../core/ports/passkeys.ts';
 import { CREATION, parseAnswer, SIGNATURE } from './answer.ts';
 import { isUsableKey } from './public-key.ts';
+
+/** Web Authentication, section 4, allows no longer credential id. */
+export const PASSKEY_CREDENTIAL_ID_BYTES_MAX = 1_023;
+/** A key in COSE form: an RSA key of 4,096 bits takes 530 bytes. */
+export const PASSKEY_PUBLIC_KEY_BYTES_MAX = 1_024;
 
 export interface PasskeysOptions {
   /** The address of the website, as browsers see it. */

@@ -12,13 +12,9 @@ import Fastify, {
   type FastifyRequest,
   type FastifyServerFactory,
 } from 'fastify';
+import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import type { EventId } from '../../core/kernel/ids.ts';
-import {
-  BODY_IDLE_MS,
-  JSON_BODY_BYTES_MAX,
-  JSON_BODY_SPAN_MS,
-  PUBLIC_BODY_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
 import { heldBody } from '../front-door/body-budget.ts';
 import { answerLate, LATE_BODY_TEXT, limitBodySpan } from '../front-door/body-span.ts';
@@ -40,6 +36,13 @@ import { documentedSchema, swaggerOptions } from './openapi.ts';
 import type { Outcome, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { type ApiServices, createApiServices } from './services.ts';
+
+/** The size of a JSON body that a route with a token takes. */
+export const JSON_BODY_BYTES_MAX = MIB;
+/**
+ * The size of a JSON body that a route without a token takes: who signs in by a device, or exchanges an identity token.
+ */
+export const PUBLIC_BODY_BYTES_MAX = 64 * KIB;
 
 declare module 'fastify' {
   interface FastifyContextConfig {

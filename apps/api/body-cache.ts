@@ -6,12 +6,15 @@
  * equal requests make the bytes once.
  */
 import { LRUCache } from 'lru-cache';
-import { API_BODIES_CACHE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
 import { VARYING } from './http/compression.ts';
 import { noneMatchNames } from './http/conditional.ts';
 import { inOwnMemory } from './http/own-memory.ts';
+
+/** The memory for cached JSON answers of the API, by repository and revision. */
+const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 
 /** An encoded answer: its entity tag, its bytes, and the headers of both 200 and 304. */
 export interface EncodedBody {

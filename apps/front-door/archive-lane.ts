@@ -6,8 +6,11 @@
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { ARCHIVE_WAIT_MS, ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../core/kernel/limits.ts';
+import { ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../core/kernel/limits.ts';
 import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
+
+/** How long an archive waits for its turn. */
+export const ARCHIVE_WAIT_MS = 5_000;
 
 const WAIT_SECONDS = ARCHIVE_WAIT_MS / 1_000;
 

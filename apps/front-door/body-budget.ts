@@ -8,6 +8,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
+import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { BODY_CHUNK_HELD_BYTES } from '../../core/kernel/limits.ts';
 import {
@@ -18,9 +19,6 @@ import {
   type HeldRefusal,
   releaseWith,
 } from './held-bytes.ts';
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
 
 /** Bytes of bodies, after inflation. Packs are not among them, which go to the disk as they arrive. */
 export const BODY_BOUNDS: HeldBounds = {

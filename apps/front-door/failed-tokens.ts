@@ -8,17 +8,21 @@
 import { LRUCache } from 'lru-cache';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
-import {
-  FAILED_TOKENS_PER_MINUTE_MAX,
-  FAILED_TOKENS_PER_MINUTE_NODE_MAX,
-  FAILED_TOKENS_PER_MINUTE_WIDE_MAX,
-  TOKENS_LOOKED_UP_MAX,
-} from '../../core/kernel/limits.ts';
 import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ReadSecret } from '../../core/use-cases/callers/authenticate.ts';
 import { createRate } from './rates.ts';
+
+/**
+ * Failed tokens within a minute, counted by each node: of one network, of a /48 of IPv6, and of all. Beyond it a token
+ * that the node does not know is looked up together with others, and one that is none costs no read of the log.
+ */
+export const FAILED_TOKENS_PER_MINUTE_MAX = 60;
+export const FAILED_TOKENS_PER_MINUTE_WIDE_MAX = 300;
+export const FAILED_TOKENS_PER_MINUTE_NODE_MAX = 1_000;
+/** Unknown tokens that are looked up together after too many failed ones. */
+export const TOKENS_LOOKED_UP_MAX = 1_000;
 
 /** The ids of the tokens that may have a secret. */
 type TokenIds = Pick<ReadSecret, 'derived' | 'named'>;

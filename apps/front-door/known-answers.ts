@@ -5,15 +5,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { Diff } from '../../core/git/diff/diff.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
-import {
-  KNOWN_APART_MAX,
-  KNOWN_COMPARISONS_COMMITS_MAX,
-  KNOWN_DIFFS_BYTES_MAX,
-  KNOWN_FOLDERS_BYTES_MAX,
-  KNOWN_PATHS_BYTES_MAX,
-  KNOWN_PUSHES_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
 import type { AheadBehind } from '../../core/ports/object-history.ts';
 import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behind.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
@@ -22,6 +15,16 @@ import type { KnownFolder, KnownFolders } from '../../core/use-cases/reading/las
 import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/reading/path-history.ts';
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
+
+/** What the website keeps of what it read: the memory for entries of folders and for commits of paths, and counts. */
+export const KNOWN_FOLDERS_BYTES_MAX = 16 * MIB;
+export const KNOWN_PATHS_BYTES_MAX = 16 * MIB;
+export const KNOWN_APART_MAX = 20_000;
+export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
+/** The memory for diffs: a large one is of some megabytes. */
+export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
+/** The memory for which push brought which commit. */
+export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
 export interface KnownAnswers {
   /** How many commits a tip reaches. */

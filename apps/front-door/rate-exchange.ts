@@ -5,9 +5,13 @@
  * asks nothing. So an account gets from n nodes at most its rate, that part of it from each other node, and what it
  * spends between two exchanges.
  */
-import { RATE_EXCHANGE_ACCOUNTS_MAX, RATE_EXCHANGE_PART_MIN } from '../../core/kernel/limits.ts';
 import type { RateSumsExchange } from '../../core/ports/rate-sums.ts';
 import type { SpanCounts } from './span-counts.ts';
+
+/** From this part of a rate on, a node tells the others what an account spent with it. */
+export const RATE_EXCHANGE_PART_MIN = 0.1;
+/** Accounts that a node tells of at once: those that spent most. */
+const RATE_EXCHANGE_ACCOUNTS_MAX = 1_000;
 
 export interface RateExchangeOptions {
   /** Tells this node from others. */

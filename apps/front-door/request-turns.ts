@@ -5,7 +5,12 @@
  * stand before those of another by hundreds. A place is given back exactly once, and passes by who has left.
  */
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { ACCOUNT_REQUESTS_WORKED_ON_MAX } from '../../core/kernel/limits.ts';
+
+/**
+ * Requests of the API of one account that a node works on at the same time; the others wait for their turn, holding
+ * nothing.
+ */
+export const ACCOUNT_REQUESTS_WORKED_ON_MAX = 32;
 
 export interface RequestTurn {
   /** Null if the request may begin at once. */

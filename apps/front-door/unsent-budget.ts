@@ -6,6 +6,7 @@
  * once. Short answers do not count: the number of requests bounds them.
  */
 import type { ServerResponse } from 'node:http';
+import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import {
   type Caller,
   createHeldBytes,
@@ -14,9 +15,6 @@ import {
   type HeldRefusal,
   releaseWith,
 } from './held-bytes.ts';
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
 
 /** Bytes of answers that are not read yet. */
 export const UNSENT_BOUNDS: HeldBounds = {

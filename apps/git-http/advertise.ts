@@ -21,9 +21,14 @@ import {
   type RefPart,
   wholeAnswer,
 } from '../../core/git/wire/ref-parts.ts';
-import { REF_ANSWERS_CACHE_BYTES_MAX, WHOLE_REF_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
+
+/** The memory for cached answers to GET info/refs and ls-refs. */
+const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
+/** A longer answer about refs is never whole in memory, but made while its client reads it. */
+const WHOLE_REF_ANSWER_BYTES_MAX = MIB;
 
 /** An answer, which was made whole if it is small. */
 export interface RefAnswer {

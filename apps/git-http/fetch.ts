@@ -9,7 +9,7 @@ import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { createPacketFraming } from '../../core/git/wire/packet-framing.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { excerpt } from '../../core/git/wire/side-band.ts';
-import { BODY_IDLE_MS, FETCH_BODY_SPAN_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
+import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
@@ -19,6 +19,9 @@ import { sendBytes, sendShared, write, writeHead, written } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
 import { sendRefs } from './ref-answer.ts';
 import { readBody } from './whole-body.ts';
+
+/** The time from the end of a fetch request's head to the end of its body. */
+const FETCH_BODY_SPAN_MS = 60_000;
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 const RESULT_HEAD = ['Content-Type', RESULT_TYPE];

@@ -9,7 +9,6 @@ import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts'
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
-
 import { lackOf } from '../../core/use-cases/callers/permission.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
 import { type FoundRepository, isUsernameOf } from '../../core/use-cases/repositories/repositories.ts';

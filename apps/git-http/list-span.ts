@@ -4,9 +4,17 @@
  * Invariants: all time counts, also that between bytes, so no drop of them holds the list longer than its size
  * allows. A client that sends at the least speed of a push is never too late. The pack is not bounded here.
  */
-import { COMMAND_LIST_SPAN_MS, PUSH_BYTES_PER_SECOND_MIN, PUSH_COMMANDS_BYTES_MAX } from '../../core/kernel/limits.ts';
+
+import { PUSH_COMMANDS_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { LATE_BODY_TEXT } from '../front-door/body-span.ts';
 import { type Body, BodyError } from './body.ts';
+import { PUSH_BYTES_PER_SECOND_MIN } from './limits.ts';
+
+/**
+ * The time from the end of a push's head to the end of its commands; what arrives of them at the least speed of a push
+ * earns as much again.
+ */
+export const COMMAND_LIST_SPAN_MS = 60_000;
 
 export interface ListSpan {
   /** The bytes of the body; throws the `BodyError` `body-too-slow` while the list is late. */

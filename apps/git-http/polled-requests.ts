@@ -11,9 +11,13 @@ import {
   type UploadPackRefusal,
   type UploadPackRequest,
 } from '../../core/git/wire/upload-pack-request.ts';
-import { POLLED_REQUEST_BYTES_MAX, POLLED_REQUESTS_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Soon } from '../../core/kernel/soon.ts';
 import type { NextTurn } from '../../core/kernel/turns.ts';
+
+/** The memory for parsed requests of ls-refs, and the longest that is kept: git sends some 200 bytes. */
+export const POLLED_REQUESTS_BYTES_MAX = 2 * MIB;
+export const POLLED_REQUEST_BYTES_MAX = 4 * 1_024;
 
 type LsRefs = Extract<UploadPackRequest, { readonly kind: 'ls-refs' }>;
 

@@ -3,9 +3,9 @@
  *
  * Invariants: only the time that the server waits for the client counts, so a slow server cuts nobody.
  */
-import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../core/kernel/limits.ts';
 import { GitHttpError } from './answer.ts';
 import type { BodyPace } from './body.ts';
+import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from './limits.ts';
 
 /** Of one silence. A client that prepares its pack may be silent for longer, within the limit for every body. */
 const SILENCE_COUNTED_MS_MAX = PUSH_PACE_SPAN_MS / 6;

@@ -9,7 +9,8 @@
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
-import { BODY_IDLE_MS, REFUSED_BODY_DRAIN_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
+import { BODY_IDLE_MS } from '../../core/kernel/limits.ts';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-refs.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
@@ -35,6 +36,9 @@ import {
   type ReadBody,
 } from './push-messages.ts';
 import { createPushPace } from './push-pace.ts';
+
+/** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
+const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;

@@ -8,9 +8,11 @@
  * names never change. Any number of processes may run a row at the same time. A test compares both tables with what the
  * code starts, and with the metrics, tables and policies that exist.
  */
-import { RATE_EXCHANGE_INTERVAL_MS } from '../../core/kernel/limits.ts';
 import type { Closer } from './closer.ts';
 import { every } from './periodic.ts';
+
+/** How often nodes tell each other what accounts spent with them. */
+const RATE_EXCHANGE_INTERVAL_MS = 3_000;
 
 /**
  * Where an operator sees the last success: in a metric, in a part of `/readyz`, in a row of the table `policy_marks`,

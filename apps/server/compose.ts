@@ -8,7 +8,6 @@ import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { systemClock } from '../../adapters/node/clock.ts';
-import { METRICS_AGE_MS_MAX, READINESS_AGE_MS_MAX } from '../../core/kernel/limits.ts';
 import { repeatErasures } from '../../core/use-cases/erasing/repeat-erasures.ts';
 import { createCacheDrops } from '../../core/use-cases/sweeping/drop-cached.ts';
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
@@ -32,6 +31,10 @@ import { createSnapshot } from './snapshot.ts';
 import { createOwnAddress } from './source-address.ts';
 import { createTlsRenewal } from './tls-renewal.ts';
 import { type StartedWork, startWork } from './work.ts';
+
+/** The metrics are made once for all who ask within this span, and whether a node is ready once within the other. */
+const METRICS_AGE_MS_MAX = 1_000;
+const READINESS_AGE_MS_MAX = 250;
 
 export interface ComposedServer {
   /** Not yet listening. */

@@ -5,16 +5,20 @@
  * Nobody's request is ended to make room: a connection gives way while it is idle, the one that was idle for longest first.
  */
 import type { Socket } from 'node:net';
-import {
-  CONNECTIONS_MAX,
-  CONNECTIONS_OF_NETWORK_MAX,
-  CONNECTIONS_OF_NETWORK_TIGHT_MAX,
-  CONNECTIONS_OF_WIDE_NETWORK_MAX,
-  CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX,
-  CONNECTIONS_ROOMY_MAX,
-} from '../../core/kernel/limits.ts';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
 import { plainAddress } from './source-address.ts';
+
+/**
+ * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's, and of the /48 or
+ * /24 around it (core/kernel/network.ts); and how many these may have while the node has so many that the rest is kept for
+ * others. The one that was idle for longest gives way.
+ */
+const CONNECTIONS_MAX = 8_192;
+const CONNECTIONS_ROOMY_MAX = 6_144;
+const CONNECTIONS_OF_NETWORK_MAX = 1_024;
+const CONNECTIONS_OF_NETWORK_TIGHT_MAX = 64;
+const CONNECTIONS_OF_WIDE_NETWORK_MAX = 2_048;
+const CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX = 256;
 
 export interface RoomBounds {
   readonly connectionsMax: number;

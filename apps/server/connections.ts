@@ -6,12 +6,20 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import {
-  PIPELINED_REQUESTS_MAX,
-  PIPELINED_REQUESTS_OF_NODE_MAX,
-  PIPELINED_REQUESTS_READ_MAX,
-} from '../../core/kernel/limits.ts';
 import { type ConnectionRoom, createConnectionRoom, type RoomOptions } from './connection-room.ts';
+
+/**
+ * Requests of one connection that wait until those before them are answered. One chunk may bring more: such a
+ * connection ends.
+ */
+export const PIPELINED_REQUESTS_MAX = 100;
+/** From this many waiting requests on, the node reads no more of a connection. */
+export const PIPELINED_REQUESTS_READ_MAX = 8;
+/**
+ * Waiting requests of all connections of a node. A connection that brings too many while there are more ends without an
+ * answer to them.
+ */
+export const PIPELINED_REQUESTS_OF_NODE_MAX = 10_000;
 
 export interface Exchange {
   readonly request: IncomingMessage;

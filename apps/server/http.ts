@@ -10,7 +10,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { TLS_HANDSHAKE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { GitHandler } from '../git-http/handler.ts';
 import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
 import { createConnections, type Exchange } from './connections.ts';
@@ -18,6 +17,9 @@ import { createProbeListener, isProbe, type Probes } from './probes.ts';
 import type { Role } from './settings.ts';
 import { withinRequest } from './stray-failures.ts';
 import type { TlsPair } from './tls-renewal.ts';
+
+/** How long the handshake of TLS may take. */
+const TLS_HANDSHAKE_SPAN_MS = 30_000;
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;

@@ -13,7 +13,6 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
-import { PURGES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
 import type { Background } from '../../core/ports/background.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createPastRepositories, type PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
@@ -50,6 +49,9 @@ import type { Opened } from './opened.ts';
 import { createRefusedSource, type RefusedSource } from './refused-sources.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { readNotifiedTo } from './webhooks.ts';
+
+/** Purges of living repositories at once, of which an account has one: each reads and writes the whole repository. */
+const PURGES_AT_ONCE_MAX = 2;
 
 export interface RequestContexts {
   readonly frontDoor: FrontDoor;

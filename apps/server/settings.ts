@@ -9,18 +9,24 @@ import path from 'node:path';
 import { z } from 'zod';
 import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/eventstoredb/connection.ts';
 import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
-import {
-  PUSH_MEMORY_BYTES_MAX,
-  PUSH_MEMORY_BYTES_MIN,
-  READ_LEASE_SPAN_MS,
-  READ_LEASE_SPAN_MS_MAX,
-  RETENTION_DAYS_DEFAULT,
-  RETENTION_MS_MIN,
-} from '../../core/kernel/limits.ts';
+import { GIB, MIB } from '../../core/kernel/byte-units.ts';
+import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
 import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
+
+/** How long a process answers from memory without asking the log, if it cannot renew its lease meanwhile. */
+export const READ_LEASE_SPAN_MS = 1_000;
+/** The least that STRATA_PUSH_MEMORY_BYTES_MAX may say. */
+export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
+/** How long the bodies of deliveries are kept, unless a setting changes it. */
+export const RETENTION_DAYS_DEFAULT = 30;
+/**
+ * The retention is at least this long, of 0 days too: attempts at a delivery go on for 17 minutes, and what a drop
+ * rewrites for one forced push is a whole repository.
+ */
+export const RETENTION_MS_MIN = 60 * 60_000;
 
 export interface Settings {
   readonly port: number;
@@ -84,7 +90,6 @@ export const ROLES = ['api', 'git', 'website', 'worker'] as const;
 export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-const GIB = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60_000;
 
 /** Lists every fault of the settings. */

@@ -7,7 +7,11 @@
  * system has taken of the connection's bytes, which may be some megabytes ahead of the client.
  */
 import type { Server, Socket } from 'node:net';
-import { READER_BYTES_PER_SECOND_MIN, READER_SPAN_MS } from '../../core/kernel/limits.ts';
+import { KIB } from '../../core/kernel/byte-units.ts';
+
+/** A client that reads an answer more slowly than this, for this long, is disconnected. */
+export const READER_BYTES_PER_SECOND_MIN = 16 * KIB;
+export const READER_SPAN_MS = 60_000;
 
 const LOOK_INTERVAL_MS = 5_000;
 const LOOKS = READER_SPAN_MS / LOOK_INTERVAL_MS;

@@ -12,12 +12,7 @@ import { createPostgresNotifiedPushes } from '../../adapters/postgres/notified-p
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresWaitingPushes } from '../../adapters/postgres/waiting-pushes.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
-import {
-  BUCKET_BACKGROUND_REST_MS,
-  BUCKET_BACKGROUND_WAIT_MS,
-  WEBHOOK_PENDING_DELIVERIES_MAX,
-  WEBHOOK_PENDING_DELIVERIES_RESUMED,
-} from '../../core/kernel/limits.ts';
+import { BUCKET_BACKGROUND_REST_MS } from '../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
@@ -37,6 +32,15 @@ import type { Metrics } from './metrics.ts';
 import { composePastEntities } from './past-entities.ts';
 import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
+
+/**
+ * Deliveries of one account that were requested and have not ended. With so many its pushes are expanded no further,
+ * until the second number of them is left.
+ */
+const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
+const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
+/** How long work behind pushes waits for a bucket of a user. */
+const BUCKET_BACKGROUND_WAIT_MS = 10_000;
 
 /** Buckets whose failures are remembered. */
 const BUCKETS_REMEMBERED_MAX = 1_000;

@@ -1,12 +1,11 @@
 /** The rules of usernames, repository names and email addresses (docs/interface.md, Repositories). */
-import {
-  EMAIL_LENGTH_MAX,
-  REPOSITORY_NAME_LENGTH_MAX,
-  USERNAME_LENGTH_MAX,
-  USERNAME_LENGTH_MIN,
-} from '../kernel/limits.ts';
+
+import { EMAIL_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX, USERNAME_LENGTH_MAX } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';
+
+/** The shortest username. */
+const USERNAME_LENGTH_MIN = 2;
 
 /** Every first path segment of the website and the API, and names that people would take for the operator's. */
 const RESERVED_USERNAMES: ReadonlySet<string> = new Set([

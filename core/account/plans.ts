@@ -1,5 +1,9 @@
 /** The plans and their quotas. A quota of null is unlimited. */
-import { WAITING_STORAGE_BYTES_MIN, WAITING_STORAGE_FACTOR } from '../kernel/limits.ts';
+import { GIB } from '../kernel/byte-units.ts';
+
+/** What purges took out may take so many times the storage of the plan until it has left, and at least so much. */
+const WAITING_STORAGE_FACTOR = 2;
+export const WAITING_STORAGE_BYTES_MIN = GIB;
 
 export const PLANS = ['FREE', 'PRO', 'PLATFORM'] as const;
 export type Plan = (typeof PLANS)[number];
@@ -19,7 +23,6 @@ export interface PlanQuotas {
 
 export type Plans = { readonly [P in Plan]: PlanQuotas };
 
-const GIB = 1024 ** 3;
 /** Without quotas; deliveries are paced all the same, because every receiver's owner shares their sender. */
 const UNLIMITED: PlanQuotas = {
   repos: null,

@@ -5,9 +5,13 @@
  */
 import { accept, type Decision } from '../kernel/decider.ts';
 import { plusMs, type Timestamp } from '../kernel/ids.ts';
-import { BUCKET_ERROR_INTERVAL_MS, BUCKET_ERRORS_OF_DAY_MAX } from '../kernel/limits.ts';
 import type { BucketErrorRecorded } from './events.ts';
 import { type BucketErrorsOfDay, errorKey } from './evolve.ts';
+
+/** How long an error of a bucket is not recorded again for the same repository, operation and code. */
+export const BUCKET_ERROR_INTERVAL_MS = 15 * 60_000;
+/** Errors of one bucket that are recorded on one day. */
+export const BUCKET_ERRORS_OF_DAY_MAX = 100;
 
 export function decideBucketError(
   { lastAt, count }: BucketErrorsOfDay,

@@ -5,9 +5,20 @@
  * Invariants: the check needs only an object's type and size, which are known before it is inflated. A blob has no
  * limit here, because it is streamed.
  */
+
+import { MIB } from '../kernel/byte-units.ts';
 import { OBJECT_ID_DIGITS } from '../kernel/ids.ts';
-import { COMMIT_BYTES_MAX, COMMIT_PARENTS_MAX, TAG_BYTES_MAX, TREE_BYTES_MAX } from '../kernel/limits.ts';
+import { COMMIT_PARENTS_MAX } from '../kernel/limits.ts';
 import type { ObjectInfo, ObjectType } from './objects.ts';
+
+/**
+ * The size of a commit, inflated, which ordinary repositories do not reach. A push with a larger object is refused, and
+ * a larger one that an older version accepted is not read: as deltas, a pack of some kilobytes can hold gigabytes.
+ */
+export const COMMIT_BYTES_MAX = MIB;
+/** The size of a tag, inflated, and of a tree. */
+export const TAG_BYTES_MAX = MIB;
+export const TREE_BYTES_MAX = 16 * MIB;
 
 /** Returns how many bytes, inflated, an object of this type may have. */
 export function objectBytesMax(type: ObjectType): number {

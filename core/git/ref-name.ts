@@ -7,8 +7,11 @@
  * for names that somebody creates belongs into `newNameRefusal`.
  */
 import { type Brand, OBJECT_ID_PATTERN_ANY_FORMAT } from '../kernel/ids.ts';
-import { REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
+import { REF_NAME_BYTES_MAX } from '../kernel/limits.ts';
 import { compareUtf8, utf8Length } from './utf8.ts';
+
+/** A component of a ref's name is a file name in a clone: 255 bytes, less five for `.lock`. */
+export const REF_COMPONENT_BYTES_MAX = 250;
 
 /** A ref's full name, e.g. `refs/heads/main`. */
 export type RefName = Brand<string, 'RefName'>;

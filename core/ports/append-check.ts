@@ -7,8 +7,13 @@
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { parseUuid, timestamp } from '../kernel/ids.ts';
 import { canonicalJson } from '../kernel/json.ts';
-import { APPEND_PLACE_BYTES, APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../kernel/limits.ts';
+import { APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../kernel/limits.ts';
 import { type AppendRequest, EventStoreError, type ExpectedRevision } from './event-store.ts';
+
+/**
+ * In an append of several events, the log keeps each event's index and count; they count as this many bytes an event.
+ */
+export const APPEND_PLACE_BYTES = 64;
 
 /** The stores keep revisions and versions in 32 bits. */
 const INT32_MAX = 2 ** 31 - 1;

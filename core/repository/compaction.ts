@@ -5,15 +5,17 @@
  * pushes has few layers, and each byte is rewritten a logarithmic number of times. What is merged holds at most
  * `COMPACTED_LAYER_BYTES_MAX` bytes.
  */
+
+import { GIB } from '../kernel/byte-units.ts';
 import { partsToMerge } from '../kernel/geometric-series.ts';
-import {
-  COMPACTED_LAYER_BYTES_MAX,
-  COMPACTION_IDLE_MS,
-  LAYERS_AT_REST_MAX,
-  LAYERS_MAX,
-  LAYERS_REMOVED_AT_ONCE_MAX,
-} from '../kernel/limits.ts';
+import { COMPACTION_IDLE_MS, LAYERS_MAX } from '../kernel/limits.ts';
 import type { Layer } from './layer.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from './limits.ts';
+
+/** With this many layers a repository is compacted when `COMPACTION_IDLE_MS` have passed. */
+export const LAYERS_AT_REST_MAX = 8;
+/** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
+export const COMPACTED_LAYER_BYTES_MAX = GIB;
 
 /** Returns the layers to merge, the smallest first; none if fewer than two can be merged. */
 export function layersToMerge(layers: Iterable<Layer>): readonly Layer[] {

@@ -6,15 +6,22 @@
  */
 import { refCollisions } from '../git/ref-collisions.ts';
 import { branchOfRef, byRefOrder, newNameRefusal, type RefName } from '../git/ref-name.ts';
+import { MIB } from '../kernel/byte-units.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
-import { LAYERS_REMOVED_AT_ONCE_MAX, REPOSITORY_REFS_MEMORY_BYTES_MAX } from '../kernel/limits.ts';
 import { finish, inParts, type Steps } from '../kernel/turns.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
 import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
 import { recordedLayer } from './layers.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from './limits.ts';
 import { sortedRefNames } from './ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository, refMemoryBytes } from './state.ts';
+
+/**
+ * Memory that the refs of a repository take in a server, by `refMemoryBytes`: some 400,000 with names of 70 characters. A
+ * server holds all refs of a repository at once, and each of their names is in the log for ever.
+ */
+export const REPOSITORY_REFS_MEMORY_BYTES_MAX = 192 * MIB;
 
 export function decideRepository(state: Repository, command: RepositoryCommand): Decision<RepositoryEvent> {
   switch (command.type) {

@@ -5,7 +5,7 @@ import { AppendList } from '../kernel/append-list.ts';
 import type { Decider, Parts, SnapshotCodec } from '../kernel/decider.ts';
 import { objectId, plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { JsonObject, JsonValue } from '../kernel/json.ts';
-import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../kernel/limits.ts';
+import { LEFT_TIP_SPAN_MS } from '../kernel/limits.ts';
 import { PersistentMap } from '../kernel/persistent-map.ts';
 import {
   type LayersExpired,
@@ -26,6 +26,9 @@ import {
 import { changeRefs, type RefRun, refRuns, refsOfRuns } from './ref-runs.ts';
 import { type LeftTip, type OpenRepository, type Ref, type Repository, refMemoryBytes } from './state.ts';
 import { leavesObjects } from './unreached.ts';
+
+/** Tips that refs of a repository left within `LEFT_TIP_SPAN_MS`, which a fetch may still want: the newest. */
+export const LEFT_TIPS_MAX = 10_000;
 
 function evolveRepository(state: Repository, event: RepositoryEvent, at: Timestamp): Repository {
   switch (event.type) {

@@ -6,8 +6,9 @@
  */
 import type { ObjectId, Timestamp } from '../kernel/ids.ts';
 import { objectId, plusMs, ZERO_OBJECT_ID } from '../kernel/ids.ts';
-import { DROPPING_BYTES_MAX, LAYERS_REMOVED_AT_ONCE_MAX } from '../kernel/limits.ts';
+import { DROPPING_BYTES_MAX } from '../kernel/limits.ts';
 import type { RefsUpdated } from './events.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from './limits.ts';
 import type { OpenRepository } from './state.ts';
 
 /** Whether a push may have left objects that no ref reaches any more, or never did. */

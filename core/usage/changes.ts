@@ -9,9 +9,15 @@ import type { Plan, Plans } from '../account/plans.ts';
 import { daysInMonth } from '../kernel/calendar.ts';
 import type { RecordedEvent } from '../kernel/envelope.ts';
 import { type AccountId, msBetween, type Timestamp, timestamp } from '../kernel/ids.ts';
-import { CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS, CHANGES_KEPT_FOR_PERSON } from '../kernel/limits.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ChangesReader } from '../ports/usage.ts';
+
+/**
+ * Of a plan's changes of a month: what tokens leave to the person; and how far beyond them pushes go that only delete
+ * refs, since a leaked branch must be deleted before it can be purged.
+ */
+export const CHANGES_KEPT_FOR_PERSON = 1_000;
+export const CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS = 1_000;
 
 /** Returns whether an event is of a change of the account that it names. */
 export function isOfChange({ isRecord, accountId, actor, type }: RecordedEvent): boolean {

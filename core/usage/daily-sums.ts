@@ -6,8 +6,10 @@
  */
 import { readEvent } from '../kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../kernel/envelope.ts';
-import { USAGE_READERS_MAX } from '../kernel/limits.ts';
 import { transferEventKinds, type UsageRecorded } from './events.ts';
+
+/** Pairs of reader and repository that a `UsageRecorded` names; the bytes of further ones are in its sums. */
+export const USAGE_READERS_MAX = 1_000;
 
 /** The name under which the policy that writes them marks how far it has read the log. */
 export const USAGE_SUMMING = 'usage-summing';

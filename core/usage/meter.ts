@@ -7,12 +7,16 @@
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';
-import { TRANSFER_ADDRESS_REFS_MAX, TRANSFER_ADDRESSES_MAX } from '../kernel/limits.ts';
 import type { ExpectedRevision } from '../ports/event-store.ts';
 import { type Context, envelop } from '../runtime/execute.ts';
 import { isOutage } from '../runtime/is-outage.ts';
 import { systemCause } from '../runtime/system-cause.ts';
 import { type Reader, type TransferRecorded, transferEventKinds, transferStream } from './events.ts';
+
+/** Different addresses of an account's readers that a node records in a minute: each is a record of the vault. */
+export const TRANSFER_ADDRESSES_MAX = 50;
+/** How often an event of transfer names addresses: one may have read as many readers in many repositories. */
+export const TRANSFER_ADDRESS_REFS_MAX = 1_000;
 
 /** One answer to a read. */
 export interface TransferRead {

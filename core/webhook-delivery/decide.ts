@@ -6,11 +6,14 @@
  */
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
 import { plusMs, type Timestamp } from '../kernel/ids.ts';
-import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_CLAIM_SPAN_MS, WEBHOOK_SERIES_MAX } from '../kernel/limits.ts';
+import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_SERIES_MAX } from '../kernel/limits.ts';
 import { statedResult } from './attempt.ts';
 import type { WebhookDeliveryCommand } from './commands.ts';
 import type { WebhookDeliveryEvent } from './events.ts';
 import type { PendingDelivery, WebhookDelivery } from './state.ts';
+
+/** A claimed attempt without a recorded result is made again after this: longer than an attempt and its append take. */
+export const WEBHOOK_CLAIM_SPAN_MS = 60_000;
 
 export function decideWebhookDelivery(
   state: WebhookDelivery,

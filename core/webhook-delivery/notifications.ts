@@ -5,9 +5,11 @@
  */
 
 import type { DerivedIds, EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
-import { WEBHOOK_PUSH_REFS_MAX } from '../kernel/limits.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';
+
+/** Refs of one push that webhooks are notified of: the first ones in the push's own order. */
+export const WEBHOOK_PUSH_REFS_MAX = 1_000;
 
 export type RefEventKind = Exclude<WebhookEventKind, 'ping'>;
 

@@ -5,13 +5,18 @@
  */
 import type { CommitRow, PersonRow } from '../git/commit-row.ts';
 import type { Commit, Signature, TagObject } from '../git/objects.ts';
-import {
-  WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
-  WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
-  WEBHOOK_PAYLOAD_PARENTS_MAX,
-} from '../kernel/limits.ts';
+import { KIB } from '../kernel/byte-units.ts';
 import { cutText } from '../kernel/text.ts';
 import type { RefEvent } from './payload.ts';
+
+/**
+ * UTF-16 code units of a commit's or tag's message, and of a person's name or address, in a payload. Cut texts end with
+ * `…`.
+ */
+export const WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX = 64 * KIB;
+export const WEBHOOK_PAYLOAD_NAME_LENGTH_MAX = 256;
+/** Parents of one commit that a payload lists: the first ones. */
+export const WEBHOOK_PAYLOAD_PARENTS_MAX = 100;
 
 export function payloadCommit({ id, message, author, committer, parents }: Commit): CommitRow {
   return {

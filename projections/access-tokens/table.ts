@@ -2,8 +2,10 @@
  * The tables of access tokens: one row for each token that is not revoked. A token that was exchanged is in no list, but
  * its id must be found until it ends.
  */
-import { EXCHANGED_TOKEN_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
+
+/** How much later than an exchanged token the newest one must end before the read model of tokens forgets the first. */
+export const EXCHANGED_TOKEN_KNOWN_MS = 24 * 60 * 60_000;
 
 export const accessTokenTables: readonly ProjectionTable[] = [
   {

@@ -4,8 +4,10 @@
  * Invariants: errors, which are pruned from the log, and failed verifications, which are not, have a table each. Their
  * number and age would otherwise decide which verifications are listed, and a rebuild would not find them.
  */
-import { BUCKET_ERROR_LISTED_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
+
+/** How much older than the newest error of all buckets a listed error may be. */
+export const BUCKET_ERROR_LISTED_MS = 30 * 24 * 60 * 60_000;
 
 /** `repository_id` and `step` are null for what has none. */
 function tableOf(name: string): ProjectionTable {

@@ -6,10 +6,10 @@
  */
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { later, plusMs, type Timestamp } from '../../core/kernel/ids.ts';
-import { CHANGE_REQUEST_KNOWN_MS } from '../../core/kernel/limits.ts';
 import { isOfChange } from '../../core/usage/changes.ts';
 import { RECORD_CATEGORIES } from '../record-categories.ts';
 import type { Projection, TableOf, Write } from '../runner/projection.ts';
+import { CHANGE_REQUEST_KNOWN_MS } from './limits.ts';
 import { MONTHS, REQUESTS } from './table.ts';
 
 export const changesProjection: Projection = {

@@ -3,8 +3,8 @@
  *
  * Invariants: a number is a sum that only the checkpoint's transaction adds to, so nothing is counted twice.
  */
-import { CHANGE_REQUEST_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
+import { CHANGE_REQUEST_KNOWN_MS } from './limits.ts';
 
 /** A row stays when its month is over. `month` is `YYYY-MM`. */
 export const MONTHS: ProjectionTable = {

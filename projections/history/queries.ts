@@ -2,17 +2,19 @@
 
 import type { CommitRow } from '../../core/git/commit-row.ts';
 import type { ListedEntry } from '../../core/git/history/listed-commit.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
-import {
-  BRANCHES_COMMITS_BYTES_MAX,
-  COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
-  COMMITS_PAGE_BYTES_MAX,
-} from '../../core/kernel/limits.ts';
+import { COMMIT_CROWDED_MESSAGE_LENGTH_MAX, COMMITS_PAGE_BYTES_MAX } from '../../core/kernel/limits.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { AtRevision, BranchRow } from '../../core/ports/history.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import type { Concerns, LiveReader, ReadQuery } from '../live-reader.ts';
 import { rowOfEntry } from './entry.ts';
+
+/**
+ * The size of all commits in one list of branches: above it, commits longer than an equal share have their texts cut.
+ */
+export const BRANCHES_COMMITS_BYTES_MAX = 16 * MIB;
 
 /** The length to which names and addresses of people are cut in a cut entry. */
 const CUT_NAME_LENGTH = 256;

@@ -7,14 +7,20 @@
 import { commitLength } from '../../core/git/history/commit-length.ts';
 import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
 import type { Commit } from '../../core/git/objects.ts';
-import {
-  HISTORY_HELD_BYTES_MAX,
-  HISTORY_ORDERED_COMMITS_MAX,
-  HISTORY_SPAN_MS,
-  HISTORY_TURN_COMMITS_MAX,
-  HISTORY_TURN_ORDERED_COMMITS_MAX,
-  HISTORY_TURN_SPAN_MS,
-} from '../../core/kernel/limits.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
+
+/** The memory for commits that the read model of histories has not written yet, for all repositories together. */
+const HISTORY_HELD_BYTES_MAX = 64 * MIB;
+/** The work for one repository that the others wait for; longer work runs concurrently with theirs. */
+const HISTORY_TURN_COMMITS_MAX = 10_000;
+const HISTORY_TURN_ORDERED_COMMITS_MAX = 100_000;
+const HISTORY_TURN_SPAN_MS = 3_000;
+/**
+ * The limits of work for one repository that runs concurrently with that for others: beyond them the repository is
+ * parked. The largest histories have a million commits.
+ */
+const HISTORY_ORDERED_COMMITS_MAX = 3_000_000;
+const HISTORY_SPAN_MS = 30 * 60_000;
 
 export interface WorkBounds {
   /**

@@ -4,9 +4,11 @@
  * Invariants: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds
  * to. So nothing is counted twice.
  */
-import { LEAVING_LAYERS_KNOWN_MS } from '../../core/kernel/limits.ts';
 import type { ProjectionTable } from '../runner/projection.ts';
 import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
+
+/** How long a read model knows of layers that were let go: they leave storage long before, unless no worker runs. */
+const LEAVING_LAYERS_KNOWN_MS = 7 * 24 * 60 * 60_000;
 
 /** From account streams: every repository of an account, also those that were deleted, whose layers still count. */
 const repositories: ProjectionTable = {

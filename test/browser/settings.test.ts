@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, test } from 'vitest';
-import { SIGN_IN_FAILURES_PAIR_MAX } from '../../core/kernel/limits.ts';
+import { SIGN_IN_FAILURES_PAIR_MAX } from '../../core/use-cases/callers/password-guesses.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
 import { freePort } from '../support/free-port.ts';

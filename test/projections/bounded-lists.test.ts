@@ -4,12 +4,10 @@ import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
 import { LOG_START, type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { type AccessTokenId, plusMs, type RepositoryId, type StorageBucketId } from '../../core/kernel/ids.ts';
-import {
-  BUCKET_ERROR_LISTED_MS,
-  BUCKET_ERRORS_LISTED_MAX,
-  EXCHANGED_TOKEN_KNOWN_MS,
-} from '../../core/kernel/limits.ts';
+import { BUCKET_ERRORS_LISTED_MAX } from '../../core/kernel/limits.ts';
+import { EXCHANGED_TOKEN_KNOWN_MS } from '../../projections/access-tokens/table.ts';
 import { prunableBucketErrors } from '../../projections/bucket-errors/pruned.ts';
+import { BUCKET_ERROR_LISTED_MS } from '../../projections/bucket-errors/table.ts';
 import { createModels } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';
 import { removePrunedRows } from '../../projections/runner/pruned-rows.ts';

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
 import type { RebuildReport } from '../../apps/admin/rebuild-from-store.ts';
 import type { StorageReport } from '../../apps/admin/storage.ts';
-import { LAYERS_AT_REST_MAX } from '../../core/kernel/limits.ts';
+import { LAYERS_AT_REST_MAX } from '../../core/repository/compaction.ts';
 import { rebuildByScript } from '../support/bucket-script.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { READ_LEASE_SPAN_MS } from '../../core/kernel/limits.ts';
+import { READ_LEASE_SPAN_MS } from '../../apps/server/settings.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { assertEqualToGit, assertRebuildable } from '../support/equal-to-git.ts';
 import { openServer } from '../support/eventstoredb/open-log.ts';

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'vitest';
 import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
-import { RETENTION_DAYS_DEFAULT } from '../../core/kernel/limits.ts';
+import { RETENTION_DAYS_DEFAULT } from '../../apps/server/settings.ts';
 import {
   admin,
   api,

@@ -6,11 +6,8 @@ import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import type { ListedStorage, StorageFault, StorageReport } from '../../apps/admin/storage.ts';
-import {
-  ORPHANED_LAYER_SPAN_MS,
-  REPLACED_LAYERS_KEPT_MS_MIN,
-  RETENTION_DAYS_DEFAULT,
-} from '../../core/kernel/limits.ts';
+import { RETENTION_DAYS_DEFAULT } from '../../apps/server/settings.ts';
+import { ORPHANED_LAYER_SPAN_MS, REPLACED_LAYERS_KEPT_MS_MIN } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {

@@ -14,7 +14,7 @@ import { createServer } from 'node:tls';
 import pg from 'pg';
 import { describe, type TestContext, test } from 'vitest';
 import { WORKFLOWS } from '../../apps/server/workflows.ts';
-import { LAYERS_AT_REST_MAX } from '../../core/kernel/limits.ts';
+import { LAYERS_AT_REST_MAX } from '../../core/repository/compaction.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { needs } from '../support/optional-suites.ts';

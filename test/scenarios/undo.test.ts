@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import { RETENTION_MS_MIN } from '../../core/kernel/limits.ts';
+import { RETENTION_MS_MIN } from '../../apps/server/settings.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { until } from '../support/read-models.ts';
 import {

@@ -5,12 +5,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import {
-  WEBHOOK_PAYLOAD_BYTES_MAX,
-  WEBHOOK_PAYLOAD_COMMITS_MAX,
-  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
-  WEBHOOK_PUSH_REFS_MAX,
-} from '../../core/kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_BYTES_MAX, WEBHOOK_PAYLOAD_COMMITS_MAX } from '../../core/kernel/limits.ts';
+import { WEBHOOK_PUSH_PAYLOADS_BYTES_MAX } from '../../core/use-cases/webhooks/notify-webhooks.ts';
+import { WEBHOOK_PUSH_REFS_MAX } from '../../core/webhook-delivery/notifications.ts';
 import {
   api,
   createAccount,

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { attemptError } from '../../apps/front-door/texts/attempt-errors.ts';
-import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { type ReceiverKind, receiverKinds } from '../support/receiver-kinds.ts';

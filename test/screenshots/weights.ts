@@ -4,7 +4,7 @@
  * Invariants: a page above `PAGE_BYTES_MAX`, a policy that allows inline code and a break of the policy fail the run.
  */
 import type { Page } from 'playwright-core';
-import { PAGE_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { PAGE_BYTES_MAX } from '../../apps/website/layout/weight.ts';
 import type { Shot } from './shots.ts';
 
 const STRICT = /default-src 'none'/;

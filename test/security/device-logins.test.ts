@@ -5,7 +5,7 @@ import { beforeEach, describe, test } from 'vitest';
 import { createPostgresDeviceLoginRequests } from '../../adapters/postgres/device-login-requests.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { DeviceSessionId } from '../../core/kernel/ids.ts';
-import { DEVICE_SESSIONS_PENDING_MAX } from '../../core/kernel/limits.ts';
+import { DEVICE_SESSIONS_PENDING_MAX } from '../../core/use-cases/tokens/device-login.ts';
 import { newRequest } from '../contract/device-login-requests.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
 import { keepLog } from '../support/log.ts';

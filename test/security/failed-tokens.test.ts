@@ -3,15 +3,16 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { uuids } from '../../adapters/node/ids.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
-import { createFailedTokens, type FailedTokens } from '../../apps/front-door/failed-tokens.ts';
-import { LOG_START } from '../../core/kernel/envelope.ts';
-import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import {
+  createFailedTokens,
   FAILED_TOKENS_PER_MINUTE_MAX,
   FAILED_TOKENS_PER_MINUTE_NODE_MAX,
   FAILED_TOKENS_PER_MINUTE_WIDE_MAX,
+  type FailedTokens,
   TOKENS_LOOKED_UP_MAX,
-} from '../../core/kernel/limits.ts';
+} from '../../apps/front-door/failed-tokens.ts';
+import { LOG_START } from '../../core/kernel/envelope.ts';
+import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import { ReadModelError } from '../../core/ports/read-models.ts';
 import { type ApiFixture, createApiFixture } from '../support/api-fixture.ts';

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, test } from 'vitest';
-import { PUSH_COMMANDS_MAX, REF_COMPONENT_BYTES_MAX, REF_NAME_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { REF_COMPONENT_BYTES_MAX } from '../../core/git/ref-name.ts';
+import { PUSH_COMMANDS_MAX, REF_NAME_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
   blob,

@@ -6,12 +6,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import {
-  COMMIT_PARENTS_MAX,
-  PUSH_OPTIONS_BYTES_MAX,
-  TAG_BYTES_MAX,
-  TAG_CHAIN_LENGTH_MAX,
-} from '../../core/kernel/limits.ts';
+import { TAG_BYTES_MAX } from '../../core/git/object-bounds.ts';
+import { PUSH_OPTIONS_BYTES_MAX } from '../../core/git/wire/command-list.ts';
+import { COMMIT_PARENTS_MAX, TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { type Ending, suiteEnding } from '../support/cleanup.ts';
 import {
   CAPABILITIES,

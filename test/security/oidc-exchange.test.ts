@@ -3,20 +3,19 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import { CompactSign, decodeJwt, exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
-import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
-import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
-import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
+import { createJoseIdentityTokens, IDENTITY_TOKEN_DEPTH_MAX } from '../../adapters/jose/identity-tokens.ts';
 import {
-  EXCHANGES_PER_MINUTE_MAX,
-  FAILED_TOKENS_PER_MINUTE_MAX,
-  IDENTITY_TOKEN_DEPTH_MAX,
-  IDENTITY_TOKEN_LENGTH_MAX,
   ISSUER_DOCUMENT_BYTES_MAX,
   ISSUER_FAILURE_KEPT_MS,
   ISSUER_KEYS_KEPT_LEAST_MS,
   ISSUER_KEYS_KEPT_MS,
   ISSUER_KEYS_MAX,
-} from '../../core/kernel/limits.ts';
+} from '../../adapters/jose/issuer-keys.ts';
+import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
+import { EXCHANGES_PER_MINUTE_MAX } from '../../apps/api/handlers/trust-rules.ts';
+import { FAILED_TOKENS_PER_MINUTE_MAX } from '../../apps/front-door/failed-tokens.ts';
+import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
+import { IDENTITY_TOKEN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import { createRepository } from '../../core/use-cases/repositories/repositories.ts';
 import type { NewTrustRule } from '../../core/use-cases/tokens/trust-rules.ts';

@@ -1,7 +1,7 @@
 /** Attacks on and through the pages of repositories (docs/interface.md, Website). */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
-import { CONTENTS_BUFFERED_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { CONTENTS_BUFFERED_BYTES_MAX } from '../../core/use-cases/reading/read-contents.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../support/form-browser.ts';
 import { browserOf, signIn } from '../support/site-browser.ts';

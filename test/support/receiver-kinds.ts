@@ -6,7 +6,7 @@
  */
 import { gzipSync } from 'node:zlib';
 import type { OutgoingFailure } from '../../core/kernel/exchange.ts';
-import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/kernel/limits.ts';
+import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/use-cases/webhooks/attempt-delivery.ts';
 import { type Authority, type Certificate, createAuthority } from './certificates.ts';
 import type { Ending } from './cleanup.ts';
 import { answering, type Behaviour, dripping, flooding, plainServer, startReceiver } from './receiver.ts';

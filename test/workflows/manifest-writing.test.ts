@@ -7,17 +7,17 @@ import { describe, type TestContext, test } from 'vitest';
 import { createPostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { type AccountId, plusMs, type Timestamp, uuid } from '../../core/kernel/ids.ts';
-import {
-  MANIFEST_DELAY_MS,
-  MANIFEST_RETRY_FIRST_MS,
-  MANIFEST_RETRY_LAST_MS,
-  MANIFESTS_AT_ONCE_MAX,
-} from '../../core/kernel/limits.ts';
+import { MANIFEST_DELAY_MS } from '../../core/kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestWrites } from '../../core/ports/manifest-writes.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { changeRepository } from '../../core/use-cases/repositories/repositories.ts';
-import { createManifestSteps } from '../../workflows/manifest-writing/steps.ts';
+import {
+  createManifestSteps,
+  MANIFEST_RETRY_FIRST_MS,
+  MANIFEST_RETRY_LAST_MS,
+  MANIFESTS_AT_ONCE_MAX,
+} from '../../workflows/manifest-writing/steps.ts';
 import { accepted } from '../support/accounts.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { layersIn } from '../support/layers-in.ts';

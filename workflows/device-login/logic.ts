@@ -9,8 +9,10 @@ import { deviceSessionEventKinds } from '../../core/device-session/events.ts';
 import { deviceSessions } from '../../core/device-session/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { plusMs, timestamp } from '../../core/kernel/ids.ts';
-import { DEVICE_TOKEN_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Workflow } from '../../core/ports/workflows.ts';
+
+/** The time that the poll which won a device login has to create the token; after it, any node may create it. */
+export const DEVICE_TOKEN_SPAN_MS = 5_000;
 
 export type DeviceLoginStep = 'expire' | 'close';
 

@@ -4,10 +4,13 @@
  * Invariants: after a drop that failed the repository is tried again after hours, whatever the engine starts.
  */
 import { plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
-import { DROPPING_RETRY_MS, DROPPING_WAIT_MS } from '../../core/kernel/limits.ts';
 import type { WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { type DroppingContext, dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
+import { DROPPING_RETRY_MS } from './limits.ts';
+
+/** When a compaction that drops objects is tried again if webhooks were not notified yet of what it would drop. */
+export const DROPPING_WAIT_MS = 60_000;
 
 export interface DropsContext extends DroppingContext {
   readonly log: Log;

@@ -16,12 +16,7 @@ import {
   type Timestamp,
   uuid,
 } from '../../core/kernel/ids.ts';
-import {
-  BUCKET_COMPACTIONS_AT_ONCE_MAX,
-  COMPACTION_IDLE_MS,
-  COMPACTIONS_AT_ONCE_MAX,
-  DROPPING_RETRY_MS,
-} from '../../core/kernel/limits.ts';
+import { COMPACTION_IDLE_MS } from '../../core/kernel/limits.ts';
 import type { CompactionStep, LayerCompactions, WantedCompaction } from '../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
@@ -33,6 +28,12 @@ import {
 } from '../../core/use-cases/compacting/compact-layers.ts';
 import { findRepositoryById } from '../../core/use-cases/repositories/repositories.ts';
 import { createDrops, type DropsContext } from './drops.ts';
+import { DROPPING_RETRY_MS } from './limits.ts';
+
+/** Compactions that one process makes at once: each takes a processor. */
+const COMPACTIONS_AT_ONCE_MAX = 2;
+/** Buckets of users in which a process compacts at once, one repository in each. */
+export const BUCKET_COMPACTIONS_AT_ONCE_MAX = 4;
 
 export interface CompactionStepsContext extends CompactionContext, DropsContext {
   readonly objects: LayerMerges & LayerDrops;

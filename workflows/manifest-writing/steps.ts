@@ -6,16 +6,17 @@
  */
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import { plusMs, type RepositoryId, type Timestamp, uuid } from '../../core/kernel/ids.ts';
-import {
-  MANIFEST_DELAY_MS,
-  MANIFEST_RETRY_FIRST_MS,
-  MANIFEST_RETRY_LAST_MS,
-  MANIFESTS_AT_ONCE_MAX,
-} from '../../core/kernel/limits.ts';
+import { MANIFEST_DELAY_MS } from '../../core/kernel/limits.ts';
 import { LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestStep, ManifestWrite, ManifestWrites } from '../../core/ports/manifest-writes.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { type ManifestContext, manifestPlace, writeManifest } from '../../core/use-cases/manifests/write-manifest.ts';
+
+/** Manifests that one process writes at once. One account has one of them, since its bucket may be slow. */
+export const MANIFESTS_AT_ONCE_MAX = 4;
+/** After a failure of the store, a manifest is tried again after this time, which doubles with each failure in a row. */
+export const MANIFEST_RETRY_FIRST_MS = 60_000;
+export const MANIFEST_RETRY_LAST_MS = 60 * 60_000;
 
 export interface ManifestStepsContext extends ManifestContext {
   readonly manifests: Pick<ManifestWrites, 'find' | 'done' | 'failed'>;

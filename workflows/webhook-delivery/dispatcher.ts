@@ -17,12 +17,6 @@ import {
   type WebhookDeliveryId,
   type WebhookId,
 } from '../../core/kernel/ids.ts';
-import {
-  WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_WINDOW_DELIVERIES_MAX,
-} from '../../core/kernel/limits.ts';
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries, DueDeliveryRow } from '../../core/ports/due-deliveries.ts';
 import type { DeliverySchedule } from '../../core/use-cases/webhooks/attempt-delivery.ts';
@@ -38,6 +32,12 @@ import {
   runsLow,
   setWindow,
 } from './lane.ts';
+import { WEBHOOK_WINDOW_DELIVERIES_MAX } from './limits.ts';
+
+/** Concurrent attempts: in all, to one receiver's host, and for one account. */
+const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
+export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
+export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;
 
 export interface DispatcherOptions {
   readonly due: DueDeliveries;

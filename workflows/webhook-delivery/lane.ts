@@ -6,8 +6,8 @@
  */
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId, RepositoryId, Timestamp, WebhookDeliveryId, WebhookId } from '../../core/kernel/ids.ts';
-import { WEBHOOK_WINDOW_DELIVERIES_MAX } from '../../core/kernel/limits.ts';
 import type { DueDeliveryRow } from '../../core/ports/due-deliveries.ts';
+import { WEBHOOK_WINDOW_DELIVERIES_MAX } from './limits.ts';
 
 export interface Running {
   readonly row: DueDeliveryRow;

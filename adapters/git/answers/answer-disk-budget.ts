@@ -5,8 +5,8 @@
  * an account reserves at most half of it for answers that are being made. When the budget is full, kept answers are
  * removed, the least recently used first.
  */
+import { MIB } from '../../../core/kernel/byte-units.ts';
 
-const MIB = 1024 * 1024;
 /** A growing answer reserves so much at once, so that it rarely waits. */
 const STEP_BYTES_MAX = MIB;
 const STEPS = 64;

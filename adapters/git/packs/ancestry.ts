@@ -7,17 +7,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import {
-  HISTORY_READ_CPU_SECONDS_MAX,
-  PUSH_COMPARING_MS_MAX,
-  PUSH_MOVES_FAR_MAX,
-  PUSH_MOVES_WALKED_MAX,
-} from '../../../core/kernel/limits.ts';
+import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type RefMove } from '../../../core/ports/object-database.ts';
 import { commandError, type Git, type GitCommand, type ObjectView } from '../process/git-commands.ts';
 import { readInTurn } from './object-graph.ts';
 import { parseCommitLinks } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
+
+/**
+ * Different moves of refs, of one push, that git compares because they are far: each takes a process. Those that are near
+ * are found by walks, of so many commits in all. And the time for all that git compares.
+ */
+export const PUSH_MOVES_FAR_MAX = 10_000;
+export const PUSH_MOVES_WALKED_MAX = 100_000;
+export const PUSH_COMPARING_MS_MAX = 5 * 60_000;
 
 /** The same objects for reads in process and for reads by git. */
 export interface ObjectAccess {

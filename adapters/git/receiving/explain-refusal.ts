@@ -9,7 +9,6 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, objectId, PACK_CHECKSUM_PATTERN } from '../../../core/kernel/ids.ts';
-import { EXPLAINED_OBJECTS_MAX, EXPLAINED_PATH_LENGTH_MAX, EXPLAINING_MS_MAX } from '../../../core/kernel/limits.ts';
 import { createGitObjects, lines } from '../packs/git-objects.ts';
 import { createObjectSource, type ObjectSource, openFreshPack } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
@@ -18,6 +17,13 @@ import { findReferrer } from './find-referrer.ts';
 import { boundBy, counted, type QuarantineFolder } from './index-pack.ts';
 import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
+
+/** Commits, trees and tags, of each so many, of a refused pack among which the server looks for what leads to the refused object. */
+export const EXPLAINED_OBJECTS_MAX = 200_000;
+/** How long the server looks for what leads to a refused object. */
+export const EXPLAINING_MS_MAX = 30_000;
+/** How much of a refused object's path the server tells. */
+export const EXPLAINED_PATH_LENGTH_MAX = 300;
 
 export interface Explaining {
   readonly git: Git;

@@ -5,11 +5,17 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ObjectType } from '../../../core/git/objects.ts';
+import { MIB } from '../../../core/kernel/byte-units.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import { EXPLAINED_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { parseCommit, parseTag } from '../packs/object-parsing.ts';
 import type { ObjectSource } from '../packs/object-source.ts';
 import { entryOfObject } from '../packs/tree-entries.ts';
+
+/**
+ * Bytes of objects of a refused pack that the server reads to find what refers to a missing object, beside the last
+ * one.
+ */
+export const EXPLAINED_BYTES_MAX = 64 * MIB;
 
 /** What refers to the missing object, and what kind it takes it for. */
 export type Referrer =

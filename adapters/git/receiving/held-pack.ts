@@ -6,9 +6,9 @@
  */
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
+import { MIB } from '../../../core/kernel/byte-units.ts';
 import type { PackInput } from './pack-input.ts';
 
-const MIB = 1024 * 1024;
 const READ_BYTES = 256 * 1024;
 /** A client may prove fast each time that it has sent this much. */
 const PROOF_BYTES = MIB;

@@ -9,11 +9,14 @@ import { MANY_PARENTS_BYTES_MIN, parentsFault, sizeFault } from '../../../core/g
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import type { PackRefusal } from '../../../core/git/pack-refusal.ts';
 import { OBJECT_ID_DIGITS, OBJECT_ID_PATTERN, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import { COMMIT_PARENTS_MAX, PUSH_LARGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
+import { COMMIT_PARENTS_MAX } from '../../../core/kernel/limits.ts';
 import { lines } from '../packs/git-objects.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import { isBrokenPack } from '../packs/pack-file.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
+
+/** Commits of one push that are large enough to have too many parents, so that each of them must be read. */
+export const PUSH_LARGE_COMMITS_MAX = 10_000;
 
 /** git checks larger packs: a delta's header takes some 30 us in process, and 1 us in git after its start. */
 const IN_PROCESS_OBJECTS_MAX = 100;

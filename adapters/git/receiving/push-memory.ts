@@ -7,10 +7,18 @@
  * memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a pack
  * inflates to cannot be known before.
  */
-import { createFairShares, createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
-import { PUSH_CPU_MS_MAX, PUSH_CPU_MS_PER_MIB, PUSH_CPU_SMALL_MS_MAX } from '../../../core/kernel/limits.ts';
 
-const MIB = 1024 * 1024;
+import { MIB } from '../../../core/kernel/byte-units.ts';
+import { createFairShares, createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
+
+/**
+ * The processor time for checking one pack: that of a pack which was whole at once, and of others; and what each MiB that
+ * was received adds. Of honest packs git checks a MiB in a tenth of a second, on slow machines in one.
+ */
+export const PUSH_CPU_SMALL_MS_MAX = 20_000;
+export const PUSH_CPU_MS_MAX = 60_000;
+export const PUSH_CPU_MS_PER_MIB = 3_000;
+
 /** git keeps some 170 bytes for each object of a pack, and some more for those that it checks. */
 const OBJECT_BYTES = 300;
 /** A push of source code takes 3 to 10 MiB, and one that changes a large file twice the file's size. */

@@ -5,7 +5,7 @@
  * too slowly.
  */
 import type { z } from 'zod';
-import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../../../core/kernel/limits.ts';
+import { KIB } from '../../../core/kernel/byte-units.ts';
 import { readArchive } from '../../../core/use-cases/reading/read-archive.ts';
 import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
@@ -13,6 +13,10 @@ import type { ReaderPace } from '../http/reader-pace.ts';
 import { answerWith } from '../representation.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { ARCHIVE_PARAMS } from '../schemas/archives.ts';
+
+/** How long git may wait for the reader of an archive; what the reader takes at the slowest rate earns as much again. */
+export const ARCHIVE_READER_WAIT_MS = 10_000;
+const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 const ARCHIVE_NOTES =
   'As git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at once (429), and so has the service (503); a client that hardly reads is disconnected.';

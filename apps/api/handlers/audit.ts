@@ -4,11 +4,13 @@
  * Invariants: a checkpoint is of the log as it was when the request arrived, or newer.
  */
 import type { z } from 'zod';
-import { LOG_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
 import { type Proof, proveConsistency, proveInclusion } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { ok, plainText } from '../http/answer.ts';
 import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
 import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
+
+/** How long anybody may keep the list of keys: a new key signs at once, and a verifier that lacks it reads again. */
+const LOG_KEYS_CACHE_SECONDS = 60;
 
 export const AUDIT_ROUTES: readonly Route[] = [
   publicRoute({

@@ -2,11 +2,7 @@
 import type { z } from 'zod';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
-import {
-  DEVICE_POLL_INTERVAL_SECONDS,
-  DEVICE_SESSIONS_PER_MINUTE_MAX,
-  DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
-} from '../../../core/kernel/limits.ts';
+import { DEVICE_POLL_INTERVAL_SECONDS } from '../../../core/kernel/limits.ts';
 import { isIpv6, wideNetworkOf } from '../../../core/kernel/network.ts';
 import { type NetworkLimits, networkCounts } from '../../../core/use-cases/callers/network-counts.ts';
 import { requestDeviceLogin } from '../../../core/use-cases/tokens/device-login.ts';
@@ -17,6 +13,10 @@ import { type Outcome, type PublicCall, publicRoute, type Route } from '../route
 import { DEVICE_SESSION, NEW_DEVICE_SESSION, POLL_GRANTED, POLL_PENDING, POLL_QUERY } from '../schemas/device-login.ts';
 import { ID_PARAMS } from '../schemas/params.ts';
 import { tokenObject } from './access-tokens.ts';
+
+/** Device logins that one network, and a /48 of IPv6, may start within a minute (core/kernel/network.ts). */
+export const DEVICE_SESSIONS_PER_MINUTE_MAX = 10;
+export const DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX = 50;
 
 export const DEVICE_LOGIN_ROUTES: readonly Route[] = [
   publicRoute({

@@ -4,11 +4,13 @@
  * Invariants: both documents are public and small, and may be kept for `PUBLIC_KEYS_CACHE_SECONDS`, which the
  * rotation of the keys waits for.
  */
-import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
 import { SIGNING_ALGORITHMS } from '../../../core/ports/signing-keys.ts';
 import { conditionalAnswer, encodeJson } from '../body-cache.ts';
 import { type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
 import { DISCOVERY, PUBLIC_KEYS } from '../schemas/identity.ts';
+
+/** How long anybody may keep the public keys of identity tokens. */
+export const PUBLIC_KEYS_CACHE_SECONDS = 300;
 
 export const IDENTITY_ROUTES: readonly Route[] = [
   publicRoute({

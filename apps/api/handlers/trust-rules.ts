@@ -1,7 +1,6 @@
 /** Trust rules, and the exchange of identity tokens. */
 import type { z } from 'zod';
 import { parseUuid, type TrustRuleId } from '../../../core/kernel/ids.ts';
-import { EXCHANGES_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
 import { networkOf } from '../../../core/kernel/network.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import { grantsOf, type Principal, selectionOf } from '../../../core/use-cases/callers/principal.ts';
@@ -35,6 +34,9 @@ import {
   TRUST_RULE_CHANGES,
   TRUST_RULES,
 } from '../schemas/trust-rules.ts';
+
+/** Exchanges that one network may try within a minute (core/kernel/network.ts). */
+export const EXCHANGES_PER_MINUTE_MAX = 20;
 
 export const TRUST_RULE_ROUTES: readonly Route[] = [
   publicRoute({

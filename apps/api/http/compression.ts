@@ -7,10 +7,13 @@
  */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../core/kernel/limits.ts';
+import { KIB } from '../../../core/kernel/byte-units.ts';
 import { weightIn } from './accept.ts';
 import { type Answer, type Headers, JSON_TYPE } from './answer.ts';
 import { inOwnMemory } from './own-memory.ts';
+
+/** Shorter JSON is sent as it is. */
+export const COMPRESSED_ANSWER_BYTES_MIN = KIB;
 
 const compress = promisify(gzip);
 const compressed = new WeakMap<Buffer, Promise<Buffer>>();

@@ -6,9 +6,11 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { decodeUtf8 } from '../../../core/git/utf8.ts';
-import { JSON_BODY_VALUES_MAX } from '../../../core/kernel/limits.ts';
 import { type Answer, problem } from './answer.ts';
 import { namedStep } from './input.ts';
+
+/** Values in a JSON body, lists and objects among them; a token names up to 10,000 repositories. */
+const JSON_BODY_VALUES_MAX = 12_000;
 
 /** The server does not accept the body; `answer` is the client's answer. */
 export class BodyRefused extends Error {

@@ -7,9 +7,17 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
-import { TEXT_HELD_LENGTH_MAX, TEXT_SENDING_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { MIB } from '../../../core/kernel/byte-units.ts';
 import type { TextAnswer } from '../../../core/use-cases/auditing/account-states.ts';
 import { type Answer, JSON_TYPE } from './answer.ts';
+
+/**
+ * A text in parts of at most this length is made whole before it is sent, so that what it is made of can be let go. A
+ * longer one is sent while it is made, within `TEXT_SENDING_SPAN_MS`.
+ */
+const TEXT_HELD_LENGTH_MAX = 8 * MIB;
+/** How long an answer may take that is sent while it is made. */
+const TEXT_SENDING_SPAN_MS = 10 * 60_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'content-type': JSON_TYPE };
 

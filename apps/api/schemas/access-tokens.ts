@@ -2,8 +2,11 @@
 import { z } from 'zod';
 import { GRANTS, SCOPES } from '../../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
-import { TOKEN_NAME_LENGTH_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
+import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { ID, INSTANT, idSchema, PAGINATION, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
+
+/** Repositories that one token may list: an event that lists them is much smaller than an append may be. */
+export const TOKEN_REPOSITORIES_MAX = 10_000;
 
 const SCOPE = z.enum(SCOPES).meta({
   description: 'ALL_REPO: all current and future repositories. SELECTED_REPO: only those of `repository_ids`.',

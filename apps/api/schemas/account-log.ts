@@ -2,11 +2,8 @@
 import { z } from 'zod';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
-import {
-  ENTRIES_PAGE_LIMIT_DEFAULT,
-  ENTRIES_PAGE_LIMIT_MAX,
-  STREAM_NAME_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+import { STREAM_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../limits.ts';
 import { ID, INSTANT, idSchema, pageLength, sequenceNumber, TIMESTAMP } from './common.ts';
 
 const REFERENCE = z.string().nullable().meta({ description: 'A commitment: SHA-256(nonce || value), in hex.' });

@@ -1,8 +1,15 @@
 /** Schemas that several resources share. */
 import { z } from 'zod';
 import { OBJECT_ID_PATTERN, parseTimestamp, parseUuid, type Timestamp, type Uuid } from '../../../core/kernel/ids.ts';
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, PAGE_NUMBER_MAX, PAGE_OFFSET_MAX } from '../../../core/kernel/limits.ts';
+import { PAGE_LIMIT_DEFAULT } from '../../../core/kernel/limits.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
+
+/** Items that a client may ask for on one page of a list. */
+export const PAGE_LIMIT_MAX = 100;
+/** The number of a page that a client may ask for. It fits into 32 bits. */
+export const PAGE_NUMBER_MAX = 10_000_000;
+/** Items before a page that a client may ask for. Their number fits into 32 bits. */
+const PAGE_OFFSET_MAX = PAGE_NUMBER_MAX * PAGE_LIMIT_MAX;
 
 /**
  * `moves` marks a time that goes on by itself, so that a client that writes it back may have an earlier one.

@@ -1,9 +1,11 @@
 /** Contents on the wire: one shape each for files, folders, symbolic links and submodules. */
 import { z } from 'zod';
-import { CONTENTS_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
 import { REF } from './commits.ts';
 import { BYTES, HEXSHA, PAGE_QUERY, PAGINATION, pageLength } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
+
+/** Entries of a folder on one page of the API. */
+export const CONTENTS_ENTRIES_MAX = 1_000;
 
 const PATH = z.string().meta({
   description: 'From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD.',

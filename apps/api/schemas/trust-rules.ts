@@ -9,10 +9,12 @@ import {
   TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
   TRUST_RULE_CLAIMS_MAX,
   TRUST_RULE_PATTERN_LENGTH_MAX,
-  TRUST_RULE_REPOSITORIES_MAX,
   TRUST_RULE_WILDCARDS_MAX,
 } from '../../../core/kernel/limits.ts';
 import { ID, idSchema, TIMESTAMP, UNFIT_SELECTION } from './common.ts';
+
+/** Repositories that one rule may list. */
+export const TRUST_RULE_REPOSITORIES_MAX = 100;
 
 const SCOPE = z.enum(SCOPES);
 const GRANT_LIST = z.array(z.enum(GRANTS));

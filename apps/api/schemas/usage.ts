@@ -1,8 +1,8 @@
 /** Account usage on the wire. */
 import { z } from 'zod';
-import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
 import type { LedgerPlace } from '../../../core/ports/usage-ledger.ts';
 import { parseLedgerPlace } from '../../front-door/list-places.ts';
+import { ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX } from '../limits.ts';
 import { ID, pageLength, TIMESTAMP } from './common.ts';
 
 const FIGURE = z

@@ -1,12 +1,11 @@
 /** How git talks to this service. */
+
+import { GIB, MIB } from '../../../core/kernel/byte-units.ts';
 import { CONTENTS_FILE_BYTES_MAX, PACK_SIZE_BYTES_MAX, PUSH_COMMANDS_MAX } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';
 import type { Visit } from '../layout/visit.ts';
 import { commands, DOCS, exampleName, showDocs } from './frame.ts';
-
-const MIB = 1024 ** 2;
-const GIB = 1024 ** 3;
 
 export function gitOverHttps(visit: Visit): SiteAnswer {
   const { webUrl } = visit;

@@ -1,4 +1,5 @@
 /** Sign-up: the form that makes an account, and signs its person in. */
+
 import {
   EMAIL_LENGTH_MAX,
   PASSWORD_LENGTH_MAX,

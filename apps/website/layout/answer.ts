@@ -4,8 +4,10 @@
  * Invariants: a redirect leads only to a path of this site.
  */
 import type { Readable } from 'node:stream';
-import { NEXT_PATH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Html } from './html.ts';
+
+/** The path that a sign-in leads on to; a longer one is left out. */
+export const NEXT_PATH_LENGTH_MAX = 2_048;
 
 /** A message on the next page that the person sees. */
 export interface Flash {

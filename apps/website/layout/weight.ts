@@ -4,8 +4,10 @@
  * Invariants: a page stays below `PAGE_BYTES_MAX` whatever names and texts it shows, unless somebody asked for a
  * longer one. A list shows fewer rows instead, and a text fewer lines; what is left out is on the next page.
  */
-import { PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Html } from './html.ts';
+
+/** The bytes of a page, without what it loads. */
+export const PAGE_BYTES_MAX = 60_000;
 
 export function bytesOf(...parts: readonly Html[]): number {
   return parts.reduce((sum, part) => sum + Buffer.byteLength(part.markup()), 0);

@@ -5,14 +5,16 @@
  * null, and its page shows the plain text.
  */
 import { LRUCache } from 'lru-cache';
+import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import {
-  RENDERED_CACHE_BYTES_MAX,
-  RENDERED_CODE_LENGTH_MAX,
-  RENDERED_MARKDOWN_LENGTH_MAX,
-} from '../../../core/kernel/limits.ts';
 import type { CodeJob, CodeLines, MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
 import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
+
+/** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
+export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
+export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;
+/** The memory for rendered texts. */
+export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
 
 export interface RenderedText {
   /** Names the text: the id of its blob. */

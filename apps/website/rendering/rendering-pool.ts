@@ -7,14 +7,17 @@
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
-import {
-  RENDERING_SPAN_MS,
-  RENDERING_THREADS_MAX,
-  RENDERING_WAIT_MS,
-  RENDERINGS_OF_PERSON_MAX,
-  RENDERINGS_WAITING_MAX,
-} from '../../../core/kernel/limits.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
+
+/** The time to render one text; then its thread is ended and the page shows the text plain. */
+const RENDERING_SPAN_MS = 1_500;
+/** The time that a text waits for its turn to be rendered. */
+const RENDERING_WAIT_MS = 1_500;
+/** Texts rendered at once on a node; one person has all but one of these threads at most. */
+const RENDERING_THREADS_MAX = 2;
+/** Texts that wait to be rendered: of one person, and in all. */
+export const RENDERINGS_OF_PERSON_MAX = 8;
+export const RENDERINGS_WAITING_MAX = 64;
 
 export type RenderingFailure =
   /** Too many jobs wait, of this person or in all. */

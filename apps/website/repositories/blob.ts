@@ -5,7 +5,6 @@
  * lets nothing run either.
  */
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
-import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
@@ -19,6 +18,7 @@ import { placeAddress, shownAddress } from './addresses.ts';
 import { type Asked, numberAsked, showRefusal } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
+import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, pathText, shownName } from './shown-text.ts';

@@ -5,11 +5,11 @@
  * a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
-import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { type Asked, numberAsked } from './asked.ts';
+import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { counted, shownName } from './shown-text.ts';
 
 /** The markup around a line, and around a file. */

@@ -1,7 +1,6 @@
 /** The README below a folder's entries. */
 
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
-import { PAGE_TEXT_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
 import { type Html, html, NOTHING } from '../layout/html.ts';
@@ -11,6 +10,7 @@ import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
+import { PAGE_TEXT_BYTES_MAX } from './limits.ts';
 import { renderedMarkdown } from './rendered.ts';
 import { shownName } from './shown-text.ts';
 

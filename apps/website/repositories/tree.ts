@@ -1,6 +1,5 @@
 /** A folder of a repository. */
 import { commitTime } from '../../../core/git/commit-time.ts';
-import { PAGE_ENTRIES_MAX } from '../../../core/kernel/limits.ts';
 import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
@@ -15,6 +14,9 @@ import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
+
+/** Entries of a folder on one page of the website. */
+export const PAGE_ENTRIES_MAX = 100;
 
 export function folderPage({ visit }: Asked): ListPage {
   return pageAsked(visit, PAGE_ENTRIES_MAX);

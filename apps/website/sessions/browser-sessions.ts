@@ -10,14 +10,7 @@ import fastifyCookie from '@fastify/cookie';
 import fastifySession from '@fastify/session';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type AccountId, plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
-import {
-  PENDING_SIGN_IN_SPAN_MS,
-  SESSION_IDLE_SPAN_MS,
-  SESSION_KEPT_LENGTH_MAX,
-  SESSION_SEEN_INTERVAL_MS,
-  SESSION_SPAN_MS,
-  USER_AGENT_LENGTH_MAX,
-} from '../../../core/kernel/limits.ts';
+import { USER_AGENT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { parseVaultRef, type VaultRef } from '../../../core/kernel/vault-ref.ts';
 import type { StoredSession } from '../../../core/ports/session-store.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
@@ -25,6 +18,16 @@ import type { SiteContext } from '../context.ts';
 import type { SessionStart, VisitSession } from '../layout/visit.ts';
 import type { Cookies } from './cookies.ts';
 import { rememberBrowser } from './known-browser.ts';
+
+/** The time from a right password to the second factor. */
+export const PENDING_SIGN_IN_SPAN_MS = 5 * 60_000;
+/** A browser's session ends this long after the sign-in, or when it was not used for the idle span. */
+export const SESSION_SPAN_MS = 30 * 24 * 60 * 60_000;
+export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
+/** How often the use of a session is noted at most. */
+const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
+/** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
+export const SESSION_KEPT_LENGTH_MAX = 4_096;
 
 declare module 'fastify' {
   interface Session {

@@ -4,9 +4,11 @@
  * Invariants: the message is shown once, as text. It holds nothing secret, since it stands in a cookie.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Flash } from '../layout/answer.ts';
 import type { Cookies } from './cookies.ts';
+
+/** A message that one page of the website leaves for the next: encoded, it must fit into a cookie of 4,096 bytes. */
+export const FLASH_LENGTH_MAX = 400;
 
 /** Returns the message and removes it; null without one. */
 export function takeFlash(cookies: Cookies, request: FastifyRequest, reply: FastifyReply): Flash | null {

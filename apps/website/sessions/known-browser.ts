@@ -7,8 +7,11 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { KNOWN_ACCOUNTS_MAX, KNOWN_BROWSER_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { Cookies } from './cookies.ts';
+
+/** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
+const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
+export const KNOWN_ACCOUNTS_MAX = 5;
 
 /** The browser's random id, and a proof for each account, newest first. */
 interface KnownBrowser {

@@ -1,6 +1,7 @@
 /** The pages of access tokens, and of the devices that ask for one. */
+
+import { KIB } from '../../../core/kernel/byte-units.ts';
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
-import { TOKEN_FORM_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { listOwnRepositories } from '../../../core/use-cases/repositories/own-repositories.ts';
 import { revokeAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import {
@@ -18,6 +19,9 @@ import { makeToken, showCreate } from './create.ts';
 import { decideGrant, sessionNamed, showGrant } from './device-grant.ts';
 import { changeToken, showEdit } from './edit.ts';
 import { showList, showRevoke } from './list.ts';
+
+/** The body of a form about a token, which may name as many repositories as a token lists. */
+export const TOKEN_FORM_BYTES_MAX = 256 * KIB;
 
 const BYTES = { bytesMax: TOKEN_FORM_BYTES_MAX };
 

@@ -4,7 +4,8 @@
  * Invariants: nothing is exchanged and nothing is stored, and the token is in no page and no log. A token that is
  * meant for another account is told nothing about.
  */
-import { IDENTITY_TOKEN_LENGTH_MAX, TOKEN_TRIALS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
+
+import { IDENTITY_TOKEN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import type { RefusedExchange } from '../../../core/ports/refused-exchanges.ts';
 import { tryIdentityToken } from '../../../core/use-cases/tokens/exchange-identity-token.ts';
@@ -20,6 +21,9 @@ import type { PersonVisit } from '../layout/visit.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { grantsText } from '../tokens/words.ts';
 import { audienceOf, pathOf, TRUST } from './rule-visit.ts';
+
+/** Tokens that one account may try on the page of its trust rules within a minute. */
+export const TOKEN_TRIALS_PER_MINUTE_MAX = 20;
 
 const TRY = `${TRUST}/try`;
 const TRIALS: RateLimit = { name: 'token-trials', timesMax: TOKEN_TRIALS_PER_MINUTE_MAX, spanMs: 60_000 };

@@ -1,7 +1,9 @@
 /** The state of an account's MFA tokens, folded from the account's stream. */
 import { type MfaTokenId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { MFA_ENROLMENT_SPAN_MS } from '../../kernel/limits.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';
+
+/** The time from the beginning of an enrolment, for which the password was asked, to its activation. */
+export const MFA_ENROLMENT_SPAN_MS = 60 * 60_000;
 
 interface NamedToken {
   readonly id: MfaTokenId;

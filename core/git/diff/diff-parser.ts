@@ -5,19 +5,23 @@
  * Invariants: paths come from the records alone, which do not quote them. Content never counts as syntax, because
  * the header of each hunk says how many lines follow. Memory is bounded, whatever is in the files.
  */
+
+import { MIB } from '../../kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
-import {
-  DIFF_FILE_LINES_MAX,
-  DIFF_FILES_MAX,
-  DIFF_KEPT_BYTES_MAX,
-  DIFF_LINE_BYTES_MAX,
-  DIFF_PATH_BYTES_MAX,
-  DIFF_PATHS_BYTES_MAX,
-  DIFF_READ_BYTES_MAX,
-} from '../../kernel/limits.ts';
+import { DIFF_FILES_MAX, DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import { ByteLines } from '../byte-lines.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
 import type { ChangedFile, ChangeStatus, Diff, DiffBound, DiffLine, FileVersion, Hunk } from './diff.ts';
+
+/** Lines of one file, and bytes of one line, that a diff shows. */
+export const DIFF_FILE_LINES_MAX = 2_000;
+export const DIFF_LINE_BYTES_MAX = 4_096;
+/** Bytes of all lines that a diff shows. */
+export const DIFF_KEPT_BYTES_MAX = MIB;
+/** Bytes of git's output that are read for a diff. */
+export const DIFF_READ_BYTES_MAX = 32 * MIB;
+/** Bytes of the paths of all files that a diff lists. Each byte may take six in JSON. */
+export const DIFF_PATHS_BYTES_MAX = 2 * MIB;
 
 export interface DiffBounds {
   /** Files that are listed. */

@@ -10,9 +10,11 @@
  * most cases, nothing of the old order was popped then and both queues hold only the old tip: a plain prepend.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
-import { COMMIT_SPLICE_DEPTH_MAX } from '../../kernel/limits.ts';
 import { type CommitQueue, createCommitQueue, type OrderCommit } from './commit-queue.ts';
 import { createStoredCommits, type StoredCommits, type StoredOrder } from './stored-commits.ts';
+
+/** A branch's order of commits is rebuilt instead of spliced if the change goes deeper than this. */
+const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export interface TipMove {
   readonly oldTip: ObjectId;

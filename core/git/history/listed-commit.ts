@@ -8,13 +8,15 @@
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
-  COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../kernel/limits.ts';
 import { cutCharacters, startOfText } from '../../kernel/text.ts';
 import type { CommitRow } from '../commit-row.ts';
 import type { Commit, Signature } from '../objects.ts';
 import { utf8Length } from '../utf8.ts';
+
+/** UTF-16 code units of a person's name in lists of commits. */
+export const COMMIT_LISTED_NAME_LENGTH_MAX = 1_024;
 
 /** Returns the commit with its texts cut to the length that lists return. */
 export function listedCommit(commit: Commit): Commit {

@@ -4,16 +4,11 @@
  * Invariants: reading stops exactly where the pack starts. An ambiguous list is refused as a whole. A ref with an
  * invalid name only fails its own update, as in git.
  */
+
+import { KIB } from '../../kernel/byte-units.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { OBJECT_ID_DIGITS, parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
-import {
-  COMMAND_LIST_HELD_FACTOR,
-  PUSH_COMMANDS_BYTES_MAX,
-  PUSH_COMMANDS_MAX,
-  PUSH_OPTIONS_BYTES_MAX,
-  PUSH_OPTIONS_MAX,
-  SHALLOW_LINES_MAX,
-} from '../../kernel/limits.ts';
+import { PUSH_COMMANDS_BYTES_MAX, PUSH_COMMANDS_MAX } from '../../kernel/limits.ts';
 import {
   newNameRefusal,
   parseRefName,
@@ -22,6 +17,7 @@ import {
   type RefNameRefusalCode,
 } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
+import { SHALLOW_LINES_MAX } from './limits.ts';
 import {
   createPacketDecoder,
   lineOf,
@@ -31,6 +27,13 @@ import {
   TRUNCATED,
 } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
+
+/** Memory for each byte of a list of commands: a short command takes 3.4 times its bytes, and half as much to be read. */
+export const COMMAND_LIST_HELD_FACTOR = 4;
+/** Options of one push. */
+export const PUSH_OPTIONS_MAX = 100;
+/** The size of all options of one push together. */
+export const PUSH_OPTIONS_BYTES_MAX = 4 * KIB;
 
 /**
  * The update of one ref. `before` is null if the push creates the ref, `after` if it deletes it. Both are null for the

@@ -7,17 +7,24 @@
  */
 import type { ObjectId } from '../../kernel/ids.ts';
 import { OBJECT_ID_DIGITS, parseObjectId } from '../../kernel/ids.ts';
-import {
-  FETCH_DEEPEN_NOT_MAX,
-  FETCH_HAVES_MAX,
-  FETCH_WANTS_MAX,
-  REF_NAME_BYTES_MAX,
-  SHALLOW_LINES_MAX,
-} from '../../kernel/limits.ts';
+import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { decodeUtf8, encodeUtf8, utf8Length } from '../utf8.ts';
+import { SHALLOW_LINES_MAX } from './limits.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { excerpt, type SideBandKind } from './side-band.ts';
+
+/**
+ * Wants of one fetch: a clone wants as many as there are refs, and a checkout of a partial clone each file of a tree.
+ */
+export const FETCH_WANTS_MAX = 524_288;
+/**
+ * Haves of one fetch. Git begins with 16, doubles them up to 16,384, and then sends a tenth more each time (fetch-pack.c,
+ * next_flush): with nothing in common, it has sent more than a million commits before one request holds so many.
+ */
+export const FETCH_HAVES_MAX = 131_072;
+/** Refs to exclude in a shallow fetch: upload-pack resolves and walks each of them. */
+export const FETCH_DEEPEN_NOT_MAX = 100;
 
 export type FetchRefusalCode =
   | 'want-malformed'

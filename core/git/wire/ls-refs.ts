@@ -4,13 +4,23 @@
  * Invariants: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
-import { LS_REFS_PREFIX_LINES_MAX, LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../kernel/limits.ts';
+
+import { MIB } from '../../kernel/byte-units.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 import { type AdvertisedRefs, firstPlace, headIdOf, type RefPlace } from './advertisement.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { type AdvertisedRun, createRefParts, type RefPart, type RefParts, type WriteRef } from './ref-parts.ts';
 import { excerpt } from './side-band.ts';
+
+/**
+ * From this many prefixes on, or this length of them in UTF-16 code units, ls-refs returns every ref, as git does from
+ * 65,536 on: each prefix is searched for.
+ */
+export const LS_REFS_PREFIXES_MAX = 4_096;
+export const LS_REFS_PREFIXES_LENGTH_MAX = MIB;
+/** Lines with a prefix: git sends six for each ref that is fetched by a short name. */
+export const LS_REFS_PREFIX_LINES_MAX = 131_072;
 
 export interface LsRefsRequest {
   /** Name the branch that HEAD points to. */

@@ -4,8 +4,10 @@
  * Invariants: an accepted filter means the same to upload-pack, which gets the text as received. Git reads numbers
  * as C does, so `010` means eight there: numbers with leading zeros are refused.
  */
-import { FETCH_TREE_DEPTH_MAX } from '../../kernel/limits.ts';
 import type { ProtocolRefusal } from './pkt-line.ts';
+
+/** The depth of the filter `tree:<depth>`: upload-pack gets it too, as uploadpackfilter.tree.maxDepth. */
+const FETCH_TREE_DEPTH_MAX = 16;
 
 export type ObjectFilter =
   | { readonly kind: 'blob:none' }

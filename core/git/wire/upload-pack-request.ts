@@ -4,12 +4,8 @@
  * Invariants: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
  * is refused, so that no other reader of the same bytes can find a second request in them.
  */
-import {
-  FETCH_REQUEST_BYTES_MAX,
-  REQUEST_CAPABILITIES_MAX,
-  SERVER_OPTION_BYTES_MAX,
-  SERVER_OPTIONS_MAX,
-} from '../../kernel/limits.ts';
+
+import { FETCH_REQUEST_BYTES_MAX } from '../../kernel/limits.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import { decodeUtf8, utf8Length } from '../utf8.ts';
 import { parseFetchBody } from './fetch-body.ts';
@@ -25,6 +21,12 @@ import {
   TRUNCATED,
 } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
+
+/** Lines of a request of protocol v2 before its arguments; git sends three, and its server options. */
+export const REQUEST_CAPABILITIES_MAX = 1_000;
+/** Server options of one request of protocol v2, and the size of each. */
+export const SERVER_OPTIONS_MAX = 100;
+export const SERVER_OPTION_BYTES_MAX = 4_096;
 
 export type UploadPackRequest =
   /** Only a flush, which a client sends before a long request to test its access: answer 200 without a body. */

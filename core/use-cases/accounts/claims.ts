@@ -17,11 +17,13 @@ import { type Claim, hasRunOut } from '../../claim/state.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { CLAIM_SPAN_MS } from '../../kernel/limits.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+
+/** How long a claimed name stays reserved if its account was never created (docs/architecture.md, Claims). */
+export const CLAIM_SPAN_MS = 10 * 60_000;
 
 export type ClaimDecider = typeof usernameClaims;
 

@@ -8,14 +8,10 @@
 
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Moment } from '../../audit/moment.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId, EventId, ObjectId, Timestamp } from '../../kernel/ids.ts';
-import {
-  PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
-  PAST_REPOSITORIES_READ_AT_ONCE_MAX,
-  PAST_REPOSITORIES_SIZE_BYTES_MAX,
-} from '../../kernel/limits.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
@@ -29,6 +25,15 @@ import { type AbsenceDenial, absenceAt, type DeletedAsOfContext } from './delete
 import { type ExpiredTipContext, expiredTip } from './expired-tip.ts';
 import { createKeptByAccount } from './kept-by-account.ts';
 import { type MomentContext, ownEvent } from './moment.ts';
+
+/**
+ * The memory of a node for repositories as they stood at earlier moments, in all and for one account. The one read last
+ * stays, even if it alone is larger.
+ */
+export const PAST_REPOSITORIES_SIZE_BYTES_MAX = 64 * MIB;
+export const PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX = 32 * MIB;
+/** How many of them a node reads from the log at once; one account has one of them read. */
+export const PAST_REPOSITORIES_READ_AT_ONCE_MAX = 4;
 
 /** Why a repository cannot be shown as of a moment. */
 export type MomentDenial =

@@ -19,6 +19,7 @@ import { ACCOUNT_FOLD_SNAPSHOT_VERSION, readAccountFold, writeAccountFold } from
 import { accountStateText, madeAccount, type NamedRefs } from '../../audit/account-state.ts';
 import type { FoldedRef } from '../../audit/folded-repository.ts';
 import type { RefName } from '../../git/ref-name.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
@@ -26,13 +27,7 @@ import { type LogPosition, type RecordedEvent, type StreamName, streamName } fro
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson, isJsonObject } from '../../kernel/json.ts';
-import {
-  ACCOUNT_FOLD_REFS_MAX,
-  ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES,
-  ACCOUNT_SNAPSHOT_LENGTH_MAX,
-  ACCOUNT_STATES_AT_ONCE_MAX,
-  ENTRIES_READ_LENGTH_MAX,
-} from '../../kernel/limits.ts';
+import { ACCOUNT_FOLD_REFS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -43,6 +38,14 @@ import type { PastEntities } from '../../runtime/past-entities.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { logAsOf } from '../as-of/as-of.ts';
 import { entryBatches } from './entry-batches.ts';
+import { ENTRIES_READ_LENGTH_MAX } from './limits.ts';
+
+/** Entries between two snapshots of the state of an account. */
+const ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES = 4_000;
+/** A state with a longer snapshot has none: it is folded from an earlier one. */
+const ACCOUNT_SNAPSHOT_LENGTH_MAX = 16 * MIB;
+/** Accounts whose state a node folds and sends at the same time, each for one request. */
+export const ACCOUNT_STATES_AT_ONCE_MAX = 4;
 
 export interface AccountStatesContext {
   readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;
@@ -54,7 +57,7 @@ export interface AccountStatesContext {
   readonly clock: Pick<Clock, 'now' | 'nextTurn'>;
   /** Called when a snapshot could not be read or saved. */
   readonly onFault: (what: 'snapshot', cause: unknown) => void;
-  /** Default: those of core/kernel/limits.ts. */
+  /** Default: those of `createAccountStates`. */
   readonly foldBounds?: FoldBounds;
 }
 

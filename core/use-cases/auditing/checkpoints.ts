@@ -21,7 +21,6 @@ import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtrees
 import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, Timestamp } from '../../kernel/ids.ts';
-import { CHECKPOINT_SIZE_BYTES_MAX } from '../../kernel/limits.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
@@ -29,6 +28,9 @@ import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../repository/layer.ts';
 import type { LogKeyRing } from './log-keys.ts';
+
+/** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. */
+const CHECKPOINT_SIZE_BYTES_MAX = 2_048;
 
 export interface CheckpointContext {
   readonly readModels: AccountLogReader;

@@ -5,7 +5,10 @@
  * slot is freed once.
  */
 import { createFairSlots, type FairSlots } from '../../kernel/fair-slots.ts';
-import { LOG_EXPORTS_AT_ONCE_MAX, LOG_EXPORTS_OF_ACCOUNT_MAX } from '../../kernel/limits.ts';
+import { LOG_EXPORTS_OF_ACCOUNT_MAX } from '../../kernel/limits.ts';
+
+/** Exports of accounts' logs that a node sends at the same time: each may be read slowly for hours. */
+export const LOG_EXPORTS_AT_ONCE_MAX = 16;
 
 /** By account. */
 export type ExportSlots = Pick<FairSlots, 'take'>;

@@ -4,12 +4,16 @@
  * Invariants: a page is bounded in entries and in length. A page that ended early says that there is more, and the
  * next one begins right after its last entry.
  */
+
+import { MIB } from '../../kernel/byte-units.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId } from '../../kernel/ids.ts';
 import { canonicalJson, type JsonObject } from '../../kernel/json.ts';
-import { ENTRIES_PAGE_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { EntryFilter, EntryPlace } from '../../ports/account-log.ts';
 import { type EntriesContext, entriesBefore, entryLines, type ReadEntry } from './read-entries.ts';
+
+/** The length of a page's entries, after which it ends early; one entry may be as large as an append. */
+export const ENTRIES_PAGE_LENGTH_MAX = 4 * MIB;
 
 export interface WantedEntries {
   readonly account: AccountId;

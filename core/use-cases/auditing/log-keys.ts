@@ -7,10 +7,12 @@
  */
 
 import { msBetween, type Timestamp } from '../../kernel/ids.ts';
-import { LOG_KEYS_READ_INTERVAL_MS } from '../../kernel/limits.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type LogKey, type LogKeys, LogKeysError, type NoteSigning } from '../../ports/log-keys.ts';
+
+/** How old a node's knowledge of the keys of checkpoints may be. */
+export const LOG_KEYS_READ_INTERVAL_MS = 60_000;
 
 export interface LogKeysContext {
   readonly logKeys: LogKeys;

@@ -10,12 +10,15 @@ import { type OpenableReference, openableReferences } from '../../audit/openings
 import type { RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp, timestamp } from '../../kernel/ids.ts';
 import type { JsonObject } from '../../kernel/json.ts';
-import { ENTRIES_READ_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { VaultDisclosure, VaultRef } from '../../kernel/vault-ref.ts';
 import type { AccountLogReader, EntryPlace } from '../../ports/account-log.ts';
 import { type EventStore, readPlaces } from '../../ports/event-store.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { entryBatches } from './entry-batches.ts';
+import { ENTRIES_READ_LENGTH_MAX } from './limits.ts';
+
+/** Entries that a page or an export holds in memory at once. */
+export const ENTRIES_READ_AT_ONCE_MAX = 32;
 
 export interface EntriesContext {
   readonly events: Pick<EventStore, 'readStream' | 'readPositions'>;

@@ -10,7 +10,6 @@ import type { LogPosition } from '../../kernel/envelope.ts';
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { Timestamp } from '../../kernel/ids.ts';
 import { canonicalJson } from '../../kernel/json.ts';
-import { REPOSITORY_REFS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Clock } from '../../ports/clock.ts';
@@ -19,6 +18,9 @@ import type { PastEntities } from '../../runtime/past-entities.ts';
 import { type LogAsOfContext, logAsOf, repositoryAt } from '../as-of/as-of.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { namedRefs, type TextAnswer } from './account-states.ts';
+
+/** Repositories whose refs, perhaps of the past, a node sends at the same time; of an account one. */
+const REPOSITORY_REFS_AT_ONCE_MAX = 4;
 
 export interface RepositoryRefsContext extends LogAsOfContext {
   readonly past: PastEntities;

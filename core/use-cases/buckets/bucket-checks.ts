@@ -5,8 +5,11 @@
  */
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId } from '../../kernel/ids.ts';
-import { BUCKET_CHECKS_AT_ONCE_MAX, BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX } from '../../kernel/limits.ts';
 import type { BucketConnection, BucketFault, Buckets } from '../../ports/buckets.ts';
+
+/** Verifications at once on a node: in all, and of one account. */
+const BUCKET_CHECKS_AT_ONCE_MAX = 8;
+const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 
 export interface BucketChecks {
   /** As `Buckets.check`, when it is the account's turn. */

@@ -5,8 +5,14 @@
  * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
  * body which it was given takes no place for ever.
  */
-import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../kernel/limits.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
+
+/** Calls to one bucket of a user that a node makes at once, those that wait included; further ones fail at once. */
+export const BUCKET_CALLS_MAX = 128;
+/** Calls to one bucket of a user that are made while the bucket does not answer; the others wait for their outcome. */
+export const BUCKET_TRIALS_MAX = 4;
+/** A call that got its answer, but whose body nobody begins to read for so long, counts no more. */
+export const BUCKET_UNREAD_MS = 60_000;
 
 /** A call that may be made. The first of its two functions that is called counts. */
 export interface Admitted {

@@ -9,10 +9,12 @@ import { bucketErrors, bucketErrorsOn } from '../../bucket-errors/evolve.ts';
 import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId, StorageBucketId } from '../../kernel/ids.ts';
-import { BUCKET_ERRORS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Background } from '../../ports/background.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
+
+/** Errors of buckets that a node records at once; what fails meanwhile beside them is not recorded. */
+export const BUCKET_ERRORS_AT_ONCE_MAX = 32;
 
 export interface BucketError {
   readonly bucket: StorageBucketId;

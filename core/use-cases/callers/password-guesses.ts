@@ -5,17 +5,20 @@
  * race on several nodes get no more than the limit together. A count is of the name that was typed, not of the account
  * it leads to: a refusal does not tell that two names are of one account, or that a name is of none.
  */
-import {
-  SIGN_IN_FAILURES_BROWSER_MAX,
-  SIGN_IN_FAILURES_LOGIN_MAX,
-  SIGN_IN_FAILURES_NETWORK_MAX,
-  SIGN_IN_FAILURES_PAIR_MAX,
-  SIGN_IN_FAILURES_SPAN_MS,
-  SIGN_IN_FAILURES_WIDE_MAX,
-} from '../../kernel/limits.ts';
 import { isIpv6, wideNetworkOf } from '../../kernel/network.ts';
 import type { RateCount, RateLimit, RateLimits } from '../../ports/rate-limits.ts';
 import { networkCounts } from './network-counts.ts';
+
+/**
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, of a /48 of IPv6, and of
+ * one login in a browser that has signed in before (core/kernel/network.ts).
+ */
+export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
+export const SIGN_IN_FAILURES_PAIR_MAX = 10;
+export const SIGN_IN_FAILURES_LOGIN_MAX = 100;
+export const SIGN_IN_FAILURES_NETWORK_MAX = 100;
+export const SIGN_IN_FAILURES_WIDE_MAX = 500;
+export const SIGN_IN_FAILURES_BROWSER_MAX = 10;
 
 const spanMs = SIGN_IN_FAILURES_SPAN_MS;
 const PAIR: RateLimit = { name: 'guess-pair', timesMax: SIGN_IN_FAILURES_PAIR_MAX, spanMs };

@@ -24,7 +24,7 @@ import {
   type RepositoryId,
   type Timestamp,
 } from '../../kernel/ids.ts';
-import { DROPPING_RACES_MAX, DROPPING_TIPS_MAX, PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
+import { PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { KeptObjects, LayerDrops } from '../../ports/layer-drops.ts';
 import type { MergedLayers } from '../../ports/layer-merges.ts';
@@ -43,6 +43,14 @@ import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { type CompactionContext, layerDescription, storeMerged } from './compact-layers.ts';
+
+/**
+ * Tips left within the retention that a compaction keeps when it drops what no ref reaches; if there are more, it drops
+ * nothing.
+ */
+export const DROPPING_TIPS_MAX = 200_000;
+/** Pushes that may commit between the check of a compaction that drops objects and its append, one after the other. */
+export const DROPPING_RACES_MAX = 100;
 
 export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
   readonly objects: LayerDrops;

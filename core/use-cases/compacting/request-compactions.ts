@@ -8,12 +8,14 @@
  */
 
 import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
-import { COMPACTION_ASKED_AGAIN_MS } from '../../kernel/limits.ts';
 import type { Background } from '../../ports/background.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { LayerCompactions } from '../../ports/layer-compactions.ts';
 import { compactionWantedInMs } from '../../repository/compaction.ts';
 import type { PushedLayer } from '../pushing/push-refs.ts';
+
+/** A node asks for a repository's compaction at most this often. */
+export const COMPACTION_ASKED_AGAIN_MS = 2_000;
 
 export interface CompactionRequestsContext {
   readonly compactions: Pick<LayerCompactions, 'want'>;

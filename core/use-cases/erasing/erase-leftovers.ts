@@ -8,10 +8,15 @@
 import { accounts } from '../../account/evolve.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
-import { ERASURE_REPEATED_AFTER_MS } from '../../kernel/limits.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { type ErasureContext, finishErasure } from './erase-account.ts';
+
+/**
+ * An erasure is gone through again after this time, which is longer than a push may take to append: what requests under
+ * way stored after it is removed then.
+ */
+export const ERASURE_REPEATED_AFTER_MS = 2 * 60 * 60_000;
 
 export type LeftoversContext = ErasureContext & Pick<PassingContext, 'marks'>;
 

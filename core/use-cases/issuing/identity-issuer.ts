@@ -4,12 +4,14 @@
  * Invariants: every token has an id of its own, and the issuer that the discovery document names.
  */
 import { msBetween, timestamp } from '../../kernel/ids.ts';
-import { IDENTITY_TOKEN_SPAN_SECONDS } from '../../kernel/limits.ts';
 import type { Clock, Ids } from '../../ports/clock.ts';
 import type { IdentityIssuer } from '../../ports/identity-issuer.ts';
 import type { TokenSigning } from '../../ports/signing-keys.ts';
 import { publicSets, signingSet } from './key-schedule.ts';
 import type { KeyRing } from './signing-key-ring.ts';
+
+/** How long an identity token of this service holds. */
+export const IDENTITY_TOKEN_SPAN_SECONDS = 300;
 
 export interface IssuerOptions {
   /** The service's base URL: the port may be known only after the server listens. */

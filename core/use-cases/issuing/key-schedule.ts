@@ -5,8 +5,16 @@
  * only one; and after it signed until its last token has ended and every copy of the keys that lacks the next set has.
  */
 import { later, msBetween, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { SIGNING_KEYS_LEAD_MS, SIGNING_KEYS_OVERLAP_MS, SIGNING_KEYS_SPAN_MS } from '../../kernel/limits.ts';
 import type { SigningKeySet } from '../../ports/signing-keys.ts';
+
+/** How long a set of keys signs before the next one does. */
+export const SIGNING_KEYS_SPAN_MS = 90 * 86_400_000;
+/** How long a set of keys is public before it signs, if it takes over on the schedule. */
+export const SIGNING_KEYS_LEAD_MS = 86_400_000;
+/**
+ * How long a set of keys stays public after it signed: its last token ends, every copy of the keys, and clocks differ.
+ */
+export const SIGNING_KEYS_OVERLAP_MS = 15 * 60_000;
 
 /** The sets of a service, the lowest generation first. */
 type Sets = readonly SigningKeySet[];

@@ -4,11 +4,18 @@
  * Invariants: keys are destroyed only after the set that replaces them is kept. The number of public sets is bounded.
  */
 import { plusMs } from '../../kernel/ids.ts';
-import { SIGNING_KEY_SETS_MAX, SIGNING_KEYS_SHORT_LEAD_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SigningKeySet, SigningKeys, TokenSigning } from '../../ports/signing-keys.ts';
 import { addSet } from './add-set.ts';
 import { publicSets } from './key-schedule.ts';
+
+/**
+ * How long a set of keys is public before it signs, for those who keep keys longer than they may, if the keys are
+ * rotated at once.
+ */
+export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
+/** Sets of keys that are public at the same time; each takes about 700 bytes of the answer. */
+export const SIGNING_KEY_SETS_MAX = 6;
 
 export interface RotationContext {
   readonly store: SigningKeys;

@@ -5,11 +5,13 @@
  * Invariants: a request costs no query but for one each minute, also while the database is down: known keys stay in
  * use then. A node never signs with a set that it has only made and not read back, since another node may have won.
  */
-import { SIGNING_KEYS_READ_INTERVAL_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SigningKeySet, SigningKeys, TokenSigning } from '../../ports/signing-keys.ts';
 import { addSet } from './add-set.ts';
 import { dueFrom, publicSets } from './key-schedule.ts';
+
+/** How old a node's knowledge of the sets of signing keys may be. */
+export const SIGNING_KEYS_READ_INTERVAL_MS = 60_000;
 
 export interface KeyRingOptions {
   readonly store: SigningKeys;

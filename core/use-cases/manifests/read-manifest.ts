@@ -6,10 +6,10 @@
  */
 import type { RefName } from '../../git/ref-name.ts';
 import { decodeUtf8 } from '../../git/utf8.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import type { JsonValue } from '../../kernel/json.ts';
-import { MANIFEST_BYTES_MAX } from '../../kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerKey } from '../../repository/layer.ts';
 import {
@@ -20,6 +20,9 @@ import {
   parseManifestKey,
   parseManifestRefLine,
 } from '../../repository/manifest.ts';
+
+/** The size of a manifest without its refs, which is read whole: one of 300,000 layers. */
+export const MANIFEST_BYTES_MAX = 64 * MIB;
 
 type ManifestSource = Pick<LayerStore, 'get' | 'list'>;
 

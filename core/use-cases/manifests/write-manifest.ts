@@ -13,7 +13,6 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../kernel/limits.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -39,6 +38,11 @@ import { refRuns } from '../../repository/ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { placeOf } from '../repositories/repositories.ts';
+
+/** Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. */
+export const MANIFEST_FILES_LISTED_MAX = 10_000;
+/** Refs that no manifest names are of one that is being written, or of a writer that died: after this time they leave. */
+export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 
 export interface ManifestContext extends Context {
   readonly layers: Pick<LayerStores, 'of' | 'platform'>;

@@ -10,7 +10,6 @@
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, LOG_START, type LogPosition, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { USAGE_SUMS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import { wholeAppends } from '../../kernel/whole-appends.ts';
 import type { ExpectedRevision } from '../../ports/event-store.ts';
 import type { PolicyMarks } from '../../ports/policy-marks.ts';
@@ -20,6 +19,12 @@ import { lastRecordOf, markAfter, provenMark } from '../../runtime/read-mark.ts'
 import { systemCause } from '../../runtime/system-cause.ts';
 import { DailySums, USAGE_SUMMING } from '../../usage/daily-sums.ts';
 import { usageEventKinds } from '../../usage/events.ts';
+
+/**
+ * Pairs of reader and repository, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the
+ * log is summed first.
+ */
+const USAGE_SUMS_AT_ONCE_MAX = 200_000;
 
 export interface UsageRecordingContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
   readonly marks: PolicyMarks;

@@ -11,11 +11,14 @@
  */
 import type { StreamName } from '../../kernel/envelope.ts';
 import { plusMs } from '../../kernel/ids.ts';
-import { NEW_LAYERS_REMOVAL_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
+import { PUSH_COMMIT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock, SettledWithin } from '../../ports/clock.ts';
 import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
 import type { LayerKey } from '../../repository/layer.ts';
+
+/** How long a push or a compaction that appended nothing takes at most to remove the layers that it stored. */
+export const NEW_LAYERS_REMOVAL_MS_MAX = 5_000;
 
 export interface NewLayersContext {
   readonly clock: Clock;

@@ -18,7 +18,6 @@ import { PackRefusedError } from '../../git/pack-refusal.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
-import { DATED_BRANCHES_MAX, PACK_OBJECTS_MAX } from '../../kernel/limits.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
@@ -42,6 +41,11 @@ import { commitSpan, type NewLayers, wasTooLate, withNewLayers } from './new-lay
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
+
+/** git index-pack takes about 170 bytes of memory for each object. */
+export const PACK_OBJECTS_MAX = 10_000_000;
+/** New branches of the first push whose dates are read to choose the default branch; the others count as oldest. */
+export const DATED_BRANCHES_MAX = 10_000;
 
 export interface PushContext extends Context, PartsContext {
   readonly layers: LayerStores;

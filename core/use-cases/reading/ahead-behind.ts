@@ -4,10 +4,12 @@
  * Invariants: a pair of commits never changes its counts, so they are kept. A count that takes too long is null.
  */
 import type { ObjectId } from '../../kernel/ids.ts';
-import { APART_SPAN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';
+
+/** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
+const APART_SPAN_MS = 2_000;
 
 /** A cache, bounded in memory. */
 export interface KnownAheadBehind {

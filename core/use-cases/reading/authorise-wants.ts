@@ -5,9 +5,12 @@
  * no ref reaches cannot be fetched by its id, over any protocol version.
  */
 import { type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
-import { CLOCK_AHEAD_MS_MAX, LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
+import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
+
+/** A time that is further ahead of this node's clock was written by a node whose clock was wrong. */
+export const CLOCK_AHEAD_MS_MAX = 60_000;
 
 const TIPS = new WeakMap<OpenRepository['refs'], ReadonlySet<ObjectId>>();
 

@@ -10,7 +10,6 @@ import type { Diff } from '../../git/diff/diff.ts';
 import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedRow } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { COMPARISON_SPAN_MS } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
@@ -21,6 +20,9 @@ import { readCommitRows } from './commit-walk.ts';
 import { type DiffContext, readDiff } from './read-commit.ts';
 import { closing, openView } from './repository-view.ts';
 import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
+
+/** How long git may walk for the commits between two refs. */
+const COMPARISON_SPAN_MS = 5_000;
 
 /** What lies between two commits. */
 export interface KnownComparison {

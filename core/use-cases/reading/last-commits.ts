@@ -7,9 +7,15 @@
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
 import type { TreeEntry } from '../../git/objects.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { LAST_COMMITS_FIRST_BYTES_MAX, LAST_COMMITS_SPAN_MS, LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';
+import { LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+
+/** How long git may walk for the last commits of a folder's entries. */
+const LAST_COMMITS_SPAN_MS = 5_000;
+/** How much of what git lists for the last commits of a folder is read at first. */
+const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
 
 /** The entries of one folder at one commit whose last commit is known, or is known not to be found in time. */
 export interface KnownFolder {

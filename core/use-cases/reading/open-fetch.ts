@@ -6,9 +6,9 @@
  * close it, or the repository's objects are never evicted; on every other exit this file closes them.
  */
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
+import { GIB } from '../../kernel/byte-units.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import type { ObjectId, Timestamp } from '../../kernel/ids.ts';
-import { ANSWER_KEPT_BYTES_MAX, ANSWER_KEPT_WANTS_MAX } from '../../kernel/limits.ts';
 import { sortInTurns } from '../../kernel/turns.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
@@ -18,6 +18,11 @@ import { advertisedRefs } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';
 import { isOneRefToGit } from './resolve-ref.ts';
+
+/** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
+export const ANSWER_KEPT_BYTES_MAX = GIB;
+/** Answers to more wants are not kept: their key is made from all of them, in order. */
+const ANSWER_KEPT_WANTS_MAX = 131_072;
 
 export interface OpenFetchContext {
   readonly objects: Pick<ObjectDatabase, 'open' | 'heldAnswer'>;

@@ -6,8 +6,11 @@
  */
 import { nameKey } from '../../git/history/last-changes.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
-import { PATH_HISTORY_COMMITS_MAX, PATH_HISTORY_SPAN_MS } from '../../kernel/limits.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+
+/** Commits of one path that are listed, and how long git may walk for them. */
+export const PATH_HISTORY_COMMITS_MAX = 10_000;
+const PATH_HISTORY_SPAN_MS = 5_000;
 
 /** The start of a path's history. `end`: there is no more; `bound`: more may be beyond a limit. */
 export interface KnownPathHistory {

@@ -10,13 +10,18 @@
  */
 import { CommitMarks } from '../../git/history/commit-marks.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
-import { PUSHED_COMMITS_MAX, PUSHED_SPAN_MS, PUSHED_TIPS_MAX } from '../../kernel/limits.ts';
 import type { ActivityReader, PushRow } from '../../ports/activity.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
+
+/** Commits of one repository, and changes of its refs, from which a node knows which push brought a commit. */
+const PUSHED_COMMITS_MAX = 1_000_000;
+const PUSHED_TIPS_MAX = 200_000;
+/** How long git may walk to find which push brought a commit. */
+const PUSHED_SPAN_MS = 10_000;
 
 /** What a node has worked out for one repository. */
 export interface PushedCommits {

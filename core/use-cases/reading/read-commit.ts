@@ -9,12 +9,14 @@ import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../git/diff/d
 import type { Commit } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import { DIFF_SPAN_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';
+
+/** How long git may take for a diff. */
+const DIFF_SPAN_MS = 5_000;
 
 /** A cache, bounded in memory. */
 export interface KnownDiffs {

@@ -6,13 +6,9 @@
  */
 import type { TreeEntry } from '../../git/objects.ts';
 import { isUtf8Text } from '../../git/utf8.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
-import {
-  CONTENTS_BUFFERED_BYTES_MAX,
-  CONTENTS_NAMES_BYTES_MAX,
-  SYMLINK_TARGET_BYTES_MAX,
-} from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ByteRange } from '../../ports/layer-store.ts';
@@ -29,6 +25,13 @@ import {
 } from './entry-at-path.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
+
+/** Names and paths of the entries on one page of a folder over REST. Each byte may take six in JSON. */
+export const CONTENTS_NAMES_BYTES_MAX = 2 * MIB;
+/** Files up to this size are read whole and may be cached in memory; larger ones are streamed. */
+export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
+/** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */
+export const SYMLINK_TARGET_BYTES_MAX = 4_096;
 
 export interface WantedContents {
   /** A text as resolve-ref.ts reads it; null: the default branch. */

@@ -7,9 +7,12 @@
  * address, since the components of a ref are bounded.
  */
 import { decodeUtf8, encodeUtf8 } from '../../git/utf8.ts';
-import { REF_ADDRESS_COMPONENTS_MAX, REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
+import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { FULL, findRef, HEAD, idNamed, isContinued } from './resolve-ref.ts';
+
+/** Components of a ref's short name in an address of the website; deeper refs are read by other ways only. */
+export const REF_ADDRESS_COMPONENTS_MAX = 64;
 
 export interface RefPath {
   /** A text that names a ref or a commit, as resolve-ref.ts reads it. */

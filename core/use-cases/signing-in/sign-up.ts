@@ -6,13 +6,16 @@
  */
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import { SIGN_UPS_PER_HOUR_MAX, SIGN_UPS_PER_HOUR_WIDE_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { createAccount, creationRefusal, type NewAccount } from '../accounts/accounts.ts';
 import { type NetworkLimits, networkCounts } from '../callers/network-counts.ts';
 import { type Origin, recordSignIn, type SignedInPerson, type SignInContext } from './sign-in.ts';
+
+/** Sign-ups that one network, and a /48 of IPv6, may try within an hour. */
+export const SIGN_UPS_PER_HOUR_MAX = 20;
+export const SIGN_UPS_PER_HOUR_WIDE_MAX = 100;
 
 export interface SignUpContext extends SignInContext {
   readonly vault: Vault;

@@ -7,12 +7,15 @@
  */
 
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
-import { LISTED_LEFTOVERS_MAX, UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
+import { UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { type LeftIncomingContext, leftIncoming } from './left-incoming.ts';
 import { type BucketSweepContext, sweepBuckets } from './sweep-buckets.ts';
 import { type UnnamedLayersContext, unnamedLayers } from './sweep-layers.ts';
+
+/** The lines of the log that name what crashes left in the stores of layers, each day. */
+const LISTED_LEFTOVERS_MAX = 1_000;
 
 export interface LeftoversContext
   extends Omit<LeftIncomingContext, 'layers'>,

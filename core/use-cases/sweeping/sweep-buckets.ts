@@ -7,7 +7,6 @@
 import { accounts } from '../../account/evolve.ts';
 import { createConcurrencyLimit } from '../../kernel/concurrency-limit.ts';
 import type { RepositoryId } from '../../kernel/ids.ts';
-import { BUCKET_SWEEP_LAYERS_MAX, BUCKET_SWEEP_SPAN_MS, BUCKET_SWEEPS_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
@@ -15,6 +14,11 @@ import type { BucketsInUse } from '../../ports/repository-lists.ts';
 import type { StoredLayer } from '../../repository/layer.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { type LayerSweepContext, sweepLayers } from './sweep-layers.ts';
+
+/** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */
+export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
+export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;
+export const BUCKET_SWEEP_LAYERS_MAX = 1_000_000;
 
 export interface BucketSweepContext extends Omit<LayerSweepContext, 'layers'> {
   readonly entities: Context['entities'];

@@ -20,7 +20,6 @@ import {
 } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, uuid } from '../../kernel/ids.ts';
 import { textsIn } from '../../kernel/json.ts';
-import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../kernel/limits.ts';
 import { parseVaultRef, type VaultRef, vaultRef } from '../../kernel/vault-ref.ts';
 import { EventStoreError } from '../../ports/event-store.ts';
 import type { Log } from '../../ports/log.ts';
@@ -33,6 +32,9 @@ import { finishEmailChange } from '../accounts/change-email.ts';
 import { type ErasureContext, finishErasure } from '../erasing/erase-account.ts';
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { removedRecords } from './removed-records.ts';
+
+/** How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5). */
+export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
 
 export interface VaultSweepContext extends ErasureContext {
   readonly references: VaultReferences;

@@ -16,12 +16,7 @@ import { hasExpired, type PendingDeviceSession } from '../../device-session/stat
 import { refuse } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type DeviceSessionId, plusMs, type Timestamp, uuid } from '../../kernel/ids.ts';
-import {
-  DEVICE_HOSTNAME_LENGTH_MAX,
-  DEVICE_SESSION_KEPT_MS,
-  DEVICE_SESSION_SPAN_MS,
-  DEVICE_SESSIONS_PENDING_MAX,
-} from '../../kernel/limits.ts';
+import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_KEPT_MS, DEVICE_SESSION_SPAN_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
 import type { DeviceLoginRequests } from '../../ports/device-login-requests.ts';
@@ -29,6 +24,9 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { ownership, type TokenCommandOrigin } from './access-tokens.ts';
+
+/** Device logins that wait for their user, in all; beyond it the oldest of the network that has most gives way. */
+export const DEVICE_SESSIONS_PENDING_MAX = 10_000;
 
 type Refused = { readonly refused: Refusal };
 

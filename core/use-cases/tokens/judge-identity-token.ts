@@ -11,18 +11,18 @@ import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/cond
 import type { TrustRule } from '../../account/trust-rules/state.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { JsonValue } from '../../kernel/json.ts';
-import {
-  IDENTITY_TOKEN_ID_LENGTH_MAX,
-  IDENTITY_TOKEN_SKEW_MS,
-  IDENTITY_TOKEN_SPAN_MS,
-  REFUSED_EXCHANGE_TEXT_LENGTH_MAX,
-} from '../../kernel/limits.ts';
+import { IDENTITY_TOKEN_ID_LENGTH_MAX, IDENTITY_TOKEN_SKEW_MS } from '../../kernel/limits.ts';
 import type { IdentityTokens, UnverifiedToken } from '../../ports/identity-tokens.ts';
 import type { ExchangeFault, RefusedExchange } from '../../ports/refused-exchanges.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { findAccount } from '../accounts/accounts.ts';
 import { type FoundTrustRule, listTrustRules } from './trust-rules.ts';
+
+/** The longest time from an identity token's `iat` to its `exp`. */
+const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
+/** How much of a refused exchange's claims its rule's owner sees. */
+const REFUSED_EXCHANGE_TEXT_LENGTH_MAX = 200;
 
 export type JudgeContext = Context & {
   readonly vault: Vault;

@@ -15,11 +15,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import { type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import {
-  PURGE_NOTIFICATION_WAIT_MS,
-  PURGE_REWRITING_INTERVAL_MS,
-  REPLACED_LAYERS_KEPT_MS_MIN,
-} from '../../kernel/limits.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -47,6 +43,11 @@ import {
   findRepositoryById,
   type RepositoryCommandOrigin,
 } from '../repositories/repositories.ts';
+
+/** A repository is rewritten by purges once in this time. */
+export const PURGE_REWRITING_INTERVAL_MS = 60 * 60_000;
+/** How long a purge waits until webhooks were notified of a push that was made just now. */
+const PURGE_NOTIFICATION_WAIT_MS = 5_000;
 
 export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'objects'> {
   readonly readModels: DeletionsContext['readModels'] & WaitingStorageReader;

@@ -11,7 +11,6 @@ import { newNameRefusal, parseRefName, type RefName } from '../../git/ref-name.t
 import { refuse } from '../../kernel/decider.ts';
 import { streamName } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, type PushId, uuid } from '../../kernel/ids.ts';
-import { RESTORED_MOVES_COMPARED_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { finishInTurns } from '../../kernel/turns.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
@@ -32,6 +31,9 @@ import { type MomentContext, positionOf, type RestorePoint } from '../as-of/mome
 import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
 import { type ObjectsContext, openView } from '../reading/repository-view.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
+
+/** Moves of refs of which a restoration finds out whether they are forced; the others count as forced. */
+export const RESTORED_MOVES_COMPARED_MAX = 1_000;
 
 export interface RestoreContext extends Context, PartsContext, ObjectsContext {
   readonly readModels: MomentContext['readModels'] & Pick<AccountLogReader, 'entryPlaces'>;

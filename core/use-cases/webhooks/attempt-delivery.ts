@@ -10,10 +10,11 @@
 import { ALL_REPOSITORIES } from '../../access-token/repository-selection.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
+import { KIB } from '../../kernel/byte-units.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { Exchange } from '../../kernel/exchange.ts';
 import { type AccountId, type Timestamp, type Uuid, type WebhookDeliveryId } from '../../kernel/ids.ts';
-import { WEBHOOK_ANSWER_BYTES_MAX, WEBHOOK_ATTEMPT_SPAN_MS } from '../../kernel/limits.ts';
+import { WEBHOOK_ATTEMPT_SPAN_MS } from '../../kernel/limits.ts';
 import type { Log } from '../../ports/log.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
@@ -28,6 +29,9 @@ import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
 import type { PendingDelivery, WebhookDelivery } from '../../webhook-delivery/state.ts';
 import type { DeliveryContext } from './webhook-deliveries.ts';
 import { findWebhook } from './webhooks.ts';
+
+/** How much of an answer's body is kept. */
+export const WEBHOOK_ANSWER_BYTES_MAX = 16 * KIB;
 
 export interface AttemptContext extends DeliveryContext {
   readonly vault: Vault;

@@ -7,16 +7,20 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import type { Plans } from '../../account/plans.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import { type AccountId, type EventId, plusMs, type WebhookDeliveryId } from '../../kernel/ids.ts';
-import {
-  WEBHOOK_ANSWERS_BYTES_MAX,
-  WEBHOOK_BODIES_UNLIMITED_BYTES_MAX,
-  WEBHOOK_PAYLOADS_BYTES_MAX,
-} from '../../kernel/limits.ts';
 import type { BodyKind, BodySums, DeliveryStore, KeptBody } from '../../ports/delivery-store.ts';
 import type { EndedDeliveries } from '../../ports/due-deliveries.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { PENDING_PAYLOAD_SPAN_MS } from './remove-old-deliveries.ts';
+
+/**
+ * What the bodies of an account's deliveries may take, those of answers and those of payloads, with 256 bytes more for
+ * each; the oldest ended deliveries give way. The last figure is for the payloads of a plan without a quota of storage.
+ */
+export const WEBHOOK_ANSWERS_BYTES_MAX = 64 * MIB;
+export const WEBHOOK_PAYLOADS_BYTES_MAX = 1_024 * MIB;
+const WEBHOOK_BODIES_UNLIMITED_BYTES_MAX = 10 * 1_024 * MIB;
 
 export interface BoundBodiesContext extends Pick<Context, 'clock' | 'entities'> {
   readonly events: Pick<Context['events'], 'head'>;

@@ -9,10 +9,15 @@
  */
 import { accounts } from '../../account/evolve.ts';
 import type { Plans } from '../../account/plans.ts';
+import { KIB } from '../../kernel/byte-units.ts';
 import { type AccountId, msBetween, plusMs, type Timestamp, timestamp } from '../../kernel/ids.ts';
-import { WEBHOOK_BUDGET_GROUP, WEBHOOK_BUDGET_HOURS_MAX, WEBHOOK_BUDGET_PAYLOAD_BYTES } from '../../kernel/limits.ts';
+import { WEBHOOK_BUDGET_HOURS_MAX } from '../../kernel/limits.ts';
 import type { WebhookBudgets } from '../../ports/webhook-budgets.ts';
 import type { Context } from '../../runtime/execute.ts';
+import { WEBHOOK_BUDGET_GROUP } from './limits.ts';
+
+/** A first attempt counts once more for each so many bytes of its payload. */
+export const WEBHOOK_BUDGET_PAYLOAD_BYTES = 8 * KIB;
 
 export interface BudgetContext extends Pick<Context, 'entities' | 'clock'> {
   readonly plans: Plans;

@@ -11,11 +11,16 @@ import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, timestamp, uuid } from '../../kernel/ids.ts';
-import { WEBHOOK_SECRET_REMOVAL_MARGIN_MS } from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import { secretBeforeRotation } from './superseded-webhook-records.ts';
+
+/**
+ * How long after the overlap the vault keeps the previous secret: a node whose clock is behind signs with it a little
+ * longer.
+ */
+export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
 
 export interface ExpiredSecretsContext extends PassingContext {
   readonly vault: Pick<Vault, 'delete'>;

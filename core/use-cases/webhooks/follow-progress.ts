@@ -7,9 +7,11 @@
 
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
-import { WEBHOOK_PUSHES_AT_ONCE_MAX } from '../../kernel/limits.ts';
 import type { NotifiedPushes } from '../../ports/notified-pushes.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
+
+/** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
+const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
 
 /** An event of the log, and whose deliveries it makes. */
 export interface FollowedEvent {

@@ -4,7 +4,6 @@
  */
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, Timestamp, WebhookDeliveryId, WebhookId } from '../../kernel/ids.ts';
-import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { AttemptId, DeliveryStore } from '../../ports/delivery-store.ts';
 import type { DueDeliveries } from '../../ports/due-deliveries.ts';
@@ -14,6 +13,9 @@ import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../ports/webhook-delivery-lists.ts';
 import { findWaiting, listWaiting, type WaitingContext } from './waiting-rows.ts';
 import { type FoundWebhook, findWebhook, listWebhooks, type WebhookViewer } from './webhooks.ts';
+
+/** Deliveries of a webhook whose outcomes its health counts: the newest. */
+export const WEBHOOK_HEALTH_DELIVERIES_MAX = 20;
 
 export interface ListDeliveriesContext extends WaitingContext {
   readonly vault: Vault;

@@ -6,17 +6,21 @@
  */
 import type { CommitRow } from '../../git/commit-row.ts';
 import { commitLength } from '../../git/history/commit-length.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import { type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
-import {
-  WEBHOOK_PAYLOAD_COMMITS_MAX,
-  WEBHOOK_PUSH_COMMITS_HELD_MAX,
-  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX,
-} from '../../kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_COMMITS_MAX } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import { readCommits } from '../../ports/read-commits.ts';
 import type { StoredRefUpdate } from '../../repository/events.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { payloadCommit } from '../../webhook-delivery/payload-texts.ts';
+
+/** New commits of one push in memory, which are assigned to its refs. */
+const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
+/**
+ * The size of the new commits of one push in memory together, in UTF-16 code units of their texts; a parent counts 64.
+ */
+const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 
 export interface NewCommits {
   /** Returns the newest of the ref's new commits, newest first, at most as many as a payload lists. */

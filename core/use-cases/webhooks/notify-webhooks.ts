@@ -9,9 +9,10 @@
 import { accounts } from '../../account/evolve.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';
 import { utf8Length } from '../../git/utf8.ts';
+import { MIB } from '../../kernel/byte-units.ts';
 import type { RecordedEvent } from '../../kernel/envelope.ts';
 import { type EventId, type ObjectId, objectId, type WebhookId } from '../../kernel/ids.ts';
-import { WEBHOOK_PAYLOAD_BYTES_MAX, WEBHOOK_PUSH_PAYLOADS_BYTES_MAX } from '../../kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Log } from '../../ports/log.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { WaitingRow } from '../../ports/waiting-deliveries.ts';
@@ -31,6 +32,9 @@ import type { PendingRoom } from './pending-room.ts';
 import { openInTurn, type PushFacts, type PushFactsContext, pushFacts, refsUpdated, type Turn } from './push-facts.ts';
 import { listensFor, rowsLeft } from './waiting-rows.ts';
 import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
+
+/** The size of all payloads of one push together: each is cut to an equal share. */
+export const WEBHOOK_PUSH_PAYLOADS_BYTES_MAX = 128 * MIB;
 
 export interface NotifyContext extends DeliveryContext, BudgetContext, PushFactsContext {
   readonly log: Log;

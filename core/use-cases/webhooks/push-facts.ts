@@ -11,7 +11,6 @@ import type { Webhook } from '../../account/webhooks/state.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { type Cause, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, uuid } from '../../kernel/ids.ts';
-import { BUCKET_BACKGROUND_TRIES_MAX } from '../../kernel/limits.ts';
 import type { RecentCounts } from '../../kernel/recent-counts.ts';
 import { LayerStoreError } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
@@ -24,6 +23,9 @@ import type { PastEntities } from '../../runtime/past-entities.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import type { PayloadRepository } from '../../webhook-delivery/payload.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
+
+/** How many times work behind pushes tries a bucket of a user; then it goes on without the objects. */
+export const BUCKET_BACKGROUND_TRIES_MAX = 3;
 
 export interface PushFactsContext extends Context {
   readonly past: PastEntities;

@@ -9,20 +9,21 @@
 import { backoff } from '../../kernel/backoff.ts';
 import { categoryOf, entityIdOf, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp, type WebhookId } from '../../kernel/ids.ts';
-import {
-  WEBHOOK_BUDGET_GROUP,
-  WEBHOOK_ROOM_LOOK_FIRST_MS,
-  WEBHOOK_ROOM_LOOK_LAST_MS,
-  WEBHOOK_ROW_LEAST,
-  WEBHOOK_WAITING_DELIVERIES_MAX,
-} from '../../kernel/limits.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { WaitingDeliveries, WaitingRow } from '../../ports/waiting-deliveries.ts';
 import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
 import { type Pace, slotTime } from './delivery-budget.ts';
+import { WEBHOOK_BUDGET_GROUP, WEBHOOK_ROOM_LOOK_FIRST_MS, WEBHOOK_ROOM_LOOK_LAST_MS } from './limits.ts';
 import type { NotifyOptions } from './notify-webhooks.ts';
 import type { PendingRoom } from './pending-room.ts';
+
+/**
+ * Deliveries of one account that are still to be made, in rows for a push and a webhook, where a row counts as the
+ * second number at least. With so many a further push is one row, and listed when there is room.
+ */
+const WEBHOOK_WAITING_DELIVERIES_MAX = 1_000_000;
+const WEBHOOK_ROW_LEAST = 100;
 
 /** The rows of the deliveries that an expansion left; after `aborted` the push is to be expanded again. */
 export type Expanded = readonly WaitingRow[] | 'aborted';

@@ -15,7 +15,7 @@ import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Uuid, type WebhookId } from '../../kernel/ids.ts';
 import { canonicalJson } from '../../kernel/json.ts';
-import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../kernel/limits.ts';
+import { WEBHOOKS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
@@ -23,6 +23,9 @@ import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
 import { unlessErased } from '../accounts/unless-erased.ts';
+
+/** How long deliveries are signed with the previous secret too, after a rotation. */
+export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;
 
 export type WebhookContext = Context & { readonly vault: Vault; readonly outgoing: Pick<OutgoingRequests, 'check'> };
 

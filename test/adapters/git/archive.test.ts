@@ -5,12 +5,9 @@ import { readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
+import { ARCHIVE_CPU_SECONDS_MAX, ARCHIVE_MEMORY_BYTES_MAX } from '../../../adapters/git/archive.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
-import {
-  ARCHIVE_CPU_SECONDS_MAX,
-  ARCHIVE_MEMORY_BYTES_MAX,
-  ARCHIVES_AT_ONCE_MAX,
-} from '../../../core/kernel/limits.ts';
+import { ARCHIVES_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { type TestRepository, temporaryFolder, testRepository } from '../../support/git.ts';
 import { gitProcessesBelow, NO_PROC } from '../../support/git-below.ts';

@@ -10,12 +10,12 @@ import path from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
-import type { Exchange } from '../../../core/kernel/exchange.ts';
 import {
   OUTGOING_HEADER_BYTES_MAX,
   OUTGOING_HEADERS_MAX,
   OUTGOING_INFORMATIONAL_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../adapters/http-egress/exchange.ts';
+import type { Exchange } from '../../../core/kernel/exchange.ts';
 import type { OutgoingRequest } from '../../../core/ports/outgoing-requests.ts';
 import { type Authority, type Certificate, createAuthority } from '../../support/certificates.ts';
 import { answering, type Behaviour, dripping, flooding, plainServer, startReceiver } from '../../support/receiver.ts';

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
-import { createIssuerKeys } from '../../../adapters/jose/issuer-keys.ts';
 import {
+  createIssuerKeys,
   ISSUER_FETCHES_AT_ONCE_MAX,
   ISSUER_FETCHES_PER_ACCOUNT_MAX,
   ISSUER_RSA_MODULUS_LENGTH_MAX,
   ISSUERS_KEPT_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../adapters/jose/issuer-keys.ts';
 import type { OutgoingRequest, OutgoingRequests } from '../../../core/ports/outgoing-requests.ts';
 import { newAccount } from '../../support/events.ts';
 import { createTestClock } from '../../support/test-clock.ts';

@@ -7,9 +7,12 @@ import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
 import { findArgon2id } from '../../../adapters/node/argon2id.ts';
 import { uuids } from '../../../adapters/node/ids.ts';
-import { createPasswordHasher } from '../../../adapters/node/password-hasher.ts';
+import {
+  createPasswordHasher,
+  PASSWORD_WAIT_MS,
+  PASSWORDS_WAITING_MAX,
+} from '../../../adapters/node/password-hasher.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { PASSWORD_WAIT_MS, PASSWORDS_WAITING_MAX } from '../../../core/kernel/limits.ts';
 import type { PasswordTurn } from '../../../core/ports/password-hasher.ts';
 
 const TURN: PasswordTurn = { kind: 'stranger', address: '192.0.2.1' };

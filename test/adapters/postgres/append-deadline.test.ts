@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { CLOCK_DIFFERENCE_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { CLOCK_DIFFERENCE_MS_MAX } from '../../../adapters/postgres/limits.ts';
+import { PUSH_COMMIT_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';

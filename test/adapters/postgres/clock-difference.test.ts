@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createClockWatch, judgeClock } from '../../../adapters/postgres/clock-difference.ts';
-import { CLOCK_DIFFERENCE_MS_MAX } from '../../../core/kernel/limits.ts';
+import { CLOCK_DIFFERENCE_MS_MAX } from '../../../adapters/postgres/limits.ts';
 import { isOutage } from '../../../core/runtime/is-outage.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';

@@ -1,15 +1,15 @@
 /** The credentials of roles that a node keeps. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createKeptRoles } from '../../../adapters/sts/roles.ts';
-import { plusMs } from '../../../core/kernel/ids.ts';
+import { ROLE_SESSION_SECONDS } from '../../../adapters/sts/assume-role.ts';
 import {
+  createKeptRoles,
   ROLE_REFUSAL_KEPT_MS,
   ROLE_RENEWAL_MS,
-  ROLE_SESSION_SECONDS,
   ROLE_USE_MIN_MS,
   ROLES_KEPT_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../adapters/sts/roles.ts';
+import { plusMs } from '../../../core/kernel/ids.ts';
 import { type RoleAccess, type RoleCredentials, RoleRefused } from '../../../core/ports/buckets.ts';
 import { newAccount } from '../../support/events.ts';
 import { createTestClock } from '../../support/test-clock.ts';

@@ -1,13 +1,13 @@
 /** The check of passkeys, against an authenticator in software that misbehaves. */
 import assert from 'node:assert/strict';
 import { afterEach, describe, test, vi } from 'vitest';
-import { createWebauthnPasskeys } from '../../../adapters/webauthn/passkeys.ts';
-import type { AccountId } from '../../../core/kernel/ids.ts';
+import { PASSKEY_ANSWER_LENGTH_MAX } from '../../../adapters/webauthn/answer.ts';
 import {
-  PASSKEY_ANSWER_LENGTH_MAX,
+  createWebauthnPasskeys,
   PASSKEY_CREDENTIAL_ID_BYTES_MAX,
   PASSKEY_PUBLIC_KEY_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../adapters/webauthn/passkeys.ts';
+import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { Passkey, PasskeyAnswer } from '../../../core/ports/passkeys.ts';
 import { newAccount } from '../../support/events.ts';
 import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';

@@ -1,8 +1,9 @@
 /** Access tokens over REST. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { TOKEN_REPOSITORIES_MAX } from '../../../apps/api/schemas/access-tokens.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ACCESS_TOKENS_MAX, TOKEN_REPOSITORIES_MAX } from '../../../core/kernel/limits.ts';
+import { ACCESS_TOKENS_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('access tokens', () => {

@@ -5,14 +5,11 @@ import { get, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import {
-  ENTRIES_READ_AT_ONCE_MAX,
-  LOG_EXPORTS_AT_ONCE_MAX,
-  LOG_EXPORTS_OF_ACCOUNT_MAX,
-} from '../../../core/kernel/limits.ts';
+import { LOG_EXPORTS_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { openExport } from '../../../core/use-cases/auditing/export-account-log.ts';
-import { createExportSlots } from '../../../core/use-cases/auditing/export-slots.ts';
+import { createExportSlots, LOG_EXPORTS_AT_ONCE_MAX } from '../../../core/use-cases/auditing/export-slots.ts';
+import { ENTRIES_READ_AT_ONCE_MAX } from '../../../core/use-cases/auditing/read-entries.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { newAccount, newEvent } from '../../support/events.ts';
 import { verifyText } from '../../support/exported-log.ts';

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { ENTRIES_PAGE_LIMIT_MAX } from '../../../apps/api/limits.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ENTRIES_PAGE_LENGTH_MAX, ENTRIES_PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
+import { ENTRIES_PAGE_LENGTH_MAX } from '../../../core/use-cases/auditing/list-entries.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 interface Line {

@@ -1,8 +1,8 @@
 /** The changes of refs over REST. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { PAGE_LIMIT_MAX } from '../../../apps/api/schemas/common.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import { PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 

@@ -1,8 +1,9 @@
 /** Who gets an archive, and what holds a place among those that are made at once. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test, vi } from 'vitest';
+import { ARCHIVE_WAIT_MS } from '../../../apps/front-door/archive-lane.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ARCHIVE_WAIT_MS, ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
+import { ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import type { ArchivePlace } from '../../../core/use-cases/reading/read-archive.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { eventually } from '../../support/processes.ts';

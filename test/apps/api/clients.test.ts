@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../core/kernel/limits.ts';
+import { COMPRESSED_ANSWER_BYTES_MIN } from '../../../apps/api/http/compression.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('The API, for other clients', () => {

@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
+import { PAGE_NUMBER_MAX } from '../../../apps/api/schemas/common.ts';
+import { COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../core/git/history/listed-commit.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import {
-  COMMIT_LISTED_MESSAGE_LENGTH_MAX,
-  COMMIT_LISTED_NAME_LENGTH_MAX,
-  PAGE_NUMBER_MAX,
-} from '../../../core/kernel/limits.ts';
+import { COMMIT_LISTED_MESSAGE_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 

@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { CONTENTS_ENTRIES_MAX } from '../../../apps/api/schemas/contents.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import {
-  CONTENTS_BUFFERED_BYTES_MAX,
-  CONTENTS_ENTRIES_MAX,
-  CONTENTS_FILE_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+import { CONTENTS_FILE_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { CONTENTS_BUFFERED_BYTES_MAX } from '../../../core/use-cases/reading/read-contents.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { rawRequest } from '../../support/raw-http.ts';
 

@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import type { LightMyRequestResponse } from 'fastify';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import {
+  DEVICE_SESSIONS_PER_MINUTE_MAX,
+  DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
+} from '../../../apps/api/handlers/device-login.ts';
 import type { Cause } from '../../../core/kernel/envelope.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type DeviceSessionId, plusMs } from '../../../core/kernel/ids.ts';
-import {
-  DEVICE_HOSTNAME_LENGTH_MAX,
-  DEVICE_SESSION_SPAN_MS,
-  DEVICE_SESSIONS_PER_MINUTE_MAX,
-  DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX,
-} from '../../../core/kernel/limits.ts';
+import { DEVICE_HOSTNAME_LENGTH_MAX, DEVICE_SESSION_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { denyDeviceLogin, grantDeviceLogin } from '../../../core/use-cases/tokens/device-login.ts';
 import { closeDeviceLogin, expireDeviceLogin } from '../../../core/use-cases/tokens/device-login-token.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';

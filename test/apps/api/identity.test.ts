@@ -1,7 +1,7 @@
 /** The documents by which others check the identity tokens of this service. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../core/kernel/limits.ts';
+import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../apps/api/handlers/identity.ts';
 import { type ApiFixture, createApiFixture } from '../../support/api-fixture.ts';
 
 const DISCOVERY = '/.well-known/openid-configuration';

@@ -1,9 +1,9 @@
 /** Repositories over REST, as docs/interface.md, Repositories, specifies them. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { PAGE_NUMBER_MAX } from '../../../apps/api/schemas/common.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { PAGE_NUMBER_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('repositories', () => {

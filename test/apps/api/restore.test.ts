@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
-import { RESTORED_MOVES_COMPARED_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { RESTORED_MOVES_COMPARED_MAX } from '../../../core/use-cases/undo/restore-refs.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions, type TestToken } from '../../support/api-fixture.ts';
 
 const ZERO = '0'.repeat(40);

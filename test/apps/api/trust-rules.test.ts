@@ -1,10 +1,11 @@
 /** Trust rules over REST, as docs/interface.md, OIDC trust, specifies them. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { TRUST_RULE_REPOSITORIES_MAX } from '../../../apps/api/schemas/trust-rules.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import type { AccountId, RepositoryId } from '../../../core/kernel/ids.ts';
-import { TRUST_RULE_REPOSITORIES_MAX, TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
+import { TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
 import { guardedBy } from '../../../core/use-cases/callers/authenticate.ts';
 import { stillPermitted } from '../../../core/use-cases/callers/permission.ts';
 import { revokeAccessToken, updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';

@@ -1,8 +1,8 @@
 /** The usage ledger over REST. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { ENTRIES_PAGE_LIMIT_MAX } from '../../../apps/api/limits.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ENTRIES_PAGE_LIMIT_MAX } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 import { accounts } from '../../../core/account/evolve.ts';
 import { type AccountId, plusMs, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
+import { WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
+import { WEBHOOK_SECRET_OVERLAP_MS } from '../../../core/use-cases/webhooks/webhooks.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 
 describe('webhooks', () => {

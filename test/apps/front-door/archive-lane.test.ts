@@ -1,9 +1,9 @@
 /** Whose archives are made, and who has to wait. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
-import { createArchiveLane } from '../../../apps/front-door/archive-lane.ts';
+import { ARCHIVE_WAIT_MS, createArchiveLane } from '../../../apps/front-door/archive-lane.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ARCHIVE_WAIT_MS, ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
+import { ARCHIVES_AT_ONCE_MAX, ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX } from '../../../core/kernel/limits.ts';
 import type { ArchiveLane, ArchivePlace } from '../../../core/use-cases/reading/read-archive.ts';
 
 const account = (name: string) => name as AccountId;

@@ -2,12 +2,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
-import { type Callers, createCallers, refChangesOf } from '../../../apps/front-door/callers.ts';
-import { createRateExchange } from '../../../apps/front-door/rate-exchange.ts';
-import { accessTokens } from '../../../core/access-token/evolve.ts';
-import { refName } from '../../../core/git/ref-name.ts';
-import { streamName } from '../../../core/kernel/envelope.ts';
-import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
 import {
   ACCOUNT_EVENTS_KEPT_FOR_PERSON,
   ACCOUNT_EVENTS_PER_HOUR_MAX,
@@ -15,13 +9,20 @@ import {
   ACCOUNT_REF_CHANGES_PER_HOUR_MAX,
   ACCOUNT_REQUESTS_AT_ONCE_MAX,
   ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX,
+  type Callers,
+  createCallers,
   PERSON_POINTS_PER_MINUTE_MAX,
-  RATE_EXCHANGE_PART_MIN,
   RECORDED_BODY_BYTES,
-  REQUEST_POINTS,
   REQUESTS_AT_ONCE_ROOMY_MAX,
+  refChangesOf,
   TOKEN_POINTS_PER_MINUTE_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../apps/front-door/callers.ts';
+import { createRateExchange, RATE_EXCHANGE_PART_MIN } from '../../../apps/front-door/rate-exchange.ts';
+import { accessTokens } from '../../../core/access-token/evolve.ts';
+import { refName } from '../../../core/git/ref-name.ts';
+import { streamName } from '../../../core/kernel/envelope.ts';
+import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
+import { REQUEST_POINTS } from '../../../core/kernel/limits.ts';
 import type { Principal } from '../../../core/use-cases/callers/principal.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { startGit } from '../../support/git-fixture.ts';

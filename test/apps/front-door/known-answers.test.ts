@@ -1,18 +1,18 @@
 /** What the website keeps of what it read. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createKnownAnswers } from '../../../apps/front-door/known-answers.ts';
-import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
-import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
-import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import {
+  createKnownAnswers,
   KNOWN_APART_MAX,
   KNOWN_COMPARISONS_COMMITS_MAX,
   KNOWN_DIFFS_BYTES_MAX,
   KNOWN_FOLDERS_BYTES_MAX,
   KNOWN_PATHS_BYTES_MAX,
   KNOWN_PUSHES_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../apps/front-door/known-answers.ts';
+import type { ChangedFile, Diff, DiffLine } from '../../../core/git/diff/diff.ts';
+import { CommitMarks } from '../../../core/git/history/commit-marks.ts';
+import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 
 const TIP = objectId('0'.repeat(39) + '1');
 

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
-import { createRequestTurns } from '../../../apps/front-door/request-turns.ts';
+import { ACCOUNT_REQUESTS_WORKED_ON_MAX, createRequestTurns } from '../../../apps/front-door/request-turns.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { ACCOUNT_REQUESTS_WORKED_ON_MAX } from '../../../core/kernel/limits.ts';
 
 test('An account has so many requests worked on at once, the others in their order, and others do not wait', async () => {
   const turns = createRequestTurns();

@@ -10,13 +10,9 @@ import { gzipSync } from 'node:zlib';
 import { describe, type TestContext, test } from 'vitest';
 import { BODY_BOUNDS } from '../../../apps/front-door/body-budget.ts';
 import type { Body } from '../../../apps/git-http/body.ts';
-import { limitListSpan } from '../../../apps/git-http/list-span.ts';
-import { readCommandList } from '../../../core/git/wire/command-list.ts';
-import {
-  COMMAND_LIST_HELD_FACTOR,
-  COMMAND_LIST_SPAN_MS,
-  PUSH_BYTES_PER_SECOND_MIN,
-} from '../../../core/kernel/limits.ts';
+import { PUSH_BYTES_PER_SECOND_MIN } from '../../../apps/git-http/limits.ts';
+import { COMMAND_LIST_SPAN_MS, limitListSpan } from '../../../apps/git-http/list-span.ts';
+import { COMMAND_LIST_HELD_FACTOR, readCommandList } from '../../../core/git/wire/command-list.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { garbageCollection } from '../../support/garbage-collection.ts';

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { createPolledRequests } from '../../../apps/git-http/polled-requests.ts';
+import {
+  createPolledRequests,
+  POLLED_REQUEST_BYTES_MAX,
+  POLLED_REQUESTS_BYTES_MAX,
+} from '../../../apps/git-http/polled-requests.ts';
 import { dataPacket } from '../../../core/git/wire/pkt-line.ts';
 import { parseUploadPackRequest } from '../../../core/git/wire/upload-pack-request.ts';
-import { POLLED_REQUEST_BYTES_MAX, POLLED_REQUESTS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 
 const noTurn = async (): Promise<void> => undefined;
 

@@ -1,8 +1,8 @@
 /** How slowly a client may send its push. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
 import { createPushPace } from '../../../apps/git-http/push-pace.ts';
-import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../core/kernel/limits.ts';
 
 const SECONDS = PUSH_PACE_SPAN_MS / 1_000;
 

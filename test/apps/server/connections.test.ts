@@ -7,12 +7,13 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { describe, type TestContext, test } from 'vitest';
-import { type ConnectionsOptions, createConnections } from '../../../apps/server/connections.ts';
 import {
+  type ConnectionsOptions,
+  createConnections,
   PIPELINED_REQUESTS_MAX,
   PIPELINED_REQUESTS_OF_NODE_MAX,
   PIPELINED_REQUESTS_READ_MAX,
-} from '../../../core/kernel/limits.ts';
+} from '../../../apps/server/connections.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
 

@@ -10,8 +10,12 @@ import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { describe, type TestContext, test, vi } from 'vitest';
 import { sendShared } from '../../../apps/git-http/answer.ts';
-import { createSlowReaders, cutSlowReaders } from '../../../apps/server/slow-readers.ts';
-import { READER_BYTES_PER_SECOND_MIN, READER_SPAN_MS } from '../../../core/kernel/limits.ts';
+import {
+  createSlowReaders,
+  cutSlowReaders,
+  READER_BYTES_PER_SECOND_MIN,
+  READER_SPAN_MS,
+} from '../../../apps/server/slow-readers.ts';
 import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
 
 const LOOK_MS = 5_000;

@@ -2,14 +2,11 @@
 import assert from 'node:assert/strict';
 import decodeQr from 'qr/decode.js';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import { PENDING_SIGN_IN_SPAN_MS } from '../../../apps/website/sessions/browser-sessions.ts';
+import { MFA_ENROLMENT_SPAN_MS } from '../../../core/account/mfa/state.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import {
-  MFA_ENROLMENT_SPAN_MS,
-  MFA_TOKENS_MAX,
-  PASSKEY_CHALLENGE_SPAN_MS,
-  PENDING_SIGN_IN_SPAN_MS,
-  SIGN_IN_FAILURES_PAIR_MAX,
-} from '../../../core/kernel/limits.ts';
+import { MFA_TOKENS_MAX, PASSKEY_CHALLENGE_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { SIGN_IN_FAILURES_PAIR_MAX } from '../../../core/use-cases/callers/password-guesses.ts';
 import { listMfaTokens, resetMfa } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { enrolPasskey, enrolTotp, ORIGIN, owner } from '../../support/mfa.ts';
 import { keyIn, optionsIn } from '../../support/mfa-pages.ts';

@@ -1,7 +1,7 @@
 /** Signing up, signing in and signing out, as people do it with a browser. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { SESSION_KEPT_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { SESSION_KEPT_LENGTH_MAX } from '../../../apps/website/sessions/browser-sessions.ts';
 import { createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
 describe('Sign-up', () => {

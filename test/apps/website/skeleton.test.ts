@@ -10,7 +10,7 @@ import { html } from '../../../apps/website/layout/html.ts';
 import { page } from '../../../apps/website/layout/page.ts';
 import type { Room } from '../../../apps/website/layout/room.ts';
 import { ROOMS } from '../../../apps/website/rooms.ts';
-import { FLASH_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { FLASH_LENGTH_MAX } from '../../../apps/website/sessions/flash.ts';
 import { type SessionStore, SessionStoreError } from '../../../core/ports/session-store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { createMemorySessionStore } from '../../support/memory/session-store.ts';

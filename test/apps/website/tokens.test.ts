@@ -1,10 +1,11 @@
 /** The pages of access tokens: what a person makes, sees, changes and revokes there, and what a hostile form gets. */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
+import { TOKEN_FORM_BYTES_MAX } from '../../../apps/website/tokens/routes.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessTokenId, AccountId } from '../../../core/kernel/ids.ts';
 import { plusMs } from '../../../core/kernel/ids.ts';
-import { TOKEN_FORM_BYTES_MAX, TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { csrfTokenOf } from '../../support/form-browser.ts';
 import { type Browser, createWebsiteFixture, type Page, type WebsiteFixture } from '../../support/website.ts';
 

@@ -1,8 +1,9 @@
 /** The pages of trust rules: what they show, which forms they take, and what a tried token is told. */
 import assert from 'node:assert/strict';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
+import { TOKEN_TRIALS_PER_MINUTE_MAX } from '../../../apps/website/trust/trial.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
-import { TOKEN_TRIALS_PER_MINUTE_MAX, TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
+import { TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { createIssuerNetwork, startIssuer, type TestIssuer } from '../../support/identity-issuer.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { sizeText } from '../../../apps/website/layout/sizes.ts';
+import { PAGE_BYTES_MAX } from '../../../apps/website/layout/weight.ts';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
-import { PAGE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { CAUSE } from '../../support/node.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 

@@ -3,13 +3,10 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { encodeUtf8 } from '../../../core/git/utf8.ts';
 import { type AccountId, type EventId, uuid, type WebhookDeliveryId } from '../../../core/kernel/ids.ts';
-import {
-  OUTGOING_URL_LENGTH_MAX,
-  WEBHOOK_ANSWER_BYTES_MAX,
-  WEBHOOK_HEALTH_DELIVERIES_MAX,
-  WEBHOOKS_MAX,
-} from '../../../core/kernel/limits.ts';
+import { OUTGOING_URL_LENGTH_MAX, WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
 import { execute } from '../../../core/runtime/execute.ts';
+import { WEBHOOK_ANSWER_BYTES_MAX } from '../../../core/use-cases/webhooks/attempt-delivery.ts';
+import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import type { WebhookDeliveryCommand } from '../../../core/webhook-delivery/commands.ts';
 import { decideWebhookDelivery } from '../../../core/webhook-delivery/decide.ts';
 import { webhookDeliveries } from '../../../core/webhook-delivery/evolve.ts';

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type NewEvent, streamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import { APPEND_PLACE_BYTES, APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { APPEND_SIZE_BYTES_MAX, STREAM_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { APPEND_PLACE_BYTES } from '../../../core/ports/append-check.ts';
 import { type EventStore, EventStoreError } from '../../../core/ports/event-store.ts';
 import { asNew, newEvent, newStream } from '../../support/events.ts';
 

@@ -1,11 +1,14 @@
 /** Which errors of a storage bucket are recorded. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { decideBucketError } from '../../../core/bucket-errors/decide.ts';
+import {
+  BUCKET_ERROR_INTERVAL_MS,
+  BUCKET_ERRORS_OF_DAY_MAX,
+  decideBucketError,
+} from '../../../core/bucket-errors/decide.ts';
 import type { BucketErrorRecorded } from '../../../core/bucket-errors/events.ts';
 import { bucketErrors, bucketErrorsOn } from '../../../core/bucket-errors/evolve.ts';
 import { plusMs, timestamp } from '../../../core/kernel/ids.ts';
-import { BUCKET_ERROR_INTERVAL_MS, BUCKET_ERRORS_OF_DAY_MAX } from '../../../core/kernel/limits.ts';
 import { bucketId, repositoryId } from '../../support/account-history.ts';
 import { FIRST_AT, fold } from '../../support/fold.ts';
 

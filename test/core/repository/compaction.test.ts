@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
+import { COMPACTION_IDLE_MS, LAYERS_MAX } from '../../../core/kernel/limits.ts';
 import {
   COMPACTED_LAYER_BYTES_MAX,
-  COMPACTION_IDLE_MS,
+  compactionWantedInMs,
   LAYERS_AT_REST_MAX,
-  LAYERS_MAX,
-  LAYERS_REMOVED_AT_ONCE_MAX,
-} from '../../../core/kernel/limits.ts';
-import { compactionWantedInMs, layersToMerge } from '../../../core/repository/compaction.ts';
+  layersToMerge,
+} from '../../../core/repository/compaction.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import { layerOf } from '../../../core/repository/layers.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/repository/limits.ts';
 import { layer } from '../../support/repository-history.ts';
 
 function layersOf(...sizes: readonly number[]): Layer[] {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type LayerId, plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
 import type { RepositoryCommand } from '../../../core/repository/commands.ts';
 import { decideRepository } from '../../../core/repository/decide.ts';
 import type { RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import { layerOf } from '../../../core/repository/layers.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/repository/limits.ts';
 import { FIRST_AT, given } from '../../support/fold.ts';
 import { branch, layer, moved, oid, pushed } from '../../support/repository-history.ts';
 

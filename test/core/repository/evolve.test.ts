@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { plusMs } from '../../../core/kernel/ids.ts';
-import { LEFT_TIP_SPAN_MS, LEFT_TIPS_MAX } from '../../../core/kernel/limits.ts';
+import { LEFT_TIP_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { RepositoryEvent, StoredRefUpdate } from '../../../core/repository/events.ts';
-import { repositories } from '../../../core/repository/evolve.ts';
+import { LEFT_TIPS_MAX, repositories } from '../../../core/repository/evolve.ts';
 import { sortedRefNames } from '../../../core/repository/ref-runs.ts';
 import { FIRST_AT, fold, given } from '../../support/fold.ts';
 import { branch, layer, moved, oid, pushed, tag } from '../../support/repository-history.ts';

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import { APPEND_SIZE_BYTES_MAX, LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
+import { APPEND_SIZE_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { LayersCompacted, LayersExpired, RepositoryEvent } from '../../../core/repository/events.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
+import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/repository/limits.ts';
 import { given } from '../../support/fold.ts';
 import { branch, layer, moved, oid, pushed } from '../../support/repository-history.ts';
 

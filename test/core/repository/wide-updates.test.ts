@@ -3,18 +3,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { digest } from '../../../adapters/node/digest.ts';
-import { refName } from '../../../core/git/ref-name.ts';
+import { REF_COMPONENT_BYTES_MAX, refName } from '../../../core/git/ref-name.ts';
+import { PUSH_OPTIONS_BYTES_MAX, PUSH_OPTIONS_MAX } from '../../../core/git/wire/command-list.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
-import {
-  APPEND_SIZE_BYTES_MAX,
-  PUSH_COMMANDS_MAX,
-  PUSH_OPTIONS_BYTES_MAX,
-  PUSH_OPTIONS_MAX,
-  REF_COMPONENT_BYTES_MAX,
-  REF_NAME_BYTES_MAX,
-} from '../../../core/kernel/limits.ts';
+import { APPEND_SIZE_BYTES_MAX, PUSH_COMMANDS_MAX, REF_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../../../core/repository/events.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';

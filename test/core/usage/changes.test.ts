@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { type AccountId, type Timestamp, timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS, CHANGES_KEPT_FOR_PERSON } from '../../../core/kernel/limits.ts';
-import { type ChangeBy, waitForChange } from '../../../core/usage/changes.ts';
+import {
+  CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS,
+  CHANGES_KEPT_FOR_PERSON,
+  type ChangeBy,
+  waitForChange,
+} from '../../../core/usage/changes.ts';
 
 const ada: AccountId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000a');
 

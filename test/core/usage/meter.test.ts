@@ -5,10 +5,15 @@ import { uuids } from '../../../adapters/node/ids.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { TRANSFER_ADDRESS_REFS_MAX, TRANSFER_ADDRESSES_MAX } from '../../../core/kernel/limits.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type Reader, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
-import { createTransferMeter, type MeterContext, type TransferRead } from '../../../core/usage/meter.ts';
+import {
+  createTransferMeter,
+  type MeterContext,
+  TRANSFER_ADDRESS_REFS_MAX,
+  TRANSFER_ADDRESSES_MAX,
+  type TransferRead,
+} from '../../../core/usage/meter.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 import { gate, settle, watchLog } from '../../support/watched-log.ts';
 

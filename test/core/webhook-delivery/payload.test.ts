@@ -3,20 +3,21 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
 import type { CommitRow } from '../../../core/git/commit-row.ts';
+import { REF_COMPONENT_BYTES_MAX } from '../../../core/git/ref-name.ts';
 import { type EventId, objectId, timestamp, uuid, type WebhookId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import {
-  REF_COMPONENT_BYTES_MAX,
   REF_NAME_BYTES_MAX,
   WEBHOOK_PAYLOAD_BYTES_MAX,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
-  WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
-  WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
-  WEBHOOK_PAYLOAD_PARENTS_MAX,
-  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX,
-  WEBHOOK_PUSH_REFS_MAX,
 } from '../../../core/kernel/limits.ts';
 import type { StoredRefUpdate } from '../../../core/repository/events.ts';
-import { deliveryIdOf, eventIdOf, eventsOfUpdate } from '../../../core/webhook-delivery/notifications.ts';
+import { WEBHOOK_PUSH_PAYLOADS_BYTES_MAX } from '../../../core/use-cases/webhooks/notify-webhooks.ts';
+import {
+  deliveryIdOf,
+  eventIdOf,
+  eventsOfUpdate,
+  WEBHOOK_PUSH_REFS_MAX,
+} from '../../../core/webhook-delivery/notifications.ts';
 import {
   type PayloadOwner,
   type PayloadRepository,
@@ -24,7 +25,13 @@ import {
   type RefEvent,
   refEventPayload,
 } from '../../../core/webhook-delivery/payload.ts';
-import { payloadCommit, payloadTag } from '../../../core/webhook-delivery/payload-texts.ts';
+import {
+  payloadCommit,
+  payloadTag,
+  WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX,
+  WEBHOOK_PAYLOAD_NAME_LENGTH_MAX,
+  WEBHOOK_PAYLOAD_PARENTS_MAX,
+} from '../../../core/webhook-delivery/payload-texts.ts';
 
 const id = (n: number) => objectId(n.toString(16).padStart(40, '0'));
 const person = (name: string) => ({ name, email: `${name}@example.org` });

@@ -1,10 +1,13 @@
 /** The limits of memory and time for one repository, and what happens to repositories that exceed them. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { BRANCHES_COMMITS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { BranchRow } from '../../../core/ports/history.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
-import { BRANCHES_READ_AT_ONCE, readBranches } from '../../../projections/history/queries.ts';
+import {
+  BRANCHES_COMMITS_BYTES_MAX,
+  BRANCHES_READ_AT_ONCE,
+  readBranches,
+} from '../../../projections/history/queries.ts';
 import { createLiveReader, type LiveReader } from '../../../projections/live-reader.ts';
 import { isReadModelError, Pushed, type Service, serve } from '../../support/pushed-repository.ts';
 import { until } from '../../support/read-models.ts';

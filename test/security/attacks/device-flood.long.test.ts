@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createPool } from '../../../adapters/postgres/pool.ts';
-import { DEVICE_SESSIONS_PENDING_MAX, DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../../core/kernel/limits.ts';
+import { DEVICE_SESSIONS_PER_MINUTE_MAX } from '../../../apps/api/handlers/device-login.ts';
+import { DEVICE_SESSIONS_PENDING_MAX } from '../../../core/use-cases/tokens/device-login.ts';
 import { setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { noteFigure } from '../../support/figures.ts';

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, test } from 'vitest';
-import { FETCH_HAVES_MAX } from '../../../core/kernel/limits.ts';
+import { FETCH_HAVES_MAX } from '../../../core/git/wire/fetch-request.ts';
 import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { noteFigure } from '../../support/figures.ts';

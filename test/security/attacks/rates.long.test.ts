@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import { describe, test } from 'vitest';
-import { ACCOUNT_REQUESTS_AT_ONCE_MAX } from '../../../core/kernel/limits.ts';
+import { ACCOUNT_REQUESTS_AT_ONCE_MAX } from '../../../apps/front-door/callers.ts';
 import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 
 const SPAN_MS = 20_000;

@@ -11,7 +11,7 @@ import { connect, type Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { READER_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { READER_SPAN_MS } from '../../../apps/server/slow-readers.ts';
 import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../../support/git-below.ts';

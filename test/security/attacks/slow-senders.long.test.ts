@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { PUSH_PACE_SPAN_MS } from '../../../core/kernel/limits.ts';
+import { PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
 import { type Stage, setStage, underAttack } from '../../support/attack.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { gitBelow, NO_PROC } from '../../support/git-below.ts';

@@ -2,22 +2,18 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, type TestContext, test } from 'vitest';
+import { RETENTION_MS_MIN } from '../../../apps/server/settings.ts';
 import type { AccountCommand } from '../../../core/account/commands.ts';
 import { decideAccount } from '../../../core/account/decide.ts';
 import { accounts } from '../../../core/account/evolve.ts';
 import { LOG_START } from '../../../core/kernel/envelope.ts';
 import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
-import {
-  ACCOUNT_CLOSED_SPAN_MS,
-  COMPACTION_IDLE_MS,
-  DROPPING_RETRY_MS,
-  DROPPING_WAIT_MS,
-  RETENTION_MS_MIN,
-} from '../../../core/kernel/limits.ts';
+import { ACCOUNT_CLOSED_SPAN_MS, COMPACTION_IDLE_MS } from '../../../core/kernel/limits.ts';
 import type { LayerCompactions } from '../../../core/ports/layer-compactions.ts';
 import type { LayerDrops } from '../../../core/ports/layer-drops.ts';
 import { execute } from '../../../core/runtime/execute.ts';
-import type { DropsContext } from '../../../workflows/layer-compaction/drops.ts';
+import { DROPPING_WAIT_MS, type DropsContext } from '../../../workflows/layer-compaction/drops.ts';
+import { DROPPING_RETRY_MS } from '../../../workflows/layer-compaction/limits.ts';
 import { createCompactionSteps } from '../../../workflows/layer-compaction/steps.ts';
 import { accepted, newWebhook } from '../../support/accounts.ts';
 import { startGitReading } from '../../support/git-reading.ts';

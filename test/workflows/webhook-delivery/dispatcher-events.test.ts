@@ -9,10 +9,10 @@ import {
   type WebhookDeliveryId,
   type WebhookId,
 } from '../../../core/kernel/ids.ts';
-import { WEBHOOK_WINDOW_DELIVERIES_MAX } from '../../../core/kernel/limits.ts';
 import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import type { DeliverySchedule } from '../../../core/use-cases/webhooks/attempt-delivery.ts';
 import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
+import { WEBHOOK_WINDOW_DELIVERIES_MAX } from '../../../workflows/webhook-delivery/limits.ts';
 import { newUuid } from '../../support/read-models.ts';
 import { createTestClock } from '../../support/test-clock.ts';
 import { eventually } from '../../support/test-timers.ts';

@@ -14,17 +14,17 @@ import {
   type WebhookId,
 } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import {
-  WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_CLAIM_SPAN_MS,
-  WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
-  WEBHOOK_WINDOW_DELIVERIES_MAX,
-} from '../../../core/kernel/limits.ts';
 import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
-import { createDispatcher } from '../../../workflows/webhook-delivery/dispatcher.ts';
+import { WEBHOOK_CLAIM_SPAN_MS } from '../../../core/webhook-delivery/decide.ts';
+import {
+  createDispatcher,
+  WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX,
+  WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX,
+} from '../../../workflows/webhook-delivery/dispatcher.ts';
+import { WEBHOOK_WINDOW_DELIVERIES_MAX } from '../../../workflows/webhook-delivery/limits.ts';
 import { accepted } from '../../support/accounts.ts';
 import { delivering, NO_CONTENT, TIMED_OUT } from '../../support/delivering.ts';
 import { newEvent, newId } from '../../support/events.ts';

@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { compareMoves } from '../../../../adapters/git/packs/ancestry.ts';
-import type { ObjectSource } from '../../../../adapters/git/packs/object-source.ts';
-import type { Git, GitCommand } from '../../../../adapters/git/process/git-commands.ts';
-import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import {
-  HISTORY_READ_CPU_SECONDS_MAX,
+  compareMoves,
   PUSH_COMPARING_MS_MAX,
   PUSH_MOVES_FAR_MAX,
   PUSH_MOVES_WALKED_MAX,
-} from '../../../../core/kernel/limits.ts';
+} from '../../../../adapters/git/packs/ancestry.ts';
+import type { ObjectSource } from '../../../../adapters/git/packs/object-source.ts';
+import type { Git, GitCommand } from '../../../../adapters/git/process/git-commands.ts';
+import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
+import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../../core/kernel/limits.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { commitBytes } from '../../../support/hostile-packs.ts';

@@ -4,16 +4,18 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { createIncomingBytes, IncomingFullError } from '../../../../adapters/git/receiving/incoming-bytes.ts';
-import { createPushMemory } from '../../../../adapters/git/receiving/push-memory.ts';
 import {
+  PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+  PUSHES_ARRIVING_BYTES_MAX,
+} from '../../../../adapters/git/object-database.ts';
+import { createIncomingBytes, IncomingFullError } from '../../../../adapters/git/receiving/incoming-bytes.ts';
+import {
+  createPushMemory,
   PUSH_CPU_MS_MAX,
   PUSH_CPU_MS_PER_MIB,
   PUSH_CPU_SMALL_MS_MAX,
-  PUSH_MEMORY_BYTES_MAX,
-  PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
-  PUSHES_ARRIVING_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
+} from '../../../../adapters/git/receiving/push-memory.ts';
+import { PUSH_MEMORY_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { temporaryFolder, testRepository } from '../../../support/git.ts';
 import { gitBelow, NO_PROC } from '../../../support/git-below.ts';

@@ -1,7 +1,7 @@
 /** How many commits, trees and tags of a refused pack are looked at: a pack of 200,000 commits takes seconds to make. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { EXPLAINED_OBJECTS_MAX } from '../../../../core/kernel/limits.ts';
+import { EXPLAINED_OBJECTS_MAX } from '../../../../adapters/git/receiving/explain-refusal.ts';
 import { EMPTY_TREE } from '../../../support/hostile-packs.ts';
 import { type TestDatabase, testDatabase } from '../../../support/object-database.ts';
 import { rawEntry, rawId, rawPack } from '../../../support/raw-pack.ts';

@@ -1,11 +1,10 @@
 /** How far a refused pack is searched for what refers to a missing object. */
 import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
-import { explainRefusal } from '../../../../adapters/git/receiving/explain-refusal.ts';
-import { findReferrer } from '../../../../adapters/git/receiving/find-referrer.ts';
+import { EXPLAINING_MS_MAX, explainRefusal } from '../../../../adapters/git/receiving/explain-refusal.ts';
+import { EXPLAINED_BYTES_MAX, findReferrer } from '../../../../adapters/git/receiving/find-referrer.ts';
 import type { PackRefusal } from '../../../../core/git/pack-refusal.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
-import { EXPLAINED_BYTES_MAX, EXPLAINING_MS_MAX } from '../../../../core/kernel/limits.ts';
 
 const MISSING = objectId('1'.repeat(40));
 const LARGE = objectId('2'.repeat(40));

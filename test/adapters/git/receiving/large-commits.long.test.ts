@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { PUSH_LARGE_COMMITS_MAX } from '../../../../adapters/git/receiving/pack-bounds.ts';
 import { MANY_PARENTS_BYTES_MIN } from '../../../../core/git/object-bounds.ts';
-import { PUSH_LARGE_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { cleanUp } from '../../../support/cleanup.ts';
 import { commitBytes } from '../../../support/hostile-packs.ts';
 import { fullyChecked, testDatabase } from '../../../support/object-database.ts';

@@ -5,17 +5,12 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { EXPLAINED_PATH_LENGTH_MAX } from '../../../../adapters/git/receiving/explain-refusal.ts';
+import { COMMIT_BYTES_MAX, TAG_BYTES_MAX, TREE_BYTES_MAX } from '../../../../core/git/object-bounds.ts';
 import type { PackRefusalCode } from '../../../../core/git/pack-refusal.ts';
 import { PackRefusedError } from '../../../../core/git/pack-refusal.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
-import {
-  COMMIT_BYTES_MAX,
-  COMMIT_PARENTS_MAX,
-  EXPLAINED_PATH_LENGTH_MAX,
-  TAG_BYTES_MAX,
-  TAG_CHAIN_LENGTH_MAX,
-  TREE_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
+import { COMMIT_PARENTS_MAX, TAG_CHAIN_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import type { CommittedObjects, Quarantine } from '../../../../core/ports/object-database.ts';
 import { filesBelow } from '../../../support/files-below.ts';
 import { runGit, temporaryFolder, testRepository } from '../../../support/git.ts';

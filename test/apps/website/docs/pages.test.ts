@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { z } from 'zod';
 import { makeOpenApiDocument } from '../../../../apps/api/document.ts';
 import { readOpenApi } from '../../../../apps/website/docs/open-api.ts';
-import { PAGE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const PAGES = ['/docs', '/docs/git', '/docs/tokens', '/docs/device-login', '/docs/ci', '/docs/webhooks', '/docs/api'];

@@ -1,15 +1,15 @@
 /** What is rendered, what is kept, and what is too long. */
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { createRenderer } from '../../../../apps/website/rendering/renderer.ts';
-import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
-import type { RenderingOutcome, RenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
-import { objectId } from '../../../../core/kernel/ids.ts';
 import {
+  createRenderer,
   RENDERED_CACHE_BYTES_MAX,
   RENDERED_CODE_LENGTH_MAX,
   RENDERED_MARKDOWN_LENGTH_MAX,
-} from '../../../../core/kernel/limits.ts';
+} from '../../../../apps/website/rendering/renderer.ts';
+import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
+import type { RenderingOutcome, RenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
+import { objectId } from '../../../../core/kernel/ids.ts';
 
 const PLACE = { blobs: '/ada/r/blob/main', raw: '/ada/r/raw/main', folder: '' };
 const WINDOW = { from: 1, bytesMax: 100 };

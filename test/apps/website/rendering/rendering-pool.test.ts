@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
-import { createRenderingPool } from '../../../../apps/website/rendering/rendering-pool.ts';
-import { RENDERINGS_OF_PERSON_MAX, RENDERINGS_WAITING_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  createRenderingPool,
+  RENDERINGS_OF_PERSON_MAX,
+  RENDERINGS_WAITING_MAX,
+} from '../../../../apps/website/rendering/rendering-pool.ts';
 import { cleanUp, type Ending } from '../../../support/cleanup.ts';
 
 const PROGRAM = new URL('../../../support/rendering-threads/endless.ts', import.meta.url);

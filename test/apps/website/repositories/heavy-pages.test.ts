@@ -1,10 +1,10 @@
 /** The pages of a repository whose every name and text is as long as it may be: they stay below their weight. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { REF_COMPONENT_BYTES_MAX } from '../../../../core/git/ref-name.ts';
 import {
   LINKED_NAME_BYTES_MAX,
-  PAGE_BYTES_MAX,
-  REF_COMPONENT_BYTES_MAX,
   REPOSITORY_DESCRIPTION_LENGTH_MAX,
   REPOSITORY_NAME_LENGTH_MAX,
   USERNAME_LENGTH_MAX,

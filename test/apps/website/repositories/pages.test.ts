@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
-import {
-  PAGE_BYTES_MAX,
-  PAGE_COMMITS_MAX,
-  PAGE_ENTRIES_MAX,
-  PAGE_WHOLE_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
+import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';
+import { PAGE_WHOLE_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
+import { PAGE_ENTRIES_MAX } from '../../../../apps/website/repositories/tree.ts';
+import { PAGE_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { suiteEnding } from '../../../support/cleanup.ts';
 import type { SiteBrowser, SitePage } from '../../../support/form-browser.ts';
 import { signIn } from '../../../support/site-browser.ts';

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
-import { CONTENTS_BUFFERED_BYTES_MAX, CONTENTS_FILE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import { CONTENTS_FILE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import { CONTENTS_BUFFERED_BYTES_MAX } from '../../../../core/use-cases/reading/read-contents.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../../support/website.ts';
 
 const TRANSFER_QUOTA_BYTES = CONTENTS_BUFFERED_BYTES_MAX + 2_000;

@@ -6,9 +6,10 @@ import { html } from '../../../../apps/website/layout/html.ts';
 import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
+import { PAGE_TEXT_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
 import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
 import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
-import { PAGE_ROWS_BYTES_MAX, PAGE_TEXT_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import { PAGE_ROWS_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
 describe('A name in an address', () => {

@@ -5,8 +5,9 @@ import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import type { MfaCommand, SecondFactorCommand } from '../../../../core/account/mfa/commands.ts';
 import { decideMfa, decideMfaReset, decideSecondFactor } from '../../../../core/account/mfa/decide.ts';
+import { MFA_ENROLMENT_SPAN_MS } from '../../../../core/account/mfa/state.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import { MFA_ENROLMENT_SPAN_MS, MFA_TOKEN_NAME_LENGTH_MAX, MFA_TOKENS_MAX } from '../../../../core/kernel/limits.ts';
+import { MFA_TOKEN_NAME_LENGTH_MAX, MFA_TOKENS_MAX } from '../../../../core/kernel/limits.ts';
 import {
   accountClosed,
   accountCreated,

@@ -2,16 +2,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { Diff } from '../../../../core/git/diff/diff.ts';
-import { createDiffParser, DIFF_BOUNDS, type DiffBounds } from '../../../../core/git/diff/diff-parser.ts';
 import {
+  createDiffParser,
+  DIFF_BOUNDS,
   DIFF_FILE_LINES_MAX,
-  DIFF_FILES_MAX,
   DIFF_KEPT_BYTES_MAX,
   DIFF_LINE_BYTES_MAX,
-  DIFF_PATH_BYTES_MAX,
   DIFF_PATHS_BYTES_MAX,
   DIFF_READ_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
+  type DiffBounds,
+} from '../../../../core/git/diff/diff-parser.ts';
+import { DIFF_FILES_MAX, DIFF_PATH_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 
 const ZERO = '0'.repeat(40);
 const BLOB = 'a'.repeat(40);

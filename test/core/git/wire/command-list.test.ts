@@ -4,15 +4,16 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { type CommandList, createCommandListParser, readCommandList } from '../../../../core/git/wire/command-list.ts';
-import { concatBytes, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import {
-  PUSH_COMMANDS_BYTES_MAX,
-  PUSH_COMMANDS_MAX,
+  type CommandList,
+  createCommandListParser,
   PUSH_OPTIONS_BYTES_MAX,
   PUSH_OPTIONS_MAX,
-  SHALLOW_LINES_MAX,
-} from '../../../../core/kernel/limits.ts';
+  readCommandList,
+} from '../../../../core/git/wire/command-list.ts';
+import { SHALLOW_LINES_MAX } from '../../../../core/git/wire/limits.ts';
+import { concatBytes, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
+import { PUSH_COMMANDS_BYTES_MAX, PUSH_COMMANDS_MAX } from '../../../../core/kernel/limits.ts';
 
 const ZERO = '0'.repeat(40);
 const A = 'a'.repeat(40);

@@ -4,12 +4,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { byRefOrder } from '../../../../core/git/ref-name.ts';
 import type { AdvertisedRefs } from '../../../../core/git/wire/advertisement.ts';
-import { lsRefsAnswer } from '../../../../core/git/wire/ls-refs.ts';
+import { LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX, lsRefsAnswer } from '../../../../core/git/wire/ls-refs.ts';
 import { concatBytes, DELIMITER_PACKET, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import { piecesOf, type RefPart } from '../../../../core/git/wire/ref-parts.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import { objectId } from '../../../../core/kernel/ids.ts';
-import { LS_REFS_PREFIXES_LENGTH_MAX, LS_REFS_PREFIXES_MAX } from '../../../../core/kernel/limits.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
 import { createSampleRepository, inRuns, refsOf } from '../../../support/sample-repository.ts';
 

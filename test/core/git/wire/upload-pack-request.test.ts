@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
+import {
+  FETCH_DEEPEN_NOT_MAX,
+  FETCH_HAVES_MAX,
+  FETCH_WANTS_MAX,
+  type FetchRequest,
+} from '../../../../core/git/wire/fetch-request.ts';
+import { SHALLOW_LINES_MAX } from '../../../../core/git/wire/limits.ts';
+import { LS_REFS_PREFIX_LINES_MAX } from '../../../../core/git/wire/ls-refs.ts';
 import {
   concatBytes,
   DELIMITER_PACKET,
@@ -14,19 +21,14 @@ import {
   RESPONSE_END_PACKET,
 } from '../../../../core/git/wire/pkt-line.ts';
 import { parseGitProtocolHeader } from '../../../../core/git/wire/protocol-version.ts';
-import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
-import { objectId } from '../../../../core/kernel/ids.ts';
 import {
-  FETCH_DEEPEN_NOT_MAX,
-  FETCH_HAVES_MAX,
-  FETCH_REQUEST_BYTES_MAX,
-  FETCH_WANTS_MAX,
-  LS_REFS_PREFIX_LINES_MAX,
+  parseUploadPackRequest,
   REQUEST_CAPABILITIES_MAX,
   SERVER_OPTION_BYTES_MAX,
   SERVER_OPTIONS_MAX,
-  SHALLOW_LINES_MAX,
-} from '../../../../core/kernel/limits.ts';
+} from '../../../../core/git/wire/upload-pack-request.ts';
+import { objectId } from '../../../../core/kernel/ids.ts';
+import { FETCH_REQUEST_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { type GitHttpBackend, startGitHttpBackend } from '../../../support/git-http-backend.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
 import { createSampleRepository } from '../../../support/sample-repository.ts';

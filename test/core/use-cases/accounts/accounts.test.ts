@@ -5,7 +5,7 @@ import { accounts } from '../../../../core/account/evolve.ts';
 import { emailClaims, usernameClaims } from '../../../../core/claim/evolve.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import { type AccountId, type EventId, plusMs } from '../../../../core/kernel/ids.ts';
-import { CLAIM_SPAN_MS, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../../core/kernel/limits.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../../core/kernel/limits.ts';
 import type { Failpoint } from '../../../../core/ports/failpoints.ts';
 import {
   changePassword,
@@ -14,6 +14,7 @@ import {
   findAccount,
   type NewAccount,
 } from '../../../../core/use-cases/accounts/accounts.ts';
+import { CLAIM_SPAN_MS } from '../../../../core/use-cases/accounts/claims.ts';
 import { accepted, codeOf, codesOf } from '../../../support/accounts.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';

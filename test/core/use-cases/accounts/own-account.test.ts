@@ -3,12 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import {
-  ACCOUNT_CLOSED_SPAN_MS,
-  PASSWORD_LENGTH_MAX,
-  SIGN_IN_FAILURES_LOGIN_MAX,
-  SIGN_IN_FAILURES_PAIR_MAX,
-} from '../../../../core/kernel/limits.ts';
+import { ACCOUNT_CLOSED_SPAN_MS, PASSWORD_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import { changePassword, findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
   type Confirmation,
@@ -20,6 +15,10 @@ import {
   reopenAccount,
 } from '../../../../core/use-cases/accounts/own-account.ts';
 import { guardedBy, identifyPerson, type SessionOf } from '../../../../core/use-cases/callers/authenticate.ts';
+import {
+  SIGN_IN_FAILURES_LOGIN_MAX,
+  SIGN_IN_FAILURES_PAIR_MAX,
+} from '../../../../core/use-cases/callers/password-guesses.ts';
 import { eraseDueAccounts } from '../../../../core/use-cases/erasing/erase-due-accounts.ts';
 import { createRepository, findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { type Origin, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { type AccountId, uuid } from '../../../../core/kernel/ids.ts';
+import { createKeptByAccount } from '../../../../core/use-cases/as-of/kept-by-account.ts';
 import {
   PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
   PAST_REPOSITORIES_SIZE_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
-import { createKeptByAccount } from '../../../../core/use-cases/as-of/kept-by-account.ts';
+} from '../../../../core/use-cases/as-of/repository-as-of.ts';
 
 const [ada, bob, eve] = [randomUUID(), randomUUID(), randomUUID()].map((id) => uuid<AccountId>(id)) as [
   AccountId,

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
 import { plusMs } from '../../../../core/kernel/ids.ts';
-import { PAST_REPOSITORIES_READ_AT_ONCE_MAX } from '../../../../core/kernel/limits.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import { createPastRepositories } from '../../../../core/use-cases/as-of/repository-as-of.ts';
+import {
+  createPastRepositories,
+  PAST_REPOSITORIES_READ_AT_ONCE_MAX,
+} from '../../../../core/use-cases/as-of/repository-as-of.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { createApiFixture } from '../../../support/api-fixture.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';

@@ -5,9 +5,13 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { leafText } from '../../../../core/audit/entry.ts';
 import { type LogPosition, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../../../core/kernel/ids.ts';
-import { ACCOUNT_STATES_AT_ONCE_MAX, ENTRIES_READ_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
-import { type AccountStates, createAccountStates } from '../../../../core/use-cases/auditing/account-states.ts';
+import {
+  ACCOUNT_STATES_AT_ONCE_MAX,
+  type AccountStates,
+  createAccountStates,
+} from '../../../../core/use-cases/auditing/account-states.ts';
+import { ENTRIES_READ_LENGTH_MAX } from '../../../../core/use-cases/auditing/limits.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';

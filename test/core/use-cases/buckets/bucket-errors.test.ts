@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
+import { BUCKET_ERROR_INTERVAL_MS } from '../../../../core/bucket-errors/decide.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, type StorageBucketId, uuid } from '../../../../core/kernel/ids.ts';
-import { BUCKET_ERROR_INTERVAL_MS, BUCKET_ERRORS_AT_ONCE_MAX } from '../../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
-import { createBucketErrors } from '../../../../core/use-cases/buckets/record-bucket-error.ts';
+import {
+  BUCKET_ERRORS_AT_ONCE_MAX,
+  createBucketErrors,
+} from '../../../../core/use-cases/buckets/record-bucket-error.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { startNode } from '../../../support/node.ts';
 

@@ -4,10 +4,14 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { type AccountId, type RepositoryId, type StorageBucketId, uuid } from '../../../../core/kernel/ids.ts';
-import { BUCKET_CALLS_MAX, BUCKET_TRIALS_MAX, BUCKET_UNREAD_MS } from '../../../../core/kernel/limits.ts';
 import type { BucketConnection } from '../../../../core/ports/buckets.ts';
 import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
+import {
+  BUCKET_CALLS_MAX,
+  BUCKET_TRIALS_MAX,
+  BUCKET_UNREAD_MS,
+} from '../../../../core/use-cases/buckets/bucket-gate.ts';
 import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { createLayerStores } from '../../../../core/use-cases/buckets/layer-stores.ts';
 import type { BucketError } from '../../../../core/use-cases/buckets/record-bucket-error.ts';

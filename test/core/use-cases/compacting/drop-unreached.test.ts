@@ -4,22 +4,21 @@ import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { RETENTION_MS_MIN } from '../../../../apps/server/settings.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START, type LogPosition } from '../../../../core/kernel/envelope.ts';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
-import {
-  DROPPING_RACES_MAX,
-  DROPPING_TIPS_MAX,
-  PENDING_DELIVERY_KEPT_MS,
-  PUSH_COMMIT_SPAN_MS,
-  RETENTION_MS_MIN,
-} from '../../../../core/kernel/limits.ts';
+import { PENDING_DELIVERY_KEPT_MS, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerDrops } from '../../../../core/ports/layer-drops.ts';
 import type { LayersCompacted } from '../../../../core/repository/events.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
-import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
+import {
+  DROPPING_RACES_MAX,
+  DROPPING_TIPS_MAX,
+  dropUnreached,
+} from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { changeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { newWebhook } from '../../../support/accounts.ts';
 import {

@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { type AccountId, type RepositoryId, uuid } from '../../../../core/kernel/ids.ts';
+import { COMPACTION_IDLE_MS, LAYERS_MAX } from '../../../../core/kernel/limits.ts';
+import { LAYERS_AT_REST_MAX } from '../../../../core/repository/compaction.ts';
 import {
   COMPACTION_ASKED_AGAIN_MS,
-  COMPACTION_IDLE_MS,
-  LAYERS_AT_REST_MAX,
-  LAYERS_MAX,
-} from '../../../../core/kernel/limits.ts';
-import { createCompactionRequests } from '../../../../core/use-cases/compacting/request-compactions.ts';
+  createCompactionRequests,
+} from '../../../../core/use-cases/compacting/request-compactions.ts';
 import { createTestClock } from '../../../support/test-clock.ts';
 
 const account = uuid<AccountId>('0192f0c1-0000-7000-8000-000000000001');

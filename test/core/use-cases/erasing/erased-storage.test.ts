@@ -11,13 +11,12 @@ import {
   timestamp,
   type WebhookDeliveryId,
 } from '../../../../core/kernel/ids.ts';
-import { ERASURE_REPEATED_AFTER_MS } from '../../../../core/kernel/limits.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import type { StoredSession } from '../../../../core/ports/session-store.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
-import { eraseLeftovers } from '../../../../core/use-cases/erasing/erase-leftovers.ts';
+import { ERASURE_REPEATED_AFTER_MS, eraseLeftovers } from '../../../../core/use-cases/erasing/erase-leftovers.ts';
 import { repeatErasures } from '../../../../core/use-cases/erasing/repeat-erasures.ts';
 import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { accepted, authenticate, newAccount, newToken } from '../../../support/accounts.ts';

@@ -1,18 +1,20 @@
 /** When signing keys sign, are public, and are replaced. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { PUBLIC_KEYS_CACHE_SECONDS } from '../../../../apps/api/handlers/identity.ts';
 import { plusMs, type Timestamp, timestamp } from '../../../../core/kernel/ids.ts';
+import type { SigningKeySet } from '../../../../core/ports/signing-keys.ts';
+import { IDENTITY_TOKEN_SPAN_SECONDS } from '../../../../core/use-cases/issuing/identity-issuer.ts';
 import {
-  IDENTITY_TOKEN_SPAN_SECONDS,
-  PUBLIC_KEYS_CACHE_SECONDS,
+  dueFrom,
+  publicSets,
   SIGNING_KEYS_LEAD_MS,
   SIGNING_KEYS_OVERLAP_MS,
-  SIGNING_KEYS_READ_INTERVAL_MS,
-  SIGNING_KEYS_SHORT_LEAD_MS,
   SIGNING_KEYS_SPAN_MS,
-} from '../../../../core/kernel/limits.ts';
-import type { SigningKeySet } from '../../../../core/ports/signing-keys.ts';
-import { dueFrom, publicSets, signingSet } from '../../../../core/use-cases/issuing/key-schedule.ts';
+  signingSet,
+} from '../../../../core/use-cases/issuing/key-schedule.ts';
+import { SIGNING_KEYS_SHORT_LEAD_MS } from '../../../../core/use-cases/issuing/rotate-signing-keys.ts';
+import { SIGNING_KEYS_READ_INTERVAL_MS } from '../../../../core/use-cases/issuing/signing-key-ring.ts';
 
 const NOW = timestamp('2026-11-21T10:00:00.000Z');
 const set = (generation: number, signsFrom: Timestamp): SigningKeySet => ({ generation, signsFrom, keys: [] });

@@ -3,18 +3,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../../../adapters/node/ids.ts';
 import { plusMs, timestamp } from '../../../../core/kernel/ids.ts';
-import {
-  SIGNING_KEY_SETS_MAX,
-  SIGNING_KEYS_LEAD_MS,
-  SIGNING_KEYS_OVERLAP_MS,
-  SIGNING_KEYS_READ_INTERVAL_MS,
-  SIGNING_KEYS_SHORT_LEAD_MS,
-  SIGNING_KEYS_SPAN_MS,
-} from '../../../../core/kernel/limits.ts';
 import { type SigningKeys, SigningKeysError } from '../../../../core/ports/signing-keys.ts';
 import { createIdentityIssuer } from '../../../../core/use-cases/issuing/identity-issuer.ts';
-import { rotateSigningKeys } from '../../../../core/use-cases/issuing/rotate-signing-keys.ts';
-import { createKeyRing } from '../../../../core/use-cases/issuing/signing-key-ring.ts';
+import {
+  SIGNING_KEYS_LEAD_MS,
+  SIGNING_KEYS_OVERLAP_MS,
+  SIGNING_KEYS_SPAN_MS,
+} from '../../../../core/use-cases/issuing/key-schedule.ts';
+import {
+  rotateSigningKeys,
+  SIGNING_KEY_SETS_MAX,
+  SIGNING_KEYS_SHORT_LEAD_MS,
+} from '../../../../core/use-cases/issuing/rotate-signing-keys.ts';
+import { createKeyRing, SIGNING_KEYS_READ_INTERVAL_MS } from '../../../../core/use-cases/issuing/signing-key-ring.ts';
 import { createCountingSigning, createMemorySigningKeys } from '../../../support/memory/signing-keys.ts';
 
 function createService() {

@@ -3,12 +3,16 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
-import { MANIFEST_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import type { LayerKey } from '../../../../core/repository/layer.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
-import { findManifests, readManifest, readManifestRefs } from '../../../../core/use-cases/manifests/read-manifest.ts';
+import {
+  findManifests,
+  MANIFEST_BYTES_MAX,
+  readManifest,
+  readManifestRefs,
+} from '../../../../core/use-cases/manifests/read-manifest.ts';
 import { rebuildRepository } from '../../../../core/use-cases/manifests/rebuild-repository.ts';
 import { writeManifest } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { findRepository } from '../../../../core/use-cases/repositories/repositories.ts';

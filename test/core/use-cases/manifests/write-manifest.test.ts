@@ -5,7 +5,6 @@ import path from 'node:path';
 import { describe, type TestContext, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { type AccountId, type ObjectId, type RepositoryId, timestamp } from '../../../../core/kernel/ids.ts';
-import { MANIFEST_FILES_LISTED_MAX, MANIFEST_REFS_KEPT_MS } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -14,6 +13,8 @@ import type { OpenRepository } from '../../../../core/repository/state.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import {
+  MANIFEST_FILES_LISTED_MAX,
+  MANIFEST_REFS_KEPT_MS,
   type ManifestContext,
   removeManifestsBefore,
   writeManifest,

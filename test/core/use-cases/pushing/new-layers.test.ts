@@ -4,11 +4,15 @@ import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { settledWithin } from '../../../../adapters/node/pause.ts';
 import { type StreamName, streamName } from '../../../../core/kernel/envelope.ts';
-import { NEW_LAYERS_REMOVAL_MS_MAX, PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { PUSH_COMMIT_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { type EventStore, EventStoreError } from '../../../../core/ports/event-store.ts';
 import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
-import { type NewLayers, withNewLayers } from '../../../../core/use-cases/pushing/new-layers.ts';
+import {
+  NEW_LAYERS_REMOVAL_MS_MAX,
+  type NewLayers,
+  withNewLayers,
+} from '../../../../core/use-cases/pushing/new-layers.ts';
 import { newEvent } from '../../../support/events.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';

@@ -2,11 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
-import { CLOCK_AHEAD_MS_MAX, LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../../../core/ports/object-database.ts';
 import type { RepositoryEvent } from '../../../../core/repository/events.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
-import { unauthorisedMentions, unauthorisedWants } from '../../../../core/use-cases/reading/authorise-wants.ts';
+import {
+  CLOCK_AHEAD_MS_MAX,
+  unauthorisedMentions,
+  unauthorisedWants,
+} from '../../../../core/use-cases/reading/authorise-wants.ts';
 import { FIRST_AT, given } from '../../../support/fold.ts';
 import { NO_HISTORY } from '../../../support/no-history.ts';
 import { branch, moved, oid, pushed, tag } from '../../../support/repository-history.ts';

@@ -1,11 +1,11 @@
 /** Pages of commits: which ref is listed, and that the model and the objects give the same pages. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { COMMIT_LISTED_NAME_LENGTH_MAX } from '../../../../core/git/history/listed-commit.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,
-  COMMIT_LISTED_NAME_LENGTH_MAX,
   COMMITS_PAGE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';

@@ -3,8 +3,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { DEPTH_OF_ALL, type FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
-import { ANSWER_KEPT_BYTES_MAX, LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
-import { type OpenFetch, type OpenFetchContext, openFetch } from '../../../../core/use-cases/reading/open-fetch.ts';
+import { LEFT_TIP_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import {
+  ANSWER_KEPT_BYTES_MAX,
+  type OpenFetch,
+  type OpenFetchContext,
+  openFetch,
+} from '../../../../core/use-cases/reading/open-fetch.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { startReading } from '../../../support/reading.ts';
 

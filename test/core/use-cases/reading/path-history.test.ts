@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { createKnownAnswers } from '../../../../apps/front-door/known-answers.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
-import { PATH_HISTORY_COMMITS_MAX } from '../../../../core/kernel/limits.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
-import type { KnownPathHistory } from '../../../../core/use-cases/reading/path-history.ts';
+import { type KnownPathHistory, PATH_HISTORY_COMMITS_MAX } from '../../../../core/use-cases/reading/path-history.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 

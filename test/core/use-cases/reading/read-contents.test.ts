@@ -2,14 +2,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { encodeUtf8 } from '../../../../core/git/utf8.ts';
+import { CONTENTS_FILE_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import type { ContentsPath } from '../../../../core/use-cases/reading/entry-at-path.ts';
 import {
   CONTENTS_BUFFERED_BYTES_MAX,
-  CONTENTS_FILE_BYTES_MAX,
   CONTENTS_NAMES_BYTES_MAX,
+  type FileBytes,
+  readContents,
+  readFile,
   SYMLINK_TARGET_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
-import type { ContentsPath } from '../../../../core/use-cases/reading/entry-at-path.ts';
-import { type FileBytes, readContents, readFile } from '../../../../core/use-cases/reading/read-contents.ts';
+} from '../../../../core/use-cases/reading/read-contents.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { startReading } from '../../../support/reading.ts';
 

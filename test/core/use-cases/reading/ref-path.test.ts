@@ -1,8 +1,13 @@
 /** Addresses of refs and paths that both hold slashes. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { REF_ADDRESS_COMPONENTS_MAX, REF_NAME_BYTES_MAX } from '../../../../core/kernel/limits.ts';
-import { addressedRef, refOfAnyAddress, splitRefPath } from '../../../../core/use-cases/reading/ref-path.ts';
+import { REF_NAME_BYTES_MAX } from '../../../../core/kernel/limits.ts';
+import {
+  addressedRef,
+  REF_ADDRESS_COMPONENTS_MAX,
+  refOfAnyAddress,
+  splitRefPath,
+} from '../../../../core/use-cases/reading/ref-path.ts';
 import { branchText, findRef, idNamed, tagText } from '../../../../core/use-cases/reading/resolve-ref.ts';
 import { startReading } from '../../../support/reading.ts';
 import { addressMeaning, meaningOf } from '../../../support/ref-meaning.ts';

@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
-import { SIGN_IN_FAILURES_PAIR_MAX, SIGN_IN_FAILURES_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { changePlan } from '../../../../core/use-cases/accounts/accounts.ts';
+import {
+  SIGN_IN_FAILURES_PAIR_MAX,
+  SIGN_IN_FAILURES_SPAN_MS,
+} from '../../../../core/use-cases/callers/password-guesses.ts';
 import { resetMfa } from '../../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { promptForPasskey } from '../../../../core/use-cases/signing-in/passkeys.ts';
 import { giveSecondFactor, type SecondFactor } from '../../../../core/use-cases/signing-in/second-factor.ts';

@@ -4,19 +4,17 @@ import { describe, test } from 'vitest';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
+import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, USER_AGENT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
+import { type VaultRef, vaultRef } from '../../../../core/kernel/vault-ref.ts';
+import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
 import {
-  EMAIL_LENGTH_MAX,
-  PASSWORD_LENGTH_MAX,
   SIGN_IN_FAILURES_BROWSER_MAX,
   SIGN_IN_FAILURES_LOGIN_MAX,
   SIGN_IN_FAILURES_NETWORK_MAX,
   SIGN_IN_FAILURES_PAIR_MAX,
   SIGN_IN_FAILURES_SPAN_MS,
   SIGN_IN_FAILURES_WIDE_MAX,
-  USER_AGENT_LENGTH_MAX,
-} from '../../../../core/kernel/limits.ts';
-import { type VaultRef, vaultRef } from '../../../../core/kernel/vault-ref.ts';
-import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
+} from '../../../../core/use-cases/callers/password-guesses.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { type Origin, type SignInAttempt, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
 import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';

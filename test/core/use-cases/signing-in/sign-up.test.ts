@@ -3,13 +3,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
-import { CLAIM_SPAN_MS, SIGN_UPS_PER_HOUR_MAX, SIGN_UPS_PER_HOUR_WIDE_MAX } from '../../../../core/kernel/limits.ts';
 import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import { findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
+import { CLAIM_SPAN_MS } from '../../../../core/use-cases/accounts/claims.ts';
 import { identifyPerson } from '../../../../core/use-cases/callers/authenticate.ts';
 import { type Origin, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
-import { type SignUpContext, signUp } from '../../../../core/use-cases/signing-in/sign-up.ts';
+import {
+  SIGN_UPS_PER_HOUR_MAX,
+  SIGN_UPS_PER_HOUR_WIDE_MAX,
+  type SignUpContext,
+  signUp,
+} from '../../../../core/use-cases/signing-in/sign-up.ts';
 import { accepted, codeOf, codesOf } from '../../../support/accounts.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { startNode } from '../../../support/node.ts';

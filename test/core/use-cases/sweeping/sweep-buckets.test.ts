@@ -5,15 +5,15 @@ import { describe, test } from 'vitest';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import type { RepositoryId, StorageBucketId } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
+import { ORPHANED_LAYER_SPAN_MS } from '../../../../core/kernel/limits.ts';
+import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
+import { layerKey, type StoredLayer } from '../../../../core/repository/layer.ts';
 import {
   BUCKET_SWEEP_LAYERS_MAX,
   BUCKET_SWEEP_SPAN_MS,
   BUCKET_SWEEPS_AT_ONCE_MAX,
-  ORPHANED_LAYER_SPAN_MS,
-} from '../../../../core/kernel/limits.ts';
-import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
-import { layerKey, type StoredLayer } from '../../../../core/repository/layer.ts';
-import { sweepBuckets } from '../../../../core/use-cases/sweeping/sweep-buckets.ts';
+  sweepBuckets,
+} from '../../../../core/use-cases/sweeping/sweep-buckets.ts';
 import { newAccount } from '../../../support/accounts.ts';
 import { newEvent } from '../../../support/events.ts';
 import { keepLog } from '../../../support/log.ts';

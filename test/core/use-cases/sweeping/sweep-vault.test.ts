@@ -6,12 +6,11 @@ import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selec
 import { accounts } from '../../../../core/account/evolve.ts';
 import { streamName } from '../../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
-import { UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import type { VaultField, VaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
 import { changePassword, changePlan, createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { changeBucket, createBucket, deleteBucket, findBucket } from '../../../../core/use-cases/buckets/buckets.ts';
-import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
+import { sweepVault, UNNAMED_VAULT_RECORD_SPAN_MS } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
 import {
   changeTrustRule,
   createTrustRule,

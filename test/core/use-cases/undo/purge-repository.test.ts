@@ -3,17 +3,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
-import { DEFAULT_PLANS } from '../../../../core/account/plans.ts';
+import { DEFAULT_PLANS, WAITING_STORAGE_BYTES_MIN } from '../../../../core/account/plans.ts';
 import { refName } from '../../../../core/git/ref-name.ts';
 import { LOG_START } from '../../../../core/kernel/envelope.ts';
 import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
-import {
-  DROPPING_BYTES_MAX,
-  PURGE_REWRITING_INTERVAL_MS,
-  REPLACED_LAYERS_KEPT_MS_MIN,
-  WAITING_STORAGE_BYTES_MIN,
-} from '../../../../core/kernel/limits.ts';
+import { DROPPING_BYTES_MAX, REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { ObjectDatabase } from '../../../../core/ports/object-database.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
@@ -24,7 +19,12 @@ import { committedObjects } from '../../../../core/use-cases/reading/committed-o
 import { deleteRepository, findRepositoryById } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
-import { type PurgeContext, planPurge, purgeRepository } from '../../../../core/use-cases/undo/purge-repository.ts';
+import {
+  PURGE_REWRITING_INTERVAL_MS,
+  type PurgeContext,
+  planPurge,
+  purgeRepository,
+} from '../../../../core/use-cases/undo/purge-repository.ts';
 import { newRepository, newWebhook } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';

@@ -5,14 +5,14 @@ import { createPostgresDeliveryStore } from '../../../../adapters/postgres/deliv
 import { createPool } from '../../../../adapters/postgres/pool.ts';
 import type { Plan } from '../../../../core/account/plans.ts';
 import type { AccountId, EventId, WebhookDeliveryId } from '../../../../core/kernel/ids.ts';
-import {
-  WEBHOOK_ANSWER_BYTES_MAX,
-  WEBHOOK_ANSWERS_BYTES_MAX,
-  WEBHOOK_PAYLOAD_BYTES_MAX,
-  WEBHOOK_PAYLOADS_BYTES_MAX,
-} from '../../../../core/kernel/limits.ts';
+import { WEBHOOK_PAYLOAD_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { DeliveryStore } from '../../../../core/ports/delivery-store.ts';
-import { boundBodies } from '../../../../core/use-cases/webhooks/bound-bodies.ts';
+import { WEBHOOK_ANSWER_BYTES_MAX } from '../../../../core/use-cases/webhooks/attempt-delivery.ts';
+import {
+  boundBodies,
+  WEBHOOK_ANSWERS_BYTES_MAX,
+  WEBHOOK_PAYLOADS_BYTES_MAX,
+} from '../../../../core/use-cases/webhooks/bound-bodies.ts';
 import { newAccount } from '../../../support/accounts.ts';
 import { cleanUp, type Ending } from '../../../support/cleanup.ts';
 import { keepLog } from '../../../support/log.ts';

@@ -5,15 +5,18 @@ import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import type { EventId, WebhookId } from '../../../../core/kernel/ids.ts';
-import { WEBHOOK_SECRET_OVERLAP_MS, WEBHOOK_SECRET_REMOVAL_MARGIN_MS } from '../../../../core/kernel/limits.ts';
 import { changePlan } from '../../../../core/use-cases/accounts/accounts.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
-import { removeExpiredWebhookSecrets } from '../../../../core/use-cases/webhooks/expired-webhook-secrets.ts';
+import {
+  removeExpiredWebhookSecrets,
+  WEBHOOK_SECRET_REMOVAL_MARGIN_MS,
+} from '../../../../core/use-cases/webhooks/expired-webhook-secrets.ts';
 import {
   changeWebhook,
   createWebhook,
   deleteWebhook,
   rotateWebhookSecret,
+  WEBHOOK_SECRET_OVERLAP_MS,
 } from '../../../../core/use-cases/webhooks/webhooks.ts';
 import { accepted, newAccount } from '../../../support/accounts.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { RETENTION_MS_MIN } from '../../../../apps/server/settings.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { DEFAULT_PLANS, type Plans } from '../../../../core/account/plans.ts';
 import { categoryOf, LOG_START, type RecordedEvent, streamName } from '../../../../core/kernel/envelope.ts';
@@ -16,13 +17,8 @@ import {
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import {
   BUCKET_BACKGROUND_REST_MS,
-  BUCKET_BACKGROUND_TRIES_MAX,
   PENDING_DELIVERY_KEPT_MS,
-  RETENTION_MS_MIN,
-  WEBHOOK_BUDGET_PAYLOAD_BYTES,
   WEBHOOK_PAYLOAD_COMMITS_MAX,
-  WEBHOOK_PUSH_REFS_MAX,
-  WEBHOOK_ROOM_LOOK_FIRST_MS,
 } from '../../../../core/kernel/limits.ts';
 import { createRecentCounts } from '../../../../core/kernel/recent-counts.ts';
 import type { WebhookEventKind } from '../../../../core/kernel/webhook-events.ts';
@@ -34,8 +30,12 @@ import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { WEBHOOK_BUDGET_PAYLOAD_BYTES } from '../../../../core/use-cases/webhooks/delivery-budget.ts';
 import { type FollowPushesContext, followPushes } from '../../../../core/use-cases/webhooks/follow-pushes.ts';
+import { WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../../../core/use-cases/webhooks/limits.ts';
+import { BUCKET_BACKGROUND_TRIES_MAX } from '../../../../core/use-cases/webhooks/push-facts.ts';
 import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
+import { WEBHOOK_PUSH_REFS_MAX } from '../../../../core/webhook-delivery/notifications.ts';
 import { accepted, newAccount, newRepository } from '../../../support/accounts.ts';
 import { createMemoryDeliveries } from '../../../support/memory/deliveries.ts';
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';

@@ -6,11 +6,11 @@ import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selec
 import { decodeUtf8Lossy, encodeUtf8 } from '../../../../core/git/utf8.ts';
 import type { LogPosition } from '../../../../core/kernel/envelope.ts';
 import type { EventId, WebhookDeliveryId } from '../../../../core/kernel/ids.ts';
-import { WEBHOOK_HEALTH_DELIVERIES_MAX } from '../../../../core/kernel/limits.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
 import {
   listWebhookDeliveries,
   listWebhookHealths,
+  WEBHOOK_HEALTH_DELIVERIES_MAX,
 } from '../../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { pingWebhook, redeliver } from '../../../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';

@@ -1,0 +1,10 @@
+/** Limits that several files of this folder share. */
+import { KIB } from '../../../core/kernel/byte-units.ts';
+
+/** Bytes of a page's markup for a text of a repository; the rest is on further pages. */
+export const PAGE_TEXT_BYTES_MAX = 44 * KIB;
+/**
+ * Bytes of a page's markup for a text of a repository, for somebody who asks for longer pages: what takes a few
+ * milliseconds of the event loop.
+ */
+export const PAGE_WHOLE_BYTES_MAX = 256 * KIB;
