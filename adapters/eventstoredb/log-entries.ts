@@ -5,6 +5,7 @@
  * Subscribers get the entries of an append together. They are next to each other in the log, so an entry that does not
  * continue an append ends it: a scavenge may have removed the rest, with a stream that was deleted.
  */
+
 import { categoryOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { continuesAppend, missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import type { Log } from '../../core/ports/log.ts';
@@ -12,7 +13,10 @@ import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { recordPlaceOf } from '../../core/runtime/read-mark.ts';
 import { isSystemEvent, positionOf, type ReceivedEvent, toRecorded } from './event-form.ts';
 
-/** A subscriber gets at most this many entries in one batch, and the rest of the last append beside them. */
+/**
+ * A subscriber gets at most this many entries in one batch, and the rest of the last append beside them. Internal: the
+ * rest follows.
+ */
 export const BATCH_EVENTS_MAX = 1_000;
 
 export interface LogEntry {

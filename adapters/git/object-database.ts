@@ -45,7 +45,10 @@ import type { QuarantineContext } from './receiving/quarantine.ts';
 import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 
-/** Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. */
+/**
+ * Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. Internal:
+ * further packs wait.
+ */
 const SMALL_PACKS_AT_ONCE_MAX = 24;
 const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
 /** Bytes of packs that are arriving at a node, or wait there to be checked: in all, and of one account. */
@@ -56,7 +59,7 @@ const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
 const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
 /**
  * Trees of more than a MiB that a node reads at once: in all, and of one repository. Each takes up to 100 MiB of memory
- * while it is inflated and searched.
+ * while it is inflated and searched. Internal: further reads wait.
  */
 const LARGE_TREES_AT_ONCE_MAX = 2;
 const LARGE_TREES_PER_REPOSITORY_MAX = 1;

@@ -22,14 +22,17 @@ const ISSUER_FETCH_SPAN_MS = 5_000;
 /** Keys that an issuer lists, and the length of an RSA key: its modulus in base64url. */
 export const ISSUER_KEYS_MAX = 100;
 export const ISSUER_RSA_MODULUS_LENGTH_MAX = 1_366;
-/** How long the keys of an issuer are kept, and how soon they are read again for a token that names an unknown key. */
+/**
+ * How long the keys of an issuer are kept, and how soon they are read again for a token that names an unknown key.
+ * Internal: it is how fresh a copy of an issuer's keys is.
+ */
 export const ISSUER_KEYS_KEPT_MS = 10 * 60_000;
 export const ISSUER_KEYS_KEPT_LEAST_MS = 60_000;
-/** How long an issuer that failed is not asked again. */
+/** How long an issuer that failed is not asked again. Internal: it is how often an issuer is asked. */
 export const ISSUER_FAILURE_KEPT_MS = 10_000;
 /** Issuers whose keys a node keeps. */
 export const ISSUERS_KEPT_MAX = 200;
-/** Issuers that a node asks at once, in all and for one account. */
+/** Issuers that a node asks at once, in all and for one account. Internal: further requests wait. */
 export const ISSUER_FETCHES_AT_ONCE_MAX = 32;
 export const ISSUER_FETCHES_PER_ACCOUNT_MAX = 2;
 

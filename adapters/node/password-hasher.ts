@@ -18,9 +18,12 @@ import { type Asking, createTurns } from './fair-turns.ts';
  */
 export const PASSWORDS_WAITING_MAX = 100;
 export const PASSWORD_WAIT_MS = 15_000;
-/** How long a compared password counts towards whose turn is next. */
+/** How long a compared password counts towards whose turn is next. Internal: it is a part of whose turn is next. */
 const PASSWORD_TURNS_SPAN_MS = 15 * 60_000;
-/** The turns that a whole /24 of IPv4 or /48 of IPv6 has for one of a single network in it. */
+/**
+ * The turns that a whole /24 of IPv4 or /48 of IPv6 has for one of a single network in it. Internal: it is a part of
+ * whose turn is next.
+ */
 const WIDE_NETWORK_TURNS = 8;
 
 const MEMORY_KIB = 19 * 1024;

@@ -22,7 +22,7 @@ import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, S3Failure } from './failures.ts';
 import { repeatable, type Sender } from './requests.ts';
 
-/** The parts of layers in memory that wait for one bucket. */
+/** The parts of layers in memory that wait for one bucket. Internal: further layers wait. */
 const S3_HELD_BYTES_MAX = 64 * MIB;
 
 export interface BucketOptions extends S3ClientOptions {

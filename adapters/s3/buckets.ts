@@ -15,7 +15,10 @@ import type { S3ClientOptions } from './client.ts';
 import { S3Failure, storeError } from './failures.ts';
 import { createS3LayerStore } from './layer-store.ts';
 
-/** Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another. */
+/**
+ * Buckets of users whose store a node keeps, and for how long: a connection with other credentials has another.
+ * Internal: what is not kept is opened again.
+ */
 const BUCKET_STORES_MAX = 1_000;
 const BUCKET_STORES_SPAN_MS = 60 * 60_000;
 

@@ -21,7 +21,10 @@ import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
 import { repeatable, type Sender } from './requests.ts';
 
-/** A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. */
+/**
+ * A layer up to this size is one request to a bucket; a larger one is sent in parts of this size. Internal: both ways
+ * store the same bytes.
+ */
 export const S3_PART_BYTES = 8 * MIB;
 
 /** User metadata with the mark of the put. */

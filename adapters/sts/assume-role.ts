@@ -15,12 +15,15 @@ import { type RoleAccess, type RoleCredentials, RoleRefused } from '../../core/p
 import type { IdentityIssuer } from '../../core/ports/identity-issuer.ts';
 import { isRetried, refusalOf } from './failures.ts';
 
-/** How long the credentials of a role in a user's cloud hold: every role allows an hour. */
+/**
+ * How long the credentials of a role in a user's cloud hold: every role allows an hour. Internal: it is a figure in
+ * each request for credentials.
+ */
 export const ROLE_SESSION_SECONDS = 3_600;
 /** The time for one request to a cloud's token service, and for all of them when it must be asked again. */
 const ROLE_REQUEST_SPAN_MS = 10_000;
 const ROLE_REQUESTS_SPAN_MS = 25_000;
-/** Connections to a cloud's token service. */
+/** Connections to a cloud's token service. Internal: further requests wait. */
 export const ROLE_CONNECTIONS_MAX = 16;
 
 export interface TokenServiceOptions {

@@ -10,12 +10,17 @@ import { type RoleAccess, type RoleCredentials, RoleRefused, type Roles } from '
 import type { Clock } from '../../core/ports/clock.ts';
 import { createTokenService, type TokenService, type TokenServiceOptions } from './assume-role.ts';
 
-/** Credentials that end sooner than this are replaced meanwhile; those that end sooner than the second are not used. */
+/**
+ * Credentials that end sooner than this are replaced meanwhile; those that end sooner than the second are not used.
+ * Internal: credentials are replaced before they end.
+ */
 export const ROLE_RENEWAL_MS = 5 * 60_000;
 export const ROLE_USE_MIN_MS = 60_000;
-/** Roles whose credentials a node keeps, about 2 KiB each. */
+/** Roles whose credentials a node keeps, about 2 KiB each. Internal: what is not kept is asked for again. */
 export const ROLES_KEPT_MAX = 4_000;
-/** A role that was refused is not asked for again for this long. */
+/**
+ * A role that was refused is not asked for again for this long. Internal: it is how often a token service is asked.
+ */
 export const ROLE_REFUSAL_KEPT_MS = 5_000;
 
 export type StsRoles = Roles & { close(): void };

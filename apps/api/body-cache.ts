@@ -13,7 +13,9 @@ import { VARYING } from './http/compression.ts';
 import { noneMatchNames } from './http/conditional.ts';
 import { inOwnMemory } from './http/own-memory.ts';
 
-/** The memory for cached JSON answers of the API, by repository and revision. */
+/**
+ * The memory for cached JSON answers of the API, by repository and revision. Internal: what is not kept is made again.
+ */
 const API_BODIES_CACHE_BYTES_MAX = 32 * MIB;
 
 /** An encoded answer: its entity tag, its bytes, and the headers of both 200 and 304. */

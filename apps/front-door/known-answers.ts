@@ -16,14 +16,17 @@ import type { KnownPathHistories, KnownPathHistory } from '../../core/use-cases/
 import type { KnownPushes, PushedCommits } from '../../core/use-cases/reading/pushes-of-commits.ts';
 import type { KnownDiffs } from '../../core/use-cases/reading/read-commit.ts';
 
-/** What the website keeps of what it read: the memory for entries of folders and for commits of paths, and counts. */
+/**
+ * What the website keeps of what it read: the memory for entries of folders and for commits of paths, and counts.
+ * Internal: what is not kept is read again.
+ */
 export const KNOWN_FOLDERS_BYTES_MAX = 16 * MIB;
 export const KNOWN_PATHS_BYTES_MAX = 16 * MIB;
 export const KNOWN_APART_MAX = 20_000;
 export const KNOWN_COMPARISONS_COMMITS_MAX = 100_000;
-/** The memory for diffs: a large one is of some megabytes. */
+/** The memory for diffs: a large one is of some megabytes. Internal: what is not kept is made again. */
 export const KNOWN_DIFFS_BYTES_MAX = 32 * MIB;
-/** The memory for which push brought which commit. */
+/** The memory for which push brought which commit. Internal: what is not kept is read again. */
 export const KNOWN_PUSHES_BYTES_MAX = 64 * MIB;
 
 export interface KnownAnswers {

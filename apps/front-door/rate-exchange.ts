@@ -8,9 +8,15 @@
 import type { RateSumsExchange } from '../../core/ports/rate-sums.ts';
 import type { SpanCounts } from './span-counts.ts';
 
-/** From this part of a rate on, a node tells the others what an account spent with it. */
+/**
+ * From this part of a rate on, a node tells the others what an account spent with it. Internal: nodes tell each other
+ * less, and callers nothing.
+ */
 export const RATE_EXCHANGE_PART_MIN = 0.1;
-/** Accounts that a node tells of at once: those that spent most. */
+/**
+ * Accounts that a node tells of at once: those that spent most. Internal: nodes tell each other less, and callers
+ * nothing.
+ */
 const RATE_EXCHANGE_ACCOUNTS_MAX = 1_000;
 
 export interface RateExchangeOptions {

@@ -25,9 +25,12 @@ import { MIB } from '../../core/kernel/byte-units.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
-/** The memory for cached answers to GET info/refs and ls-refs. */
+/** The memory for cached answers to GET info/refs and ls-refs. Internal: what is not kept is made again. */
 const REF_ANSWERS_CACHE_BYTES_MAX = 32 * MIB;
-/** A longer answer about refs is never whole in memory, but made while its client reads it. */
+/**
+ * A longer answer about refs is never whole in memory, but made while its client reads it. Internal: both ways send the
+ * same bytes.
+ */
 const WHOLE_REF_ANSWER_BYTES_MAX = MIB;
 
 /** An answer, which was made whole if it is small. */

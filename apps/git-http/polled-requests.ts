@@ -15,7 +15,10 @@ import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Soon } from '../../core/kernel/soon.ts';
 import type { NextTurn } from '../../core/kernel/turns.ts';
 
-/** The memory for parsed requests of ls-refs, and the longest that is kept: git sends some 200 bytes. */
+/**
+ * The memory for parsed requests of ls-refs, and the longest that is kept: git sends some 200 bytes. Internal: what is
+ * not kept is parsed again.
+ */
 export const POLLED_REQUESTS_BYTES_MAX = 2 * MIB;
 export const POLLED_REQUEST_BYTES_MAX = 4 * 1_024;
 

@@ -11,7 +11,7 @@
 import type { Closer } from './closer.ts';
 import { every } from './periodic.ts';
 
-/** How often nodes tell each other what accounts spent with them. */
+/** How often nodes tell each other what accounts spent with them. Internal: it is the pace of background work. */
 const RATE_EXCHANGE_INTERVAL_MS = 3_000;
 
 /**

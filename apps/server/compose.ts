@@ -4,6 +4,7 @@
  * Invariants: only apps/ knows which technology implements a port. Stopping drains requests first, then flushes the
  * figures collected in memory, then closes parts in the reverse order of opening, PostgreSQL last.
  */
+
 import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';
@@ -32,7 +33,10 @@ import { createOwnAddress } from './source-address.ts';
 import { createTlsRenewal } from './tls-renewal.ts';
 import { type StartedWork, startWork } from './work.ts';
 
-/** The metrics are made once for all who ask within this span, and whether a node is ready once within the other. */
+/**
+ * The metrics are made once for all who ask within this span, and whether a node is ready once within the other.
+ * Internal: it is how fresh an answer to the operator is.
+ */
 const METRICS_AGE_MS_MAX = 1_000;
 const READINESS_AGE_MS_MAX = 250;
 

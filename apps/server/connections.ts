@@ -13,7 +13,7 @@ import { type ConnectionRoom, createConnectionRoom, type RoomOptions } from './c
  * connection ends.
  */
 export const PIPELINED_REQUESTS_MAX = 100;
-/** From this many waiting requests on, the node reads no more of a connection. */
+/** From this many waiting requests on, the node reads no more of a connection. Internal: the rest is read later. */
 export const PIPELINED_REQUESTS_READ_MAX = 8;
 /**
  * Waiting requests of all connections of a node. A connection that brings too many while there are more ends without an

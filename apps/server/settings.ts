@@ -16,15 +16,18 @@ import { createSettingsReader, type Environment, type SettingsReader } from './s
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
 
-/** How long a process answers from memory without asking the log, if it cannot renew its lease meanwhile. */
+/**
+ * How long a process answers from memory without asking the log, if it cannot renew its lease meanwhile. Internal: only
+ * the operator's setting changes it.
+ */
 export const READ_LEASE_SPAN_MS = 1_000;
 /** The least that STRATA_PUSH_MEMORY_BYTES_MAX may say. */
 export const PUSH_MEMORY_BYTES_MIN = 256 * MIB;
-/** How long the bodies of deliveries are kept, unless a setting changes it. */
+/** How long the bodies of deliveries are kept, unless a setting changes it. Internal: it is a default. */
 export const RETENTION_DAYS_DEFAULT = 30;
 /**
  * The retention is at least this long, of 0 days too: attempts at a delivery go on for 17 minutes, and what a drop
- * rewrites for one forced push is a whole repository.
+ * rewrites for one forced push is a whole repository. Internal: only the operator's setting reaches it.
  */
 export const RETENTION_MS_MIN = 60 * 60_000;
 

@@ -39,7 +39,7 @@ import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
  */
 const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
 const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
-/** How long work behind pushes waits for a bucket of a user. */
+/** How long work behind pushes waits for a bucket of a user. Internal: it is the pace of background work. */
 const BUCKET_BACKGROUND_WAIT_MS = 10_000;
 
 /** Buckets whose failures are remembered. */

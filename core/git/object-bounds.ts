@@ -43,7 +43,7 @@ export function sizeFault({ id, type, sizeBytes }: ObjectInfo): string | null {
 const TREE_LINE_BYTES = 'tree \n'.length + OBJECT_ID_DIGITS;
 const PARENT_LINE_BYTES = 'parent \n'.length + OBJECT_ID_DIGITS;
 
-/** A commit smaller than this cannot have too many parents. */
+/** A commit smaller than this cannot have too many parents. Internal: it follows from `COMMIT_PARENTS_MAX`. */
 export const MANY_PARENTS_BYTES_MIN = TREE_LINE_BYTES + (COMMIT_PARENTS_MAX + 1) * PARENT_LINE_BYTES;
 
 /** Returns one line about a commit with too many parents. */

@@ -1,17 +1,18 @@
 /**
- * Limits that several rooms share (test/architecture/room-order.ts).
+ * Limits that several rooms share (test/architecture/room-order.ts). docs/limits.md lists every limit of the service.
  *
  * A limit stands where it is used: one that a single file uses stands in that file, below the imports; one that several
  * files of a room use stands in the room's `limits.ts`; one that several rooms use stands here, and so does one that
  * every implementation of a port keeps. Limits that one comment explains stay together.
  *
- * Invariants: a limit's name ends with its unit and bound.
+ * Invariants: a limit's name ends with its unit and bound. One that a caller can reach has a test at it and one past it
+ * (test/limits/judged.ts); the comment of any other says after `Internal:` why no caller can reach it.
  */
 import { GIB, KIB, MIB } from './byte-units.ts';
 
 /** The size of one append: 1 MiB is EventStoreDB's limit. Every adapter has it, so that logs can move between them. */
 export const APPEND_SIZE_BYTES_MAX = MIB;
-/** The longest read lease that a setting may ask for. */
+/** The longest read lease that a setting may ask for. Internal: only the operator's setting reaches it. */
 export const READ_LEASE_SPAN_MS_MAX = 10_000;
 /** Adapters keep stream names in an index. Entity ids are UUIDs, names of at most 39 characters, or digests. */
 export const STREAM_NAME_BYTES_MAX = 768;
@@ -19,7 +20,9 @@ export const STREAM_NAME_BYTES_MAX = 768;
 export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
 /** With this many layers a repository is compacted at once. Each layer costs a cold clone a request to the store. */
 export const LAYERS_MAX = 64;
-/** How long nobody pushed to a repository before its few layers are compacted. */
+/**
+ * How long nobody pushed to a repository before its few layers are compacted. Internal: compactions change no answer.
+ */
 export const COMPACTION_IDLE_MS = 60_000;
 /**
  * Layers that a compaction replaced stay at least this long, whatever the retention is: requests under way still read
@@ -28,14 +31,14 @@ export const COMPACTION_IDLE_MS = 60_000;
 export const REPLACED_LAYERS_KEPT_MS_MIN = 60 * 60_000;
 /**
  * How long after a change its manifest is written: one for all changes of that time. With the looks at the log and at
- * the rows it is there within a minute.
+ * the rows it is there within a minute. Internal: no request reads a manifest.
  */
 export const MANIFEST_DELAY_MS = 50_000;
 /** The layers of a repository of which a compaction drops what no ref reaches: it needs twice their size of disk. */
 export const DROPPING_BYTES_MAX = 8 * GIB;
 /** Deleted repositories that a list names, the newest: each is folded from its own stream. */
 export const DELETED_REPOSITORIES_LISTED_MAX = 100;
-/** Events between two snapshots of a stream. */
+/** Events between two snapshots of a stream. Internal: snapshots change no answer. */
 export const SNAPSHOT_INTERVAL_EVENTS = 1_000;
 /** Refs of all repositories that the fold of an account keeps, about 250 bytes each. Their streams have the others. */
 export const ACCOUNT_FOLD_REFS_MAX = 32_768;
@@ -75,7 +78,7 @@ export const ARCHIVES_AT_ONCE_MAX = 8;
 export const ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX = 2;
 /** The time from the end of a request's head to the end of its JSON body. */
 export const JSON_BODY_SPAN_MS = 60_000;
-/** Items on one page of a list, unless the client asks for another number. */
+/** Items on one page of a list, unless the client asks for another number. Internal: it is a default. */
 export const PAGE_LIMIT_DEFAULT = 50;
 /** Access tokens of one account that are neither revoked nor expired. Creations that race may exceed it. */
 export const ACCESS_TOKENS_MAX = 1_000;
@@ -116,16 +119,22 @@ export const DEVICE_HOSTNAME_LENGTH_MAX = 255;
 export const DEVICE_SESSION_KEPT_MS = 60 * 60_000;
 /**
  * What requests cost in points: a read of the API, of refs by Git, or of a page; what appends or runs git; a fetch that
- * git answers, beside the read that it is too; and a push.
+ * git answers, beside the read that it is too; and a push. Internal: it is a list of prices.
  */
 export const REQUEST_POINTS = { read: 2, page: 10, costly: 20, fetch: 20, push: 40 } as const;
-/** What a piece of a body takes of memory beside its bytes, however short it is. */
+/**
+ * What a piece of a body takes of memory beside its bytes, however short it is. Internal: it is a part of how the
+ * memory of a body is counted.
+ */
 export const BODY_CHUNK_HELD_BYTES = 512;
 /** UTF-16 code units of a user agent that are kept. */
 export const USER_AGENT_LENGTH_MAX = 256;
 /** How long a closed account can be reopened. After it, the account is erased. */
 export const ACCOUNT_CLOSED_SPAN_MS = 14 * 24 * 60 * 60_000;
-/** Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends. */
+/**
+ * Steps of one workflow that a node carries out concurrently. They append, so more would only delay other appends.
+ * Internal: further steps wait.
+ */
 export const WORKFLOW_STEPS_AT_ONCE_MAX = 32;
 /** Webhooks of one account (docs/interface.md, Webhooks). */
 export const WEBHOOKS_MAX = 20;
@@ -146,7 +155,7 @@ export const WEBHOOK_ATTEMPT_SPAN_MS = 30_000;
 export const WEBHOOK_BUDGET_HOURS_MAX = 24;
 /**
  * What a delivery that has not ended needs stays beyond the retention for so long: the objects of a push whose webhooks
- * were not notified yet, and the payloads.
+ * were not notified yet, and the payloads. Internal: it is the pace of background work.
  */
 export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
 /**
@@ -154,15 +163,21 @@ export const PENDING_DELIVERY_KEPT_MS = 24 * 60 * 60_000;
  * (docs/architecture.md, invariant 2).
  */
 export const PUSH_COMMIT_SPAN_MS = 60 * 60_000;
-/** The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). */
+/**
+ * The age at which a layer that no event names is removed (docs/architecture.md, invariant 2). Internal: it is the pace
+ * of background work.
+ */
 export const ORPHANED_LAYER_SPAN_MS = 7 * 24 * 60 * 60_000;
 /**
  * The age from which no append can name a layer any more: the hour in which it may be sent, the two minutes after which
  * PostgreSQL refuses a message that was on its way (append-call.ts), and what a database may take to commit what it was
- * sent, with clocks that differ by a minute.
+ * sent, with clocks that differ by a minute. Internal: only the operator's commands read it.
  */
 export const UNNAMED_LAYER_SPAN_MS = PUSH_COMMIT_SPAN_MS + 10 * 60_000;
-/** How long a read waits for the node or a projection to catch up before the server answers 503. */
+/**
+ * How long a read waits for the node or a projection to catch up before the server answers 503. Internal: only a node
+ * or a read model that stays behind reaches it.
+ */
 export const READ_WAIT_MS = 10_000;
 /** How long a fetch may want a tip that its ref no longer has (docs/git-path.md, Wants). */
 export const LEFT_TIP_SPAN_MS = 60_000;
@@ -214,12 +229,13 @@ export const BUCKET_ERRORS_LISTED_MAX = 1_000;
 export const PAGE_ROWS_BYTES_MAX = 42_000;
 /** Commits, and rows of other lists, on one page of the website. */
 export const PAGE_COMMITS_MAX = 50;
-/** Connections to one bucket. */
+/** Connections to one bucket. Internal: further requests wait. */
 export const S3_CONNECTIONS_MAX = 32;
 /** How long a connection to a bucket may take to open, and how long a layer waits for memory and for a connection. */
 export const S3_CONNECT_SPAN_MS = 10_000;
 /**
  * How long work behind pushes goes on without the objects of a bucket that failed, or beside the work for the others.
+ * Internal: it is the pace of background work.
  */
 export const BUCKET_BACKGROUND_REST_MS = 60_000;
 /** How long the check of a bucket may take: somebody waits for it. */

@@ -31,6 +31,7 @@ export interface DependentNames {
   readonly more: boolean;
 }
 
+/** Names of repositories that one refusal tells; it only says that there are others. */
 export const DEPENDENT_NAMES_MAX = 10;
 
 /** Why an account cannot reach what a bucket of it held: the bucket is gone, or is at another place. */

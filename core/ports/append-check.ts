@@ -12,6 +12,7 @@ import { type AppendRequest, EventStoreError, type ExpectedRevision } from './ev
 
 /**
  * In an append of several events, the log keeps each event's index and count; they count as this many bytes an event.
+ * Internal: it is a part of how the size of an append is counted.
  */
 export const APPEND_PLACE_BYTES = 64;
 

@@ -14,7 +14,10 @@ import { LAYERS_REMOVED_AT_ONCE_MAX } from './limits.ts';
 
 /** With this many layers a repository is compacted when `COMPACTION_IDLE_MS` have passed. */
 export const LAYERS_AT_REST_MAX = 8;
-/** Larger layers are not compacted again: rewriting one would cost more than its request saves. */
+/**
+ * Larger layers are not compacted again: rewriting one would cost more than its request saves. Internal: compactions
+ * change no answer.
+ */
 export const COMPACTED_LAYER_BYTES_MAX = GIB;
 
 /** Returns the layers to merge, the smallest first; none if fewer than two can be merged. */

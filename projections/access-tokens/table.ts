@@ -4,7 +4,10 @@
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 
-/** How much later than an exchanged token the newest one must end before the read model of tokens forgets the first. */
+/**
+ * How much later than an exchanged token the newest one must end before the read model of tokens forgets the first.
+ * Internal: only tokens that ended long ago are forgotten.
+ */
 export const EXCHANGED_TOKEN_KNOWN_MS = 24 * 60 * 60_000;
 
 export const accessTokenTables: readonly ProjectionTable[] = [

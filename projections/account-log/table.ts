@@ -9,7 +9,7 @@ import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
  * Subtrees of a lower level are hashed again from at most `2 ** NODE_LEVEL_MIN - 1` leaves when a proof needs them. A
- * row for each of them would double the model.
+ * row for each of them would double the model. Internal: both ways give the same proof.
  */
 export const NODE_LEVEL_MIN = 4;
 

@@ -25,6 +25,7 @@ const pushes: ProjectionTable = {
 
 /**
  * This many short names make a row that PostgreSQL need not compress, which would take longer than the rest of the row.
+ * Internal: both ways give the same answers.
  */
 export const RUN_CHANGES_MAX = 12;
 

@@ -9,9 +9,15 @@ import type { StoredOrder } from '../../core/git/history/stored-commits.ts';
 import type { Commit } from '../../core/git/objects.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
 
-/** The memory for commits that the read model of histories has not written yet, for all repositories together. */
+/**
+ * The memory for commits that the read model of histories has not written yet, for all repositories together. Internal:
+ * further work waits.
+ */
 const HISTORY_HELD_BYTES_MAX = 64 * MIB;
-/** The work for one repository that the others wait for; longer work runs concurrently with theirs. */
+/**
+ * The work for one repository that the others wait for; longer work runs concurrently with theirs. Internal: longer
+ * work runs beside the others.
+ */
 const HISTORY_TURN_COMMITS_MAX = 10_000;
 const HISTORY_TURN_ORDERED_COMMITS_MAX = 100_000;
 const HISTORY_TURN_SPAN_MS = 3_000;

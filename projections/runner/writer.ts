@@ -63,7 +63,7 @@ const RETRY_DELAYS_MS = [20, 200] as const;
 /**
  * The number of failed streams at which the model halts: that many do not fail by chance, so the model, or something it
  * needs, is broken. Streams that exceed a limit of their own do not count: their owners could stop the model for
- * everybody.
+ * everybody. Internal: only a broken service reaches it.
  */
 export const PARKED_STREAMS_MAX = 100;
 const NOTHING: Write = { lists: [] };

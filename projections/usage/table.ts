@@ -7,7 +7,10 @@
 import type { ProjectionTable } from '../runner/projection.ts';
 import { minutesTable, recordedTable } from '../unsummed-transfer.ts';
 
-/** How long a read model knows of layers that were let go: they leave storage long before, unless no worker runs. */
+/**
+ * How long a read model knows of layers that were let go: they leave storage long before, unless no worker runs.
+ * Internal: only layers that have left already are forgotten.
+ */
 const LEAVING_LAYERS_KNOWN_MS = 7 * 24 * 60 * 60_000;
 
 /** From account streams: every repository of an account, also those that were deleted, whose layers still count. */

@@ -11,7 +11,10 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import { plusMs, timestamp } from '../../core/kernel/ids.ts';
 import type { Workflow } from '../../core/ports/workflows.ts';
 
-/** The time that the poll which won a device login has to create the token; after it, any node may create it. */
+/**
+ * The time that the poll which won a device login has to create the token; after it, any node may create it. Internal:
+ * any node creates the token after it.
+ */
 export const DEVICE_TOKEN_SPAN_MS = 5_000;
 
 export type DeviceLoginStep = 'expire' | 'close';

@@ -9,7 +9,10 @@ import type { Log } from '../../core/ports/log.ts';
 import { type DroppingContext, dropUnreached } from '../../core/use-cases/compacting/drop-unreached.ts';
 import { DROPPING_RETRY_MS } from './limits.ts';
 
-/** When a compaction that drops objects is tried again if webhooks were not notified yet of what it would drop. */
+/**
+ * When a compaction that drops objects is tried again if webhooks were not notified yet of what it would drop.
+ * Internal: it is the pace of background work.
+ */
 export const DROPPING_WAIT_MS = 60_000;
 
 export interface DropsContext extends DroppingContext {

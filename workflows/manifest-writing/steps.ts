@@ -12,9 +12,15 @@ import type { ManifestStep, ManifestWrite, ManifestWrites } from '../../core/por
 import type { StepActions } from '../../core/ports/workflows.ts';
 import { type ManifestContext, manifestPlace, writeManifest } from '../../core/use-cases/manifests/write-manifest.ts';
 
-/** Manifests that one process writes at once. One account has one of them, since its bucket may be slow. */
+/**
+ * Manifests that one process writes at once. One account has one of them, since its bucket may be slow. Internal:
+ * further manifests wait.
+ */
 export const MANIFESTS_AT_ONCE_MAX = 4;
-/** After a failure of the store, a manifest is tried again after this time, which doubles with each failure in a row. */
+/**
+ * After a failure of the store, a manifest is tried again after this time, which doubles with each failure in a row.
+ * Internal: it is the pace of background work.
+ */
 export const MANIFEST_RETRY_FIRST_MS = 60_000;
 export const MANIFEST_RETRY_LAST_MS = 60 * 60_000;
 

@@ -34,7 +34,7 @@ import {
 } from './lane.ts';
 import { WEBHOOK_WINDOW_DELIVERIES_MAX } from './limits.ts';
 
-/** Concurrent attempts: in all, to one receiver's host, and for one account. */
+/** Concurrent attempts: in all, to one receiver's host, and for one account. Internal: further attempts wait. */
 const WEBHOOK_ATTEMPTS_AT_ONCE_MAX = 400;
 export const WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX = 8;
 export const WEBHOOK_ACCOUNT_ATTEMPTS_AT_ONCE_MAX = 16;

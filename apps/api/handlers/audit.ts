@@ -9,7 +9,10 @@ import { ok, plainText } from '../http/answer.ts';
 import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
 import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
 
-/** How long anybody may keep the list of keys: a new key signs at once, and a verifier that lacks it reads again. */
+/**
+ * How long anybody may keep the list of keys: a new key signs at once, and a verifier that lacks it reads again.
+ * Internal: it is a header of an answer, which its readers judge.
+ */
 const LOG_KEYS_CACHE_SECONDS = 60;
 
 export const AUDIT_ROUTES: readonly Route[] = [

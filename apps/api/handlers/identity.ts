@@ -9,7 +9,10 @@ import { conditionalAnswer, encodeJson } from '../body-cache.ts';
 import { type Outcome, type PublicCall, publicRoute, type Route } from '../route.ts';
 import { DISCOVERY, PUBLIC_KEYS } from '../schemas/identity.ts';
 
-/** How long anybody may keep the public keys of identity tokens. */
+/**
+ * How long anybody may keep the public keys of identity tokens. Internal: it is a header of an answer, which its
+ * readers judge.
+ */
 export const PUBLIC_KEYS_CACHE_SECONDS = 300;
 
 export const IDENTITY_ROUTES: readonly Route[] = [

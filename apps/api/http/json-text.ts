@@ -13,7 +13,7 @@ import { type Answer, JSON_TYPE } from './answer.ts';
 
 /**
  * A text in parts of at most this length is made whole before it is sent, so that what it is made of can be let go. A
- * longer one is sent while it is made, within `TEXT_SENDING_SPAN_MS`.
+ * longer one is sent while it is made, within `TEXT_SENDING_SPAN_MS`. Internal: both ways send the same bytes.
  */
 const TEXT_HELD_LENGTH_MAX = 8 * MIB;
 /** How long an answer may take that is sent while it is made. */

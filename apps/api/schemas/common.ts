@@ -8,7 +8,10 @@ import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 export const PAGE_LIMIT_MAX = 100;
 /** The number of a page that a client may ask for. It fits into 32 bits. */
 export const PAGE_NUMBER_MAX = 10_000_000;
-/** Items before a page that a client may ask for. Their number fits into 32 bits. */
+/**
+ * Items before a page that a client may ask for. Their number fits into 32 bits. Internal: it follows from the two
+ * limits that it multiplies.
+ */
 const PAGE_OFFSET_MAX = PAGE_NUMBER_MAX * PAGE_LIMIT_MAX;
 
 /**

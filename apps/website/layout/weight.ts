@@ -6,7 +6,7 @@
  */
 import type { Html } from './html.ts';
 
-/** The bytes of a page, without what it loads. */
+/** The bytes of a page, without what it loads. Internal: no page of the website reaches it. */
 export const PAGE_BYTES_MAX = 60_000;
 
 export function bytesOf(...parts: readonly Html[]): number {

@@ -13,7 +13,7 @@ import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
 /** Markdown and code that pages show rendered, in UTF-16 code units; longer texts are shown plain. */
 export const RENDERED_MARKDOWN_LENGTH_MAX = 256 * KIB;
 export const RENDERED_CODE_LENGTH_MAX = 512 * KIB;
-/** The memory for rendered texts. */
+/** The memory for rendered texts. Internal: what is not kept is rendered again. */
 export const RENDERED_CACHE_BYTES_MAX = 32 * MIB;
 
 export interface RenderedText {

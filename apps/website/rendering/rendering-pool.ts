@@ -13,7 +13,9 @@ import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
 const RENDERING_SPAN_MS = 1_500;
 /** The time that a text waits for its turn to be rendered. */
 const RENDERING_WAIT_MS = 1_500;
-/** Texts rendered at once on a node; one person has all but one of these threads at most. */
+/**
+ * Texts rendered at once on a node; one person has all but one of these threads at most. Internal: further texts wait.
+ */
 const RENDERING_THREADS_MAX = 2;
 /** Texts that wait to be rendered: of one person, and in all. */
 export const RENDERINGS_OF_PERSON_MAX = 8;

@@ -24,7 +24,7 @@ export const PENDING_SIGN_IN_SPAN_MS = 5 * 60_000;
 /** A browser's session ends this long after the sign-in, or when it was not used for the idle span. */
 export const SESSION_SPAN_MS = 30 * 24 * 60 * 60_000;
 export const SESSION_IDLE_SPAN_MS = 14 * 24 * 60 * 60_000;
-/** How often the use of a session is noted at most. */
+/** How often the use of a session is noted at most. Internal: it is the pace of notes of use. */
 const SESSION_SEEN_INTERVAL_MS = 10 * 60_000;
 /** What steps of a sign-in keep in one session, in UTF-16 code units of its JSON. */
 export const SESSION_KEPT_LENGTH_MAX = 4_096;

@@ -13,7 +13,10 @@ import type { ObjectId } from '../../kernel/ids.ts';
 import { type CommitQueue, createCommitQueue, type OrderCommit } from './commit-queue.ts';
 import { createStoredCommits, type StoredCommits, type StoredOrder } from './stored-commits.ts';
 
-/** A branch's order of commits is rebuilt instead of spliced if the change goes deeper than this. */
+/**
+ * A branch's order of commits is rebuilt instead of spliced if the change goes deeper than this. Internal: both ways
+ * give the same order.
+ */
 const COMMIT_SPLICE_DEPTH_MAX = 10_000;
 
 export interface TipMove {

@@ -28,7 +28,10 @@ import {
 } from './pkt-line.ts';
 import { excerpt } from './side-band.ts';
 
-/** Memory for each byte of a list of commands: a short command takes 3.4 times its bytes, and half as much to be read. */
+/**
+ * Memory for each byte of a list of commands: a short command takes 3.4 times its bytes, and half as much to be read.
+ * Internal: it is a part of how the memory of a push is counted.
+ */
 export const COMMAND_LIST_HELD_FACTOR = 4;
 /** Options of one push. */
 export const PUSH_OPTIONS_MAX = 100;

@@ -14,7 +14,7 @@ export type SideBandKind = 'side-band' | 'side-band-64k';
 
 /** The four digits of a packet's length, and its band. */
 export const SIDE_BAND_HEADER_BYTES = 5;
-/** A packet of `side-band-64k`, with its header. */
+/** A packet of `side-band-64k`, with its header. Internal: it is the form in which the server writes. */
 export const SIDE_BAND_PACKET_BYTES_MAX = 65_520;
 const PACKET_BYTES_MAX = { 'side-band': 1_000, 'side-band-64k': SIDE_BAND_PACKET_BYTES_MAX } as const;
 

@@ -28,11 +28,13 @@ import { type MomentContext, ownEvent } from './moment.ts';
 
 /**
  * The memory of a node for repositories as they stood at earlier moments, in all and for one account. The one read last
- * stays, even if it alone is larger.
+ * stays, even if it alone is larger. Internal: what is not kept is read again.
  */
 export const PAST_REPOSITORIES_SIZE_BYTES_MAX = 64 * MIB;
 export const PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX = 32 * MIB;
-/** How many of them a node reads from the log at once; one account has one of them read. */
+/**
+ * How many of them a node reads from the log at once; one account has one of them read. Internal: further reads wait.
+ */
 export const PAST_REPOSITORIES_READ_AT_ONCE_MAX = 4;
 
 /** Why a repository cannot be shown as of a moment. */

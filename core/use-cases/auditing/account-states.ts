@@ -40,11 +40,13 @@ import { logAsOf } from '../as-of/as-of.ts';
 import { entryBatches } from './entry-batches.ts';
 import { ENTRIES_READ_LENGTH_MAX } from './limits.ts';
 
-/** Entries between two snapshots of the state of an account. */
+/** Entries between two snapshots of the state of an account. Internal: snapshots change no answer. */
 const ACCOUNT_SNAPSHOT_INTERVAL_ENTRIES = 4_000;
-/** A state with a longer snapshot has none: it is folded from an earlier one. */
+/** A state with a longer snapshot has none: it is folded from an earlier one. Internal: snapshots change no answer. */
 const ACCOUNT_SNAPSHOT_LENGTH_MAX = 16 * MIB;
-/** Accounts whose state a node folds and sends at the same time, each for one request. */
+/**
+ * Accounts whose state a node folds and sends at the same time, each for one request. Internal: further requests wait.
+ */
 export const ACCOUNT_STATES_AT_ONCE_MAX = 4;
 
 export interface AccountStatesContext {

@@ -29,7 +29,7 @@ import type { NoteSigning } from '../../ports/log-keys.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../repository/layer.ts';
 import type { LogKeyRing } from './log-keys.ts';
 
-/** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. */
+/** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. Internal: no checkpoint reaches it. */
 const CHECKPOINT_SIZE_BYTES_MAX = 2_048;
 
 export interface CheckpointContext {

@@ -11,7 +11,7 @@ import { shareRead } from '../../kernel/shared-read.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type LogKey, type LogKeys, LogKeysError, type NoteSigning } from '../../ports/log-keys.ts';
 
-/** How old a node's knowledge of the keys of checkpoints may be. */
+/** How old a node's knowledge of the keys of checkpoints may be. Internal: it is the schedule of keys. */
 export const LOG_KEYS_READ_INTERVAL_MS = 60_000;
 
 export interface LogKeysContext {

@@ -17,7 +17,7 @@ import type { Vault } from '../../ports/vault.ts';
 import { entryBatches } from './entry-batches.ts';
 import { ENTRIES_READ_LENGTH_MAX } from './limits.ts';
 
-/** Entries that a page or an export holds in memory at once. */
+/** Entries that a page or an export holds in memory at once. Internal: both ways give the same entries. */
 export const ENTRIES_READ_AT_ONCE_MAX = 32;
 
 export interface EntriesContext {

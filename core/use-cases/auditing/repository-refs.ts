@@ -19,7 +19,10 @@ import { type LogAsOfContext, logAsOf, repositoryAt } from '../as-of/as-of.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { namedRefs, type TextAnswer } from './account-states.ts';
 
-/** Repositories whose refs, perhaps of the past, a node sends at the same time; of an account one. */
+/**
+ * Repositories whose refs, perhaps of the past, a node sends at the same time; of an account one. Internal: further
+ * requests wait.
+ */
 const REPOSITORY_REFS_AT_ONCE_MAX = 4;
 
 export interface RepositoryRefsContext extends LogAsOfContext {

@@ -7,7 +7,7 @@ import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { BucketConnection, BucketFault, Buckets } from '../../ports/buckets.ts';
 
-/** Verifications at once on a node: in all, and of one account. */
+/** Verifications at once on a node: in all, and of one account. Internal: further checks wait. */
 const BUCKET_CHECKS_AT_ONCE_MAX = 8;
 const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 

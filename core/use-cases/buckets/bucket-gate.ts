@@ -11,7 +11,10 @@ import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-sto
 export const BUCKET_CALLS_MAX = 128;
 /** Calls to one bucket of a user that are made while the bucket does not answer; the others wait for their outcome. */
 export const BUCKET_TRIALS_MAX = 4;
-/** A call that got its answer, but whose body nobody begins to read for so long, counts no more. */
+/**
+ * A call that got its answer, but whose body nobody begins to read for so long, counts no more. Internal: it is a part
+ * of how calls to a bucket are counted.
+ */
 export const BUCKET_UNREAD_MS = 60_000;
 
 /** A call that may be made. The first of its two functions that is called counts. */

@@ -13,7 +13,10 @@ import type { Background } from '../../ports/background.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
-/** Errors of buckets that a node records at once; what fails meanwhile beside them is not recorded. */
+/**
+ * Errors of buckets that a node records at once; what fails meanwhile beside them is not recorded. Internal: it bounds
+ * what a node notes of failing buckets.
+ */
 export const BUCKET_ERRORS_AT_ONCE_MAX = 32;
 
 export interface BucketError {

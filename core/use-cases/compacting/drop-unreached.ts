@@ -46,10 +46,13 @@ import { type CompactionContext, layerDescription, storeMerged } from './compact
 
 /**
  * Tips left within the retention that a compaction keeps when it drops what no ref reaches; if there are more, it drops
- * nothing.
+ * nothing. Internal: compactions change no answer.
  */
 export const DROPPING_TIPS_MAX = 200_000;
-/** Pushes that may commit between the check of a compaction that drops objects and its append, one after the other. */
+/**
+ * Pushes that may commit between the check of a compaction that drops objects and its append, one after the other.
+ * Internal: compactions change no answer.
+ */
 export const DROPPING_RACES_MAX = 100;
 
 export interface DroppingContext extends Omit<CompactionContext, 'objects'> {

@@ -14,7 +14,7 @@ import type { LayerCompactions } from '../../ports/layer-compactions.ts';
 import { compactionWantedInMs } from '../../repository/compaction.ts';
 import type { PushedLayer } from '../pushing/push-refs.ts';
 
-/** A node asks for a repository's compaction at most this often. */
+/** A node asks for a repository's compaction at most this often. Internal: compactions change no answer. */
 export const COMPACTION_ASKED_AGAIN_MS = 2_000;
 
 export interface CompactionRequestsContext {

@@ -14,7 +14,7 @@ import { type ErasureContext, finishErasure } from './erase-account.ts';
 
 /**
  * An erasure is gone through again after this time, which is longer than a push may take to append: what requests under
- * way stored after it is removed then.
+ * way stored after it is removed then. Internal: it is the pace of background work.
  */
 export const ERASURE_REPEATED_AFTER_MS = 2 * 60 * 60_000;
 

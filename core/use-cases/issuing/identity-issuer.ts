@@ -10,7 +10,9 @@ import type { TokenSigning } from '../../ports/signing-keys.ts';
 import { publicSets, signingSet } from './key-schedule.ts';
 import type { KeyRing } from './signing-key-ring.ts';
 
-/** How long an identity token of this service holds. */
+/**
+ * How long an identity token of this service holds. Internal: it is a figure in each token, which its readers judge.
+ */
 export const IDENTITY_TOKEN_SPAN_SECONDS = 300;
 
 export interface IssuerOptions {

@@ -7,12 +7,16 @@
 import { later, msBetween, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import type { SigningKeySet } from '../../ports/signing-keys.ts';
 
-/** How long a set of keys signs before the next one does. */
+/** How long a set of keys signs before the next one does. Internal: it is the schedule of keys. */
 export const SIGNING_KEYS_SPAN_MS = 90 * 86_400_000;
-/** How long a set of keys is public before it signs, if it takes over on the schedule. */
+/**
+ * How long a set of keys is public before it signs, if it takes over on the schedule. Internal: it is the schedule of
+ * keys.
+ */
 export const SIGNING_KEYS_LEAD_MS = 86_400_000;
 /**
  * How long a set of keys stays public after it signed: its last token ends, every copy of the keys, and clocks differ.
+ * Internal: it is the schedule of keys.
  */
 export const SIGNING_KEYS_OVERLAP_MS = 15 * 60_000;
 

@@ -11,7 +11,7 @@ import { publicSets } from './key-schedule.ts';
 
 /**
  * How long a set of keys is public before it signs, for those who keep keys longer than they may, if the keys are
- * rotated at once.
+ * rotated at once. Internal: it is the schedule of keys.
  */
 export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
 /** Sets of keys that are public at the same time; each takes about 700 bytes of the answer. */

@@ -10,7 +10,7 @@ import type { SigningKeySet, SigningKeys, TokenSigning } from '../../ports/signi
 import { addSet } from './add-set.ts';
 import { dueFrom, publicSets } from './key-schedule.ts';
 
-/** How old a node's knowledge of the sets of signing keys may be. */
+/** How old a node's knowledge of the sets of signing keys may be. Internal: it is the schedule of keys. */
 export const SIGNING_KEYS_READ_INTERVAL_MS = 60_000;
 
 export interface KeyRingOptions {

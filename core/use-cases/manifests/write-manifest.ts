@@ -39,9 +39,15 @@ import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/s
 import type { Context } from '../../runtime/execute.ts';
 import { placeOf } from '../repositories/repositories.ts';
 
-/** Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. */
+/**
+ * Objects beside the manifests of one repository that are looked at, at a time: a year of days has 730. Internal:
+ * further objects stay for a later look.
+ */
 export const MANIFEST_FILES_LISTED_MAX = 10_000;
-/** Refs that no manifest names are of one that is being written, or of a writer that died: after this time they leave. */
+/**
+ * Refs that no manifest names are of one that is being written, or of a writer that died: after this time they leave.
+ * Internal: it is the pace of background work.
+ */
 export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 
 export interface ManifestContext extends Context {

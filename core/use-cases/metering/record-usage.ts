@@ -22,7 +22,7 @@ import { usageEventKinds } from '../../usage/events.ts';
 
 /**
  * Pairs of reader and repository, of all accounts, that the daily sums hold in memory: some 60 MB. Then a part of the
- * log is summed first.
+ * log is summed first. Internal: the sums are the same in parts.
  */
 const USAGE_SUMS_AT_ONCE_MAX = 200_000;
 

@@ -17,7 +17,10 @@ import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
 import type { LayerKey } from '../../repository/layer.ts';
 
-/** How long a push or a compaction that appended nothing takes at most to remove the layers that it stored. */
+/**
+ * How long a push or a compaction that appended nothing takes at most to remove the layers that it stored. Internal:
+ * the sweep removes later what is left.
+ */
 export const NEW_LAYERS_REMOVAL_MS_MAX = 5_000;
 
 export interface NewLayersContext {

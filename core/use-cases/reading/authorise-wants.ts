@@ -9,7 +9,10 @@ import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 
-/** A time that is further ahead of this node's clock was written by a node whose clock was wrong. */
+/**
+ * A time that is further ahead of this node's clock was written by a node whose clock was wrong. Internal: only a
+ * machine with a wrong clock reaches it.
+ */
 export const CLOCK_AHEAD_MS_MAX = 60_000;
 
 const TIPS = new WeakMap<OpenRepository['refs'], ReadonlySet<ObjectId>>();

@@ -21,7 +21,10 @@ import { isOneRefToGit } from './resolve-ref.ts';
 
 /** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
-/** Answers to more wants are not kept: their key is made from all of them, in order. */
+/**
+ * Answers to more wants are not kept: their key is made from all of them, in order. Internal: what is not kept is made
+ * again.
+ */
 const ANSWER_KEPT_WANTS_MAX = 131_072;
 
 export interface OpenFetchContext {

@@ -28,7 +28,10 @@ import { resolveRef } from './resolve-ref.ts';
 
 /** Names and paths of the entries on one page of a folder over REST. Each byte may take six in JSON. */
 export const CONTENTS_NAMES_BYTES_MAX = 2 * MIB;
-/** Files up to this size are read whole and may be cached in memory; larger ones are streamed. */
+/**
+ * Files up to this size are read whole and may be cached in memory; larger ones are streamed. Internal: both ways send
+ * the same bytes.
+ */
 export const CONTENTS_BUFFERED_BYTES_MAX = MIB;
 /** How much of a symbolic link's target is returned: Linux's PATH_MAX, beyond which no checkout can create the link. */
 export const SYMLINK_TARGET_BYTES_MAX = 4_096;

@@ -14,7 +14,10 @@ import { type LeftIncomingContext, leftIncoming } from './left-incoming.ts';
 import { type BucketSweepContext, sweepBuckets } from './sweep-buckets.ts';
 import { type UnnamedLayersContext, unnamedLayers } from './sweep-layers.ts';
 
-/** The lines of the log that name what crashes left in the stores of layers, each day. */
+/**
+ * The lines of the log that name what crashes left in the stores of layers, each day. Internal: it bounds lines of the
+ * operator's log.
+ */
 const LISTED_LEFTOVERS_MAX = 1_000;
 
 export interface LeftoversContext

@@ -15,7 +15,10 @@ import type { StoredLayer } from '../../repository/layer.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { type LayerSweepContext, sweepLayers } from './sweep-layers.ts';
 
-/** Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. */
+/**
+ * Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. Internal: it is
+ * the pace of background work.
+ */
 export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
 export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;
 export const BUCKET_SWEEP_LAYERS_MAX = 1_000_000;

@@ -33,7 +33,10 @@ import { type ErasureContext, finishErasure } from '../erasing/erase-account.ts'
 import { supersededWebhookRecords } from '../webhooks/superseded-webhook-records.ts';
 import { removedRecords } from './removed-records.ts';
 
-/** How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5). */
+/**
+ * How long after its last `put` a vault record that no event names is removed (docs/architecture.md, invariant 5).
+ * Internal: it is the pace of background work.
+ */
 export const UNNAMED_VAULT_RECORD_SPAN_MS = 24 * 60 * 60_000;
 
 export interface VaultSweepContext extends ErasureContext {

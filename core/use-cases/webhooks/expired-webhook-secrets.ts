@@ -18,7 +18,7 @@ import { secretBeforeRotation } from './superseded-webhook-records.ts';
 
 /**
  * How long after the overlap the vault keeps the previous secret: a node whose clock is behind signs with it a little
- * longer.
+ * longer. Internal: no delivery is signed with the secret any more.
  */
 export const WEBHOOK_SECRET_REMOVAL_MARGIN_MS = 10 * 60_000;
 

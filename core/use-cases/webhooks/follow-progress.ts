@@ -10,7 +10,10 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { NotifiedPushes } from '../../ports/notified-pushes.ts';
 import type { ReadMark } from '../../ports/read-mark.ts';
 
-/** Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. */
+/**
+ * Pushes whose webhooks are being notified at the same time; at this limit the log is read no further. Internal:
+ * further pushes wait in the log.
+ */
 const WEBHOOK_PUSHES_AT_ONCE_MAX = 1_000;
 
 /** An event of the log, and whose deliveries it makes. */

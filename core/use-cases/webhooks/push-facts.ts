@@ -24,7 +24,10 @@ import { systemCause } from '../../runtime/system-cause.ts';
 import type { PayloadRepository } from '../../webhook-delivery/payload.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 
-/** How many times work behind pushes tries a bucket of a user; then it goes on without the objects. */
+/**
+ * How many times work behind pushes tries a bucket of a user; then it goes on without the objects. Internal: it is the
+ * pace of background work.
+ */
 export const BUCKET_BACKGROUND_TRIES_MAX = 3;
 
 export interface PushFactsContext extends Context {

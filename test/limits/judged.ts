@@ -1,0 +1,501 @@
+/**
+ * The tests that hold the limits which callers can reach, the limits that still lack a test, and the bounds that nobody
+ * has judged yet. A limit that no caller can reach says so in its comment, after `Internal:`.
+ *
+ * Invariants: a test is named here only if it goes to the limit and one past it, or to one of the two as it is noted. The
+ * two lists of what is missing only become shorter.
+ */
+import type { Judgements, LimitTests } from './judging.ts';
+
+const TESTED: LimitTests = {
+  'test/adapters/git/packs/ancestry.test.ts': {
+    'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
+      'PUSH_MOVES_FAR_MAX',
+    'are walked in turns of the event loop, and no further than so many commits in all': 'PUSH_MOVES_WALKED_MAX',
+  },
+  'test/adapters/git/receiving/admission.test.ts': {
+    'are bounded for each account and for all, to the byte, and count until their push ends':
+      'PUSHES_ARRIVING_BYTES_MAX PUSHES_ARRIVING_ACCOUNT_BYTES_MAX',
+  },
+  'test/adapters/git/receiving/explained-objects.long.test.ts': {
+    'the last is looked at for the way to a bad object, and not one more': 'EXPLAINED_OBJECTS_MAX',
+  },
+  'test/adapters/git/receiving/find-referrer.test.ts': {
+    'goes on until ${EXPLAINED_BYTES_MAX} bytes were read, and not beyond': 'EXPLAINED_BYTES_MAX',
+  },
+  'test/adapters/git/receiving/large-commits.long.test.ts': {
+    'a push may bring as many commits with room for too many parents as the limit says, and no more':
+      'PUSH_LARGE_COMMITS_MAX',
+  },
+  'test/adapters/git/receiving/receiving.test.ts': {
+    'accepts a ${kind} of the largest size, and refuses one a byte larger, ${how}':
+      'COMMIT_BYTES_MAX TAG_BYTES_MAX core/git/object-bounds.ts#TREE_BYTES_MAX',
+    'accepts a commit of a thousand parents, and refuses one of more': 'COMMIT_PARENTS_MAX',
+    'follows tags of tags to the bound and no deeper': 'TAG_CHAIN_LENGTH_MAX',
+    'tells ${EXPLAINED_PATH_LENGTH_MAX} characters of the path, and not one more': 'EXPLAINED_PATH_LENGTH_MAX',
+  },
+  'test/adapters/http-egress/answers.test.ts': {
+    'may have as many headers, and as large ones, as the limits allow':
+      'OUTGOING_HEADERS_MAX OUTGOING_HEADER_BYTES_MAX',
+    'may follow a few informational answers, but not a flood of them': 'OUTGOING_INFORMATIONAL_MAX',
+  },
+  'test/adapters/http-egress/target.test.ts': {
+    'may be as long as the limit, and not longer': 'OUTGOING_URL_LENGTH_MAX',
+  },
+  'test/adapters/jose/issuer-keys.test.ts': {
+    'are only those whose use is cheap and that are public': 'ISSUER_RSA_MODULUS_LENGTH_MAX',
+    'are kept for as many issuers as the limit, the one that was used last longest': 'ISSUERS_KEPT_MAX',
+  },
+  'test/adapters/node/password-hasher.test.ts': {
+    'a bounded number of passwords is hashed at once, a bounded number waits, and one more is refused without being begun':
+      'PASSWORDS_WAITING_MAX',
+    'is answered that the service is busy when its turn has not come in time': 'PASSWORD_WAIT_MS',
+  },
+  'test/adapters/s3/faults.test.ts': {
+    'gives up a read after as many broken connections as the limit says, and not before': 'S3_READ_RESUMES_MAX',
+  },
+  'test/adapters/webauthn/passkeys.test.ts': {
+    'is read from an answer of at most the limit': 'PASSKEY_ANSWER_LENGTH_MAX',
+    'has an id of at most the limit': 'PASSKEY_CREDENTIAL_ID_BYTES_MAX',
+    'has an RSA key of at least 2,048 bits, and a key of at most the limit': 'PASSKEY_PUBLIC_KEY_BYTES_MAX',
+  },
+  'test/apps/api/access-tokens.test.ts': {
+    'are a thousand of an account, all listed, and the next is refused until one is revoked': 'ACCESS_TOKENS_MAX',
+    'take a list of 10,000 repositories, and refuse one more for its length': 'TOKEN_REPOSITORIES_MAX',
+  },
+  'test/apps/api/account-export.test.ts': {
+    'are so many in all and for an account, and are freed once': 'LOG_EXPORTS_AT_ONCE_MAX LOG_EXPORTS_OF_ACCOUNT_MAX',
+  },
+  'test/apps/api/account-log.test.ts': {
+    'refuses what is no filter, and pages past the limit': 'ENTRIES_PAGE_LIMIT_MAX',
+  },
+  'test/apps/api/activity.test.ts': {
+    'answers pages': 'PAGE_LIMIT_MAX',
+  },
+  'test/apps/api/contents.test.ts': {
+    'a folder is listed in pages': 'CONTENTS_ENTRIES_MAX',
+  },
+  'test/apps/api/deleted-repositories.test.ts': {
+    'is among the last ${DELETED_REPOSITORIES_LISTED_MAX} in the list': 'DELETED_REPOSITORIES_LISTED_MAX',
+  },
+  'test/apps/api/device-login.test.ts': {
+    'takes a hostname of 1 to 255 characters': 'DEVICE_HOSTNAME_LENGTH_MAX',
+    'answers 429 to a poll before the interval, without delaying the next one': 'DEVICE_POLL_INTERVAL_SECONDS',
+    'can be begun ten times a minute by one address, counted from the first': 'DEVICE_SESSIONS_PER_MINUTE_MAX',
+    'can be begun fifty times a minute by all networks of a /48': 'DEVICE_SESSIONS_PER_MINUTE_WIDE_MAX',
+  },
+  'test/apps/api/errors.test.ts': {
+    'a body of 1 MiB is read, one byte more is 413': 'JSON_BODY_BYTES_MAX',
+  },
+  'test/apps/api/repositories.test.ts': {
+    'are listed by name without regard to case, in pages': 'at:PAGE_NUMBER_MAX',
+    'refuse pages and limits outside their bounds with 422 and the parameter': 'past:PAGE_NUMBER_MAX',
+  },
+  'test/apps/api/restore.test.ts': {
+    'finds out of ${RESTORED_MOVES_COMPARED_MAX} moves whether they are forced, and takes further ones for it':
+      'RESTORED_MOVES_COMPARED_MAX',
+  },
+  'test/apps/api/storage-buckets.test.ts': {
+    'are verified so often in a span, and no more': 'BUCKET_CHECKS_OF_ACCOUNT_MAX',
+  },
+  'test/apps/api/trust-rules.test.ts': {
+    'hold as many repositories as the limit, and refuse one more': 'TRUST_RULE_REPOSITORIES_MAX',
+    'are at most twenty in an account, even if thirty are created at once': 'TRUST_RULES_MAX',
+  },
+  'test/apps/api/webhook-deliveries.test.ts': {
+    'beyond the budget of the hour stay pending, and say so and until when; beyond a day of them none is taken':
+      'WEBHOOK_BUDGET_HOURS_MAX',
+  },
+  'test/apps/front-door/archive-lane.test.ts': {
+    'of one account are refused at once beyond its share, until one is read': 'ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX',
+    'wait for a place of the node, and are refused when none comes free in time':
+      'ARCHIVES_AT_ONCE_MAX ARCHIVE_WAIT_MS',
+  },
+  'test/apps/front-door/body-budget.test.ts': {
+    'without an account sends at most 64 KiB': 'PUBLIC_BODY_BYTES_MAX',
+    'has a part for each caller, to the byte, and what is released can be held again':
+      'BODIES_HELD_OF_CALLER_BYTES_MAX',
+    'gives each caller little while much of it is taken, and never more than there is':
+      'BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX BODIES_HELD_ROOMY_BYTES_MAX',
+    'is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6':
+      'BODIES_HELD_OF_NETWORK_BYTES_MAX BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX',
+  },
+  'test/apps/front-door/callers.test.ts': {
+    'are 2,400,000 of a token and 3,000,000 of its account, and come back at the full minute':
+      'TOKEN_POINTS_PER_MINUTE_MAX ACCOUNT_POINTS_PER_MINUTE_MAX',
+    'of tokens leave their person 120,000 on the website': 'PERSON_POINTS_PER_MINUTE_MAX',
+    'is 50,000 changes, the last thousand of them for its person':
+      'ACCOUNT_EVENTS_PER_HOUR_MAX ACCOUNT_EVENTS_KEPT_FOR_PERSON',
+    'is a change more for each 4 KiB of a body, so that long events do not fill the log': 'RECORDED_BODY_BYTES',
+    'is 250,000 refs created, moved or deleted': 'ACCOUNT_REF_CHANGES_PER_HOUR_MAX',
+    'are 512 of an account, and one that leaves makes room for one': 'ACCOUNT_REQUESTS_AT_ONCE_MAX',
+    'of other accounts still find room when three accounts have taken all they may':
+      'REQUESTS_AT_ONCE_ROOMY_MAX ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX',
+  },
+  'test/apps/front-door/request-turns.test.ts': {
+    'An account has so many requests worked on at once, the others in their order, and others do not wait':
+      'ACCOUNT_REQUESTS_WORKED_ON_MAX',
+  },
+  'test/apps/git-http/push-pace.test.ts': {
+    'is enough at the least rate, and cuts a client that sends a byte a second less':
+      'PUSH_BYTES_PER_SECOND_MIN PUSH_PACE_SPAN_MS',
+  },
+  'test/apps/git-http/unread-answers.test.ts': {
+    'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_OF_CALLER_BYTES_MAX',
+  },
+  'test/apps/server/connections.test.ts': {
+    'is answered a hundred that wait, then told by name, and the connection ends': 'PIPELINED_REQUESTS_MAX',
+  },
+  'test/apps/server/settings.test.ts': {
+    'may be any more than the least, and a byte less stops the start': 'PUSH_MEMORY_BYTES_MIN',
+  },
+  'test/apps/server/slow-readers.test.ts': {
+    'is cut below the least speed over the whole span, and not at it': 'READER_BYTES_PER_SECOND_MIN READER_SPAN_MS',
+  },
+  'test/apps/website/attacks.test.ts': {
+    'a place to lead on to that fills headers and the table of sessions': 'NEXT_PATH_LENGTH_MAX',
+    'a cookie that grows: a browser is known to the accounts that it signed in to last':
+      'apps/website/sessions/known-browser.ts#KNOWN_ACCOUNTS_MAX',
+    'large forms, forms of another type, and NUL bytes': 'FORM_BYTES_MAX',
+  },
+  'test/apps/website/device-grant.test.ts': {
+    'decides at the last moment of a session, and not one later': 'DEVICE_SESSION_SPAN_MS',
+  },
+  'test/apps/website/mfa.test.ts': {
+    'are accepted for five minutes after the password': 'PENDING_SIGN_IN_SPAN_MS',
+  },
+  'test/apps/website/rendering/renderer.test.ts': {
+    'a text at the limit of length is rendered, and one past it is not tried':
+      'RENDERED_MARKDOWN_LENGTH_MAX RENDERED_CODE_LENGTH_MAX',
+  },
+  'test/apps/website/rendering/rendering-pool.test.ts': {
+    'lets a person wait with so many texts, and refuses one more': 'RENDERINGS_OF_PERSON_MAX',
+    'lets so many texts wait in all, and refuses one more': 'RENDERINGS_WAITING_MAX',
+  },
+  'test/apps/website/repositories/heavy-pages.test.ts': {
+    'show the start of a name that no address could hold, without a link and without its last commit':
+      'LINKED_NAME_BYTES_MAX',
+  },
+  'test/apps/website/repositories/pages.test.ts': {
+    'page folders and commits: as many as a page takes are on one, and one more begins the next':
+      'apps/website/repositories/tree.ts#PAGE_ENTRIES_MAX core/kernel/limits.ts#PAGE_COMMITS_MAX',
+  },
+  'test/apps/website/repositories/texts.test.ts': {
+    'are all of them up to their weight, and half as many at one byte more': 'PAGE_ROWS_BYTES_MAX',
+    'ends before the line that would make its page too heavy': 'PAGE_TEXT_BYTES_MAX',
+  },
+  'test/apps/website/settings.test.ts': {
+    'ends a session 30 days after its sign-in, however often it was used': 'SESSION_SPAN_MS',
+  },
+  'test/apps/website/skeleton.test.ts': {
+    'cuts the message of a page to its bound': 'FLASH_LENGTH_MAX',
+  },
+  'test/apps/website/tokens.test.ts': {
+    'take a form of the size of all names that a token lists, and no larger one': 'TOKEN_FORM_BYTES_MAX',
+  },
+  'test/apps/website/trust-rules.test.ts': {
+    'try at most 20 tokens a minute': 'TOKEN_TRIALS_PER_MINUTE_MAX',
+  },
+  'test/apps/website/webhooks.test.ts': {
+    'count the health of the newest deliveries only': 'WEBHOOK_HEALTH_DELIVERIES_MAX',
+  },
+  'test/contract/event-store/limits.ts': {
+    'succeeds at one byte less than 1 MiB and is refused at 1 MiB': 'APPEND_SIZE_BYTES_MAX',
+    'succeeds with a stream name of the largest size and is refused with a longer one': 'STREAM_NAME_BYTES_MAX',
+  },
+  'test/contract/passkey-challenges.ts': {
+    'are as many as the limit allows for an account: one more replaces the oldest': 'PASSKEY_CHALLENGES_MAX',
+  },
+  'test/contract/refused-exchanges.ts': {
+    'of a rule are as many as the limit allows: the oldest give way': 'REFUSED_EXCHANGES_MAX',
+    'are removed with their rule, with their account, and when they are old': 'REFUSED_EXCHANGE_KEPT_MS',
+  },
+  'test/contract/session-store.ts': {
+    'keeps the newest ${max} sessions of an account that are ${status}': 'SESSIONS_MAX PENDING_SIGN_INS_MAX',
+  },
+  'test/contract/usage-ledger.ts': {
+    'say what a token read and wrote in each minute and repository, and from where': 'TOKEN_USE_ADDRESSES_MAX',
+  },
+  'test/core/access-token/decide.test.ts': {
+    'has a name of 1 to 100 characters': 'TOKEN_NAME_LENGTH_MAX',
+  },
+  'test/core/account/buckets/decide.test.ts': {
+    'are as many as the limit, and no more': 'STORAGE_BUCKETS_MAX',
+    'have names of one line that are unique without regard to case': 'STORAGE_BUCKET_NAME_LENGTH_MAX',
+    'are deleted with their records, but not while repositories depend on them': 'DEPENDENT_NAMES_MAX',
+  },
+  'test/core/account/buckets/settings.test.ts': {
+    'are as long as their limits allow, and no longer':
+      'BUCKET_KEY_PREFIX_LENGTH_MAX BUCKET_REGION_LENGTH_MAX BUCKET_ACCESS_KEY_ID_LENGTH_MAX BUCKET_SECRET_KEY_LENGTH_MAX BUCKET_ROLE_ARN_LENGTH_MAX',
+  },
+  'test/core/account/mfa/decide.test.ts': {
+    'are as many as the limit allows, pending ones included, and no more': 'MFA_TOKENS_MAX',
+    'have names of at least one character and at most the limit': 'MFA_TOKEN_NAME_LENGTH_MAX',
+    'are activated within an hour of their enrolment, or never': 'MFA_ENROLMENT_SPAN_MS',
+  },
+  'test/core/account/names.test.ts': {
+    'has 2 to 39 characters of a-z, 0-9 and single inner hyphens': 'USERNAME_LENGTH_MIN USERNAME_LENGTH_MAX',
+    'has 1 to 100 letters, digits, dots, hyphens and underscores': 'REPOSITORY_NAME_LENGTH_MAX',
+    'has text on both sides of one @, no blanks, and at most 254 characters': 'EMAIL_LENGTH_MAX',
+  },
+  'test/core/account/repositories/decide.test.ts': {
+    'have descriptions of up to 1,000 code points': 'REPOSITORY_DESCRIPTION_LENGTH_MAX',
+  },
+  'test/core/account/trust-rules/conditions.test.ts': {
+    'are taken at their limits, and refused one past them':
+      'TRUST_RULE_CLAIMS_MAX TRUST_RULE_CLAIM_NAME_LENGTH_MAX TRUST_RULE_PATTERN_LENGTH_MAX TRUST_RULE_WILDCARDS_MAX',
+  },
+  'test/core/account/webhooks/decide.test.ts': {
+    'can be as many as the limit allows, and no more': 'WEBHOOKS_MAX',
+  },
+  'test/core/audit/account-state.test.ts': {
+    'keeps the refs of its repositories up to the limit, and of the others knows the revision': 'ACCOUNT_FOLD_REFS_MAX',
+  },
+  'test/core/bucket-errors/decide.test.ts': {
+    'is recorded once in an interval for the same repository, operation and code': 'BUCKET_ERROR_INTERVAL_MS',
+    'is recorded no more when the bucket has as many on one day as the limit': 'BUCKET_ERRORS_OF_DAY_MAX',
+  },
+  'test/core/git/diff/diff-parser.test.ts': {
+    'lists as many files as the limit, counts one more, and does not list it': 'DIFF_FILES_MAX',
+    'shows as many lines of a file as the limit, and counts one more': 'DIFF_FILE_LINES_MAX',
+    'cuts a line at the limit of its bytes': 'DIFF_LINE_BYTES_MAX',
+    'shows lines up to the limit of all their bytes, and counts the rest': 'DIFF_KEPT_BYTES_MAX',
+    'stops reading beyond the limit of bytes, and says that it counted no further': 'DIFF_READ_BYTES_MAX',
+    'takes a path as long as the limit, and stops at a longer one': 'DIFF_PATH_BYTES_MAX',
+    'lists files up to the limit of the bytes of their paths, counts the others, and lists none of them':
+      'DIFF_PATHS_BYTES_MAX',
+  },
+  'test/core/git/ref-name.test.ts': {
+    'may have 250 bytes in a component and 4,096 in all, and not one more':
+      'REF_NAME_BYTES_MAX REF_COMPONENT_BYTES_MAX',
+  },
+  'test/core/git/wire/command-list.test.ts': {
+    'one past each limit, and accepted at it':
+      'PUSH_COMMANDS_MAX PUSH_COMMANDS_BYTES_MAX PUSH_OPTIONS_MAX PUSH_OPTIONS_BYTES_MAX SHALLOW_LINES_MAX',
+  },
+  'test/core/git/wire/ls-refs.test.ts': {
+    'returns every ref from a number or length of prefixes on, and only those that match with fewer':
+      'LS_REFS_PREFIXES_MAX LS_REFS_PREFIXES_LENGTH_MAX',
+  },
+  'test/core/git/wire/pkt-line.test.ts': {
+    'hold 65,516 bytes and not one more': 'PACKET_PAYLOAD_BYTES_MAX',
+  },
+  'test/core/git/wire/upload-pack-request.test.ts': {
+    'reaches a limit is accepted, and one past it refused':
+      'FETCH_REQUEST_BYTES_MAX FETCH_DEEPEN_NOT_MAX SERVER_OPTIONS_MAX SERVER_OPTION_BYTES_MAX',
+    'holds more wants, haves, prefixes or capabilities than git sends is refused by name':
+      'FETCH_WANTS_MAX FETCH_HAVES_MAX REQUEST_CAPABILITIES_MAX LS_REFS_PREFIX_LINES_MAX',
+    "filters by ${filter} is ${taken ? 'accepted' : 'refused'}": 'FETCH_TREE_DEPTH_MAX',
+  },
+  'test/core/repository/compaction.test.ts': {
+    'are merged at once when they are many, later when they are some, and never when they are few':
+      'LAYERS_MAX LAYERS_AT_REST_MAX',
+  },
+  'test/core/repository/decide-refs.test.ts': {
+    'are refused by name, and those that fit are made': 'REPOSITORY_REFS_MEMORY_BYTES_MAX',
+  },
+  'test/core/repository/evolve.test.ts': {
+    'are kept for a minute, to its last millisecond': 'LEFT_TIP_SPAN_MS',
+    'are bounded in number, and the newest are kept': 'LEFT_TIPS_MAX',
+  },
+  'test/core/repository/unreached.test.ts': {
+    'unless the layers are too large or too many for one compaction': 'DROPPING_BYTES_MAX LAYERS_REMOVED_AT_ONCE_MAX',
+  },
+  'test/core/usage/changes.test.ts': {
+    'Of a quota tokens leave the last 1,000 to the person, and of a smaller one all of it':
+      'CHANGES_KEPT_FOR_PERSON CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS',
+  },
+  'test/core/usage/meter.test.ts': {
+    'are fifty in a minute at most, and named a thousand times': 'TRANSFER_ADDRESSES_MAX TRANSFER_ADDRESS_REFS_MAX',
+  },
+  'test/core/use-cases/accounts/accounts.test.ts': {
+    'needs a valid username, address and password, or nothing is written': 'PASSWORD_LENGTH_MIN PASSWORD_LENGTH_MAX',
+    'keeps its names for their whole time': 'CLAIM_SPAN_MS',
+  },
+  'test/core/use-cases/accounts/own-account.test.ts': {
+    'is erased when its time is over, not before, and then lets nobody in': 'ACCOUNT_CLOSED_SPAN_MS',
+  },
+  'test/core/use-cases/buckets/layer-stores.test.ts': {
+    'has a bounded number of calls; further ones fail at once, and other places answer': 'BUCKET_CALLS_MAX',
+    'is tried by a few calls while it does not answer; the others fail with them, and all go on after an answer':
+      'BUCKET_TRIALS_MAX',
+  },
+  'test/core/use-cases/issuing/signing-keys.test.ts': {
+    'is refused while as many sets are public as the limit allows, unless it revokes them': 'SIGNING_KEY_SETS_MAX',
+  },
+  'test/core/use-cases/log-files/log-file.test.ts': {
+    'may have a line of the greatest length, and not one byte more': 'LOG_FILE_LINE_BYTES_MAX',
+  },
+  'test/core/use-cases/manifests/rebuild-repository.test.ts': {
+    'is read up to its limit and no further': 'MANIFEST_BYTES_MAX',
+  },
+  'test/core/use-cases/metering/record-usage.test.ts': {
+    'name so many readers and no more, whose bytes count all the same': 'USAGE_READERS_MAX',
+  },
+  'test/core/use-cases/pushing/push-refs.test.ts': {
+    'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
+    'is refused if its layer was stored too long ago, and accepted at the last moment': 'PUSH_COMMIT_SPAN_MS',
+  },
+  'test/core/use-cases/reading/list-commits-of-path.test.ts': {
+    'say that older ones may be missing when the time is up, or there are more than the limit':
+      'PATH_HISTORY_COMMITS_MAX',
+  },
+  'test/core/use-cases/reading/list-commits.test.ts': {
+    'shows texts up to their limits, and cuts longer ones as the model does':
+      'COMMIT_LISTED_MESSAGE_LENGTH_MAX COMMIT_LISTED_NAME_LENGTH_MAX',
+  },
+  'test/core/use-cases/reading/open-fetch.test.ts': {
+    'is none for a repository that is larger than the answers that are kept': 'ANSWER_KEPT_BYTES_MAX',
+  },
+  'test/core/use-cases/reading/read-contents.test.ts': {
+    'of 64 MiB are returned, and of one byte more refused, in both forms': 'CONTENTS_FILE_BYTES_MAX',
+    'whose names and paths take too much on one page is refused, and shown on smaller ones': 'CONTENTS_NAMES_BYTES_MAX',
+    'of a link are its own text, cut to the longest target a link can have': 'SYMLINK_TARGET_BYTES_MAX',
+  },
+  'test/core/use-cases/reading/ref-path.test.ts': {
+    'are found up to so many components of a ref, and a hostile address costs little': 'REF_ADDRESS_COMPONENTS_MAX',
+  },
+  'test/core/use-cases/signing-in/passkeys.test.ts': {
+    'is answered within the time of its challenge, and not after it': 'PASSKEY_CHALLENGE_SPAN_MS',
+  },
+  'test/core/use-cases/signing-in/sign-in.test.ts': {
+    'has ten failures in fifteen minutes from one network, on whichever node': 'SIGN_IN_FAILURES_PAIR_MAX',
+    'has a hundred failures against one account from many networks': 'SIGN_IN_FAILURES_LOGIN_MAX',
+    'has a hundred failures from one network against many accounts, whatever its addresses':
+      'SIGN_IN_FAILURES_NETWORK_MAX',
+    'has five hundred failures from all networks of a /48': 'SIGN_IN_FAILURES_WIDE_MAX',
+    'cannot lock the owner out of a browser that has signed in before, nor use its count':
+      'SIGN_IN_FAILURES_BROWSER_MAX',
+  },
+  'test/core/use-cases/signing-in/sign-up.test.ts': {
+    'has twenty tries in an hour from one network, whether they succeed or not': 'SIGN_UPS_PER_HOUR_MAX',
+    'has a hundred tries in an hour from all networks of a /48 of IPv6': 'SIGN_UPS_PER_HOUR_WIDE_MAX',
+  },
+  'test/core/use-cases/sweeping/expire-layers.test.ts': {
+    'stay an hour without any retention, since requests under way may read them': 'REPLACED_LAYERS_KEPT_MS_MIN',
+  },
+  'test/core/use-cases/tokens/list-access-tokens.test.ts': {
+    'list 100,000 repositories in sum at most, since one answer lists them all': 'TOKENS_REPOSITORIES_MAX',
+  },
+  'test/core/use-cases/undo/purge-repository.test.ts': {
+    'is refused within an hour of the last one that rewrote the repository, with the time to wait':
+      'PURGE_REWRITING_INTERVAL_MS',
+  },
+  'test/core/use-cases/webhooks/follow-pushes.test.ts': {
+    'of at most a thousand refs, each with its own commits only': 'WEBHOOK_PUSH_REFS_MAX',
+  },
+  'test/core/webhook-delivery/decide.test.ts': {
+    'waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth attempt':
+      'WEBHOOK_ATTEMPTS_MAX WEBHOOK_RETRY_WAITS_MS',
+    'can be redelivered as often as the limit allows, and no more': 'WEBHOOK_SERIES_MAX',
+    'belongs to the process that claimed it, until the claim lapses': 'WEBHOOK_CLAIM_SPAN_MS',
+  },
+  'test/core/webhook-delivery/payload.test.ts': {
+    'lists new commits oldest first, and only the newest of very many': 'WEBHOOK_PAYLOAD_COMMITS_MAX',
+    'holds commits, tags and people at bounded length': 'WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX',
+  },
+  'test/projections/bounded-lists.test.ts': {
+    'are listed up to their number, the newest, and those of other buckets beside them':
+      'BUCKET_ERRORS_LISTED_MAX BUCKET_ERROR_LISTED_MS',
+  },
+  'test/security/device-logins.test.ts': {
+    'of one network push out only their own': 'DEVICE_SESSIONS_PENDING_MAX',
+  },
+  'test/security/failed-tokens.test.ts': {
+    'is told after sixty in a minute to wait, and costs no read of the log from then on':
+      'FAILED_TOKENS_PER_MINUTE_MAX',
+    'counts a /64 of IPv6 as one, and three hundred failures in a /48': 'FAILED_TOKENS_PER_MINUTE_WIDE_MAX',
+    'lets failures from ever new addresses cost no reads of the log either, but makes none of them wait':
+      'FAILED_TOKENS_PER_MINUTE_NODE_MAX',
+    'looks up what arrives meanwhile with one query, of a thousand at most': 'TOKENS_LOOKED_UP_MAX',
+  },
+  'test/security/oidc-exchange.test.ts': {
+    'bounds the size and the depth of a token before it reads it': 'IDENTITY_TOKEN_DEPTH_MAX',
+    'is tried at most 20 times a minute from an address': 'EXCHANGES_PER_MINUTE_MAX',
+    'reads no more of an issuer than the limits': 'ISSUER_DOCUMENT_BYTES_MAX ISSUER_KEYS_MAX',
+  },
+};
+
+/** A name after a path is that of one file among several that have a constant of this name. */
+const UNTESTED = `
+  WAITING_STORAGE_FACTOR WAITING_STORAGE_BYTES_MIN PURGE_NOTIFICATION_WAIT_MS TEXT_SENDING_SPAN_MS PUSH_COMPARING_MS_MAX
+  COMMAND_LIST_SPAN_MS PACK_SIZE_BYTES_MAX PACK_OBJECTS_MAX PUSH_MEMORY_BYTES_MAX PUSH_CPU_SMALL_MS_MAX PUSH_CPU_MS_MAX
+  PUSH_CPU_MS_PER_MIB PUSHES_ARRIVING_KEPT_BYTES PUSHES_ARRIVING_FEW_BYTES HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS
+  DIFF_SPAN_MS DIFF_MEMORY_BYTES_MAX DIFF_CPU_SECONDS_MAX HISTORY_READ_MEMORY_BYTES_MAX HISTORY_READ_CPU_SECONDS_MAX
+  DIFF_RENAME_FILES_MAX LAST_COMMITS_SPAN_MS PATH_HISTORY_SPAN_MS APART_SPAN_MS
+  adapters/git/object-history.ts#COUNT_SPAN_MS COMPARISON_SPAN_MS PUSHED_COMMITS_MAX PUSHED_TIPS_MAX PUSHED_SPAN_MS
+  ARCHIVE_CPU_SECONDS_MAX ARCHIVE_MEMORY_BYTES_MAX ARCHIVE_SPAN_MS ARCHIVE_READER_WAIT_MS
+  ARCHIVE_READER_BYTES_PER_SECOND_MIN JSON_BODY_VALUES_MAX JSON_BODY_SPAN_MS COMPRESSED_ANSWER_BYTES_MIN
+  SESSION_IDLE_SPAN_MS SESSION_KEPT_LENGTH_MAX KNOWN_BROWSER_SPAN_MS DEVICE_SESSION_KEPT_MS SIGN_IN_FAILURES_SPAN_MS
+  REF_CHANGE_NAME_BYTES apps/server/connection-room.ts#CONNECTIONS_MAX CONNECTIONS_ROOMY_MAX CONNECTIONS_OF_NETWORK_MAX
+  CONNECTIONS_OF_NETWORK_TIGHT_MAX CONNECTIONS_OF_WIDE_NETWORK_MAX CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX
+  TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX BODIES_HELD_BYTES_MAX BODIES_HELD_OF_STRANGERS_BYTES_MAX
+  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX
+  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX UNSENT_BYTES_MAX UNSENT_ROOMY_BYTES_MAX UNSENT_OF_CALLER_TIGHT_BYTES_MAX
+  UNSENT_OF_STRANGERS_BYTES_MAX UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX UNSENT_OF_NETWORK_BYTES_MAX
+  UNSENT_OF_NETWORK_TIGHT_BYTES_MAX UNSENT_OF_WIDE_NETWORK_BYTES_MAX UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX
+  UNSENT_COUNTED_BYTES_MIN FETCH_BODY_SPAN_MS USER_AGENT_LENGTH_MAX WEBHOOK_SECRET_OVERLAP_MS
+  WEBHOOK_PAYLOAD_NAME_LENGTH_MAX WEBHOOK_PAYLOAD_PARENTS_MAX WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX
+  WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX WEBHOOK_ANSWERS_BYTES_MAX WEBHOOK_PAYLOADS_BYTES_MAX
+  WEBHOOK_BODIES_UNLIMITED_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX WEBHOOK_PENDING_DELIVERIES_RESUMED
+  WEBHOOK_WAITING_DELIVERIES_MAX WEBHOOK_ROW_LEAST WEBHOOK_BUDGET_PAYLOAD_BYTES EXPLAINING_MS_MAX
+  WEBHOOK_PUSH_COMMITS_HELD_MAX WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX
+  COMMITS_PAGE_BYTES_MAX COMMIT_CROWDED_MESSAGE_LENGTH_MAX BRANCHES_COMMITS_BYTES_MAX IDENTITY_TOKEN_LENGTH_MAX
+  IDENTITY_TOKEN_ID_LENGTH_MAX IDENTITY_TOKEN_SPAN_MS IDENTITY_TOKEN_SKEW_MS EXCHANGED_TOKEN_SPAN_MS
+  ISSUER_FETCH_SPAN_MS REFUSED_EXCHANGE_TEXT_LENGTH_MAX OUTGOING_WIRE_OVERHEAD_BYTES_MAX TARGET_CHECK_SPAN_MS
+  BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
+  ROLE_REQUESTS_SPAN_MS S3_ANSWER_BYTES_MAX S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS S3_RETRY_SPAN_MS
+  BUCKET_CHECK_SPAN_MS BUCKET_FAULT_MESSAGE_LENGTH_MAX ENTRIES_PAGE_LENGTH_MAX
+  adapters/git/packs/pack-lookups.ts#LOOKUPS_MAX COLLECTED_OUTPUT_BYTES_MAX UNKNOWN_NAMED_MAX
+`
+  .trim()
+  .split(/\s+/);
+
+/** Each bounds the work of one file, which keeps it to itself. */
+const UNJUDGED = `
+  ACCOUNTS_MAX ACQUIRE_ATTEMPTS_MAX ADDRESSES_NAMED_MAX ANSWERS_KEPT_MAX APPEND_CONNECTIONS_MAX ARGUMENTS_BYTES_MAX
+  ASKED_MAX ATTEMPTS_MAX ATTEMPTS_SHOWN_MAX AT_ONCE_MAX BASES_MAX BASE_BYTES_MAX BATCH_ACCOUNTS_MAX BATCH_APPENDS_MAX
+  BATCH_EVENTS_MAX BATCH_LAYERS_MAX BATCH_LENGTH_MAX BATCH_SIZE_BYTES_MAX BATCH_WEIGHT_MAX BLOB_BYTES_MAX
+  BLOB_IN_PROCESS_BYTES_MAX BODY_BYTES_MAX BOUNDARY_MAX BOXES_MAX BRANCHES_NAMED_MAX BRANCHES_TRIES_MAX
+  BUCKETS_REMEMBERED_MAX BUFFER_EVENTS_MAX BUFFER_SIZE_BYTES_MAX BYTES_MAX CACHED_BRANCHES_BYTES_MAX
+  CACHED_COSTLY_BYTES_MAX CACHED_LAYERS_MAX CACHED_OBJECT_BYTES_MAX CALL_MS_MAX CAUSES_MAX CHAIN_DELTAS_BYTES_MAX
+  CHAIN_DELTAS_MAX CHAIN_LENGTH_MAX CHAIN_READ_LENGTH_MAX CHAIN_RESULTS_BYTES_MAX CHECK_INTERVAL_MS_MAX CHUNK_LENGTH_MIN
+  CLOSE_MS_MAX COMMITS_BYTES_MAX COMMIT_TOTALS_MAX CONCURRENT_APPENDS_MAX CONCURRENT_MAX CONNECTIONS_MAX
+  CONNECT_SPAN_MS_MAX CONTENTS_MAX COUNTED_MAX COUNT_SPAN_MS CRUMBS_BYTES_MAX DEFLATE_SYNC_BYTES_MAX
+  DELTA_SIZES_BYTES_MAX DEPTH_MAX DEPTH_WANTED_MAX DETAIL_LENGTH_MAX EARLY_MS_MAX ENTITIES_SIZE_BYTES_MAX
+  ENTRY_BYTES_MAX ERRORS_SHOWN_MAX EVENTS_MAX EXAMPLES_MAX EXPIRED_REMOVED_MAX FAILED_MAX FAILING_MAX
+  FAST_BYTES_PER_SECOND_MIN FAULTS_MAX FAULTS_NAMED_MAX FETCHES_MAX FETCHES_PER_BUCKET_MAX FETCHES_PER_REPOSITORY_MAX
+  FILES_SHOWN_MAX FILES_SHOWN_MIN FILTERED_WINDOW_EVENTS_MAX FIRST_PACKET_BYTES_MAX FREE_MAX FRESH_BYTES_MAX
+  GUARD_AGE_MS_MAX GZIP_AT_ONCE_BYTES_MAX HEADER_BYTES_MAX HEIGHT_MIN HELD_COMMITS_MAX HELD_MS_MAX HISTORY_EVENTS_MAX
+  IDS_SHOWN_MAX INCOMING_AGE_MS_MAX INDEXING_CPU_MS_MAX INFLATED_AT_ONCE_BYTES_MAX INFLATED_BYTES_MAX
+  INFLATE_SYNC_BYTES_MAX INSTRUCTIONS_MAX INT32_MAX IN_MEMORY_BYTES_MAX IN_PROCESS_OBJECTS_MAX
+  KEEP_ALIVE_INTERVAL_MS_MIN KEPT_SIZE_BYTES_MAX KEYS_MAX KNOWN_ACCOUNTS_MAX KNOWN_FOLDERS_MAX KNOWN_HASHES_MAX
+  KNOWN_IN_A_ROW_MAX KNOWN_LENGTH_MAX KNOWN_MAX KNOWN_REPOSITORIES_MAX LEADER_MOVES_MAX LEVEL_MAX LINE_BYTES_MAX
+  LINE_BYTES_MIN LOC_DEPTH_MAX LOG_SIZE_BYTES_MAX LOOKED_UP_DELTAS_MAX LOOKS_AT_ONCE_MAX LOOKUPS_MAX MANY_REFS_MIN
+  MARKUP_BYTES_MIN MEMORY_BYTES_MAX MERGED_PACK_BYTES_MAX MOVED_COMMITS_MAX MOVED_TIPS_MAX NAMED_KEY_LENGTH_MAX
+  NAMED_MAX NAMES_IN_MESSAGE_MAX NAMES_MAX NAMES_SHOWN_MAX NAME_BYTES_MAX NAME_LENGTH_MAX NEAR_TIPS_MAX NEWER_BYTES_MAX
+  NICENESS_MAX NOTICES_AT_ONCE_MAX OBJECTS_MAX OBJECTS_MIN OBJECT_BYTES_MIN OFFSET_MAX OLD_REMOVED_MAX
+  ON_THE_WAY_BYTES_MIN OPENINGS_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX OPEN_PACKS_MAX ORDINARY_BYTES_MAX
+  ORDINARY_BYTES_MIN OTHER_BYTES_MAX OVERLAY_ENTRIES_MIN PACED_PER_KEY_MAX PACKS_MAX PACK_BYTES_MIN PAGES_MAX
+  PAGE_COMMITS_MAX PAGE_COMMITS_MIN PAGE_ENTRIES_MAX PAGE_EVENTS_MAX PAGE_MAX PAGE_TOKENS_MAX PAGE_WEIGHT_MAX
+  PARAM_LENGTH_MAX PARENTS_MAX PARENTS_SHOWN_MAX PAYLOAD_BYTES_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX
+  PIECE_LENGTH_MAX POSTPONED_MAX PROCESSES_MAX PROCESSES_PER_ACCOUNT_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX
+  QUEUES_BYTES_MAX QUEUE_BYTES_MAX RACES_MAX REACHED_MAX READERS_MAX READS_MAX READ_BYTES_MAX READ_CONNECTIONS_MAX
+  READ_DELTAS_BYTES_MAX READ_DELTAS_MAX READ_KEPT_BYTES_MAX REASON_LENGTH_MAX RECONNECT_MS_MAX REFERENCES_MAX
+  REFS_NAMED_MAX REMEMBERED_MAX REMOVED_AT_ONCE_MAX REPLAYS_MAX REPOSITORIES_MAX REPOSITORIES_SHOWN_MAX
+  RESIDENT_OBJECTS_MAX RESPONSE_LISTENERS_MAX RETRIES_MAX RETRY_DELAY_GROWTH_MAX RETRY_DELAY_MS_MAX RETRY_DELAY_MS_MIN
+  REVERSE_INDEX_PACK_BYTES_MIN ROOM_BYTES_MIN ROUNDS_MAX ROWS_BYTES_MAX ROWS_MAX RSA_EXPONENT_LENGTH_MAX
+  RSA_MODULUS_BYTES_MIN RUNS_CACHED_MAX RUN_REFS_MAX SEARCH_LENGTH_MAX SECONDS_MAX SECOND_THREAD_OBJECTS_MIN
+  SESSIONS_AT_ONCE_MAX SESSION_IDLE_MS_MAX SHOWN_LENGTH_MAX SILENCE_COUNTED_MS_MAX SIZE_BYTES_MAX SIZE_DIGITS_MIN
+  SLICE_MAX SLOW_BUCKETS_MAX SOCKET_DIRECTORY_BYTES_MAX SOCKET_PATH_BYTES_MAX SPAN_BYTES_MIN STANDBY_INTERVAL_MS_MAX
+  START_LENGTH_MAX STAYS_FAST_BYTES_PER_SECOND_MIN STEPS_MAX STEP_BYTES_MAX STEP_COMMITS_MAX STEP_LENGTH_MAX
+  SUBJECT_LENGTH_MAX SUM_AGE_MS_MAX TARGET_BYTES_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TIPS_MAX TOKENS_BYTES_MAX
+  TOKENS_OFFERED_MAX TREES_BYTES_MAX TREE_BYTES_MAX TREE_SIZE_MAX TRIES_MAX UNKNOWN_LENGTH_MAX UNNAMED_MAX
+  UNWANTED_BETWEEN_MAX UPDATES_BYTES_MAX UPDATES_SHOWN_MAX UPLOAD_AGE_MS_MAX UPLOAD_PAGES_MAX
+  UTF8_BYTES_PER_CODE_UNIT_MAX VIEWS_MAX WALKED_BYTES_MAX WALKED_COMMITS_MAX WALKED_MIN WALL_MS_MAX
+  WHOLE_LAYER_BYTES_MAX WHOLE_OBJECT_BYTES_MAX WINDOW_EVENTS_MAX WINDOW_SIZE_BYTES_MAX
+`
+  .trim()
+  .split(/\s+/);
+
+export const JUDGEMENTS: Judgements = { tested: TESTED, untested: UNTESTED, unjudged: UNJUDGED };
