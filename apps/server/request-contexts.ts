@@ -50,7 +50,10 @@ import { createRefusedSource, type RefusedSource } from './refused-sources.ts';
 import { createClientAddress, createSourceAddressRef } from './source-address.ts';
 import { readNotifiedTo } from './webhooks.ts';
 
-/** Purges of living repositories at once, of which an account has one: each reads and writes the whole repository. */
+/**
+ * Purges of living repositories at once, of which an account has one: each reads and writes the whole repository.
+ * Internal: further purges wait.
+ */
 const PURGES_AT_ONCE_MAX = 2;
 
 export interface RequestContexts {

@@ -113,12 +113,9 @@ const TESTED: LimitTests = {
   },
   'test/apps/front-door/body-budget.test.ts': {
     'without an account sends at most 64 KiB': 'PUBLIC_BODY_BYTES_MAX',
-    'has a part for each caller, to the byte, and what is released can be held again':
-      'BODIES_HELD_OF_CALLER_BYTES_MAX',
-    'gives each caller little while much of it is taken, and never more than there is':
-      'BODIES_HELD_OF_CALLER_TIGHT_BYTES_MAX BODIES_HELD_ROOMY_BYTES_MAX',
-    'is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6':
-      'BODIES_HELD_OF_NETWORK_BYTES_MAX BODIES_HELD_OF_WIDE_NETWORK_BYTES_MAX',
+    'has a part for each caller, to the byte, and what is released can be held again': 'BODY_BOUNDS',
+    'gives each caller little while much of it is taken, and never more than there is': 'BODY_BOUNDS',
+    'is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6': 'BODY_BOUNDS',
   },
   'test/apps/front-door/callers.test.ts': {
     'are 2,400,000 of a token and 3,000,000 of its account, and come back at the full minute':
@@ -141,7 +138,7 @@ const TESTED: LimitTests = {
       'PUSH_BYTES_PER_SECOND_MIN PUSH_PACE_SPAN_MS',
   },
   'test/apps/git-http/unread-answers.test.ts': {
-    'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_OF_CALLER_BYTES_MAX',
+    'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_BOUNDS',
   },
   'test/apps/server/connections.test.ts': {
     'is answered a hundred that wait, then told by name, and the connection ends': 'PIPELINED_REQUESTS_MAX',
@@ -336,7 +333,7 @@ const TESTED: LimitTests = {
     'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
     'is refused if its layer was stored too long ago, and accepted at the last moment': 'PUSH_COMMIT_SPAN_MS',
   },
-  'test/core/use-cases/reading/list-commits-of-path.test.ts': {
+  'test/core/use-cases/reading/path-history.test.ts': {
     'say that older ones may be missing when the time is up, or there are more than the limit':
       'PATH_HISTORY_COMMITS_MAX',
   },
@@ -429,12 +426,8 @@ const UNTESTED = `
   SESSION_IDLE_SPAN_MS SESSION_KEPT_LENGTH_MAX KNOWN_BROWSER_SPAN_MS DEVICE_SESSION_KEPT_MS SIGN_IN_FAILURES_SPAN_MS
   REF_CHANGE_NAME_BYTES apps/server/connection-room.ts#CONNECTIONS_MAX CONNECTIONS_ROOMY_MAX CONNECTIONS_OF_NETWORK_MAX
   CONNECTIONS_OF_NETWORK_TIGHT_MAX CONNECTIONS_OF_WIDE_NETWORK_MAX CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX
-  TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX BODIES_HELD_BYTES_MAX BODIES_HELD_OF_STRANGERS_BYTES_MAX
-  BODIES_HELD_OF_STRANGERS_ROOMY_BYTES_MAX BODIES_HELD_OF_NETWORK_TIGHT_BYTES_MAX
-  BODIES_HELD_OF_WIDE_NETWORK_TIGHT_BYTES_MAX UNSENT_BYTES_MAX UNSENT_ROOMY_BYTES_MAX UNSENT_OF_CALLER_TIGHT_BYTES_MAX
-  UNSENT_OF_STRANGERS_BYTES_MAX UNSENT_OF_STRANGERS_ROOMY_BYTES_MAX UNSENT_OF_NETWORK_BYTES_MAX
-  UNSENT_OF_NETWORK_TIGHT_BYTES_MAX UNSENT_OF_WIDE_NETWORK_BYTES_MAX UNSENT_OF_WIDE_NETWORK_TIGHT_BYTES_MAX
-  UNSENT_COUNTED_BYTES_MIN FETCH_BODY_SPAN_MS USER_AGENT_LENGTH_MAX WEBHOOK_SECRET_OVERLAP_MS
+  TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX
+  COUNTED_BYTES_MIN FETCH_BODY_SPAN_MS USER_AGENT_LENGTH_MAX WEBHOOK_SECRET_OVERLAP_MS
   WEBHOOK_PAYLOAD_NAME_LENGTH_MAX WEBHOOK_PAYLOAD_PARENTS_MAX WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX
   WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX WEBHOOK_ANSWERS_BYTES_MAX WEBHOOK_PAYLOADS_BYTES_MAX
   WEBHOOK_BODIES_UNLIMITED_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX WEBHOOK_PENDING_DELIVERIES_RESUMED

@@ -18,7 +18,7 @@ export type ObjectFilter =
 
 const SIZE = /^blob:limit=(0|[1-9]\d*)([kmg]?)$/i;
 const DEPTH = /^tree:(0|[1-9]\d*)$/;
-/** Digits of a refused depth that the message shows. */
+/** Digits of a refused depth that the message shows. Internal: the depth is refused whatever its length. */
 const DEPTH_SHOWN_DIGITS_MAX = 20;
 const UNITS: { readonly [suffix: string]: number } = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
