@@ -13,7 +13,7 @@ import { type Argon2id, findArgon2id } from './argon2id.ts';
 import { type Asking, createTurns } from './fair-turns.ts';
 
 /**
- * Passwords that wait to be hashed or compared: those of strangers, and of people who are known (core/kernel/fair-turns.ts).
+ * Passwords that wait to be hashed or compared: those of strangers, and of people who are known (fair-turns.ts).
  * At this bound, and for who has waited this long, the service answers that it is busy.
  */
 export const PASSWORDS_WAITING_MAX = 100;

@@ -18,7 +18,7 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import type { StoredLayer } from '../../core/repository/layer.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
-import { leftIncoming } from '../../core/use-cases/sweeping/left-incoming.ts';
+import { leftIncoming } from '../../core/use-cases/sweeping/abandoned-uploads.ts';
 import { checkLayer } from './check-layer.ts';
 import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import { type KnownRepository, ownersAmong, readKnownRepositories } from './known-repositories.ts';

@@ -25,7 +25,7 @@ import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '
 import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import type { Context } from '../../core/runtime/execute.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { checkLayer } from './check-layer.ts';
 import { readKnownRepositories } from './known-repositories.ts';
 import { expiredSince } from './later-expiry.ts';

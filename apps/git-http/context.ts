@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
-import type { WarmClones } from '../../core/use-cases/reading/warm-clones.ts';
+import type { WarmClones } from '../../core/use-cases/reading/prepare-shallow-clones.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { RefAnswers } from './advertise.ts';
 

@@ -4,7 +4,7 @@ import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { AccountLogReader } from '../../core/ports/account-log.ts';
 import { type AccountStates, createAccountStates } from '../../core/use-cases/auditing/account-states.ts';
 import { createRepositoryRefs, type RepositoryRefs } from '../../core/use-cases/auditing/repository-refs.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { Foundation } from './foundation.ts';
 import { composePastEntities } from './past-entities.ts';
 

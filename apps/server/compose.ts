@@ -10,7 +10,7 @@ import { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { systemClock } from '../../adapters/node/clock.ts';
 import { repeatErasures } from '../../core/use-cases/erasing/repeat-erasures.ts';
-import { createCacheDrops } from '../../core/use-cases/sweeping/drop-cached.ts';
+import { createCacheDrops } from '../../core/use-cases/sweeping/remove-cached-layers.ts';
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { answerUnreadable } from '../api/faults.ts';
 import { startPeriodic } from './background.ts';

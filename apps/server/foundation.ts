@@ -58,7 +58,7 @@ import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { closer } from './closer.ts';
 import { lockDataDirectory } from './data-directory.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';

@@ -2,7 +2,7 @@
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import { createPastEntities, type PastEntities } from '../../core/runtime/past-entities.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { Foundation } from './foundation.ts';
 
 export function composePastEntities(

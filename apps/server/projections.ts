@@ -6,7 +6,7 @@ import { createPool } from '../../adapters/postgres/pool.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { createModels } from '../../projections/models.ts';
 import { type AllReadModels, createReadModels } from '../../projections/read-models.ts';
 import {

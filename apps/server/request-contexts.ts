@@ -20,7 +20,7 @@ import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
-import { createWarmClones, type WarmClones } from '../../core/use-cases/reading/warm-clones.ts';
+import { createWarmClones, type WarmClones } from '../../core/use-cases/reading/prepare-shallow-clones.ts';
 import { createArchiveLane } from '../front-door/archive-lane.ts';
 import { createBodyBudget } from '../front-door/body-budget.ts';
 import { createFailedTokens } from '../front-door/failed-tokens.ts';

@@ -10,11 +10,11 @@ import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-stor
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
 import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
-import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
 import { expireDeleted } from '../../core/use-cases/sweeping/expire-deleted.ts';
 import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
 import { minutesPrunedBefore, prunedBefore, pruneStreams } from '../../core/use-cases/sweeping/prune-streams.ts';
 import { removePurged } from '../../core/use-cases/sweeping/remove-purged.ts';
+import { askForDrops } from '../../core/use-cases/sweeping/request-drop-compactions.ts';
 import { prunableBucketErrors } from '../../projections/bucket-errors/pruned.ts';
 import { removePrunedRows } from '../../projections/runner/pruned-rows.ts';
 import { prunableMinutes } from '../../projections/usage-ledger/pruned.ts';

@@ -18,11 +18,11 @@ import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../../co
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import type { DroppingContext } from '../../core/use-cases/compacting/drop-unreached.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-delivery.ts';
-import { boundBodies } from '../../core/use-cases/webhooks/bound-bodies.ts';
 import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
+import { boundBodies } from '../../core/use-cases/webhooks/limit-stored-bodies.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
 import { startPeriodic } from './background.ts';

@@ -4,7 +4,7 @@
  * Invariants: no request depends on this work, and any number of processes may do it.
  */
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
-import { signDaily } from '../../core/use-cases/auditing/sign-daily.ts';
+import { signDaily } from '../../core/use-cases/auditing/sign-logs-daily.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { createDeletionFinisher } from '../../core/use-cases/repositories/finish-deletions.ts';

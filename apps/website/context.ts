@@ -7,7 +7,7 @@ import type { Passkeys } from '../../core/ports/passkeys.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
-import type { ReadmeContext } from '../../core/use-cases/pushing/begin-with-readme.ts';
+import type { ReadmeContext } from '../../core/use-cases/pushing/create-readme-commit.ts';
 import type { HandlerContext } from '../front-door/handler-context.ts';
 import type { ApiReference } from './docs/open-api.ts';
 import type { Renderer } from './rendering/renderer.ts';

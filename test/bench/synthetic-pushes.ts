@@ -34,7 +34,7 @@ import { envelop } from '../../core/runtime/execute.ts';
 import { systemCause } from '../../core/runtime/system-cause.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
 import { type FoundRepository, findRepository } from '../../core/use-cases/repositories/repositories.ts';
-import { askForDrops } from '../../core/use-cases/sweeping/ask-for-drops.ts';
+import { askForDrops } from '../../core/use-cases/sweeping/request-drop-compactions.ts';
 import { createCompactionSteps } from '../../workflows/layer-compaction/steps.ts';
 import { layersIn } from '../support/layers-in.ts';
 import { treeCpuSeconds } from './processes.ts';

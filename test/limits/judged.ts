@@ -309,7 +309,7 @@ const TESTED: LimitTests = {
     'needs a valid username, address and password, or nothing is written': 'PASSWORD_LENGTH_MIN PASSWORD_LENGTH_MAX',
     'keeps its names for their whole time': 'CLAIM_SPAN_MS',
   },
-  'test/core/use-cases/accounts/own-account.test.ts': {
+  'test/core/use-cases/accounts/account-settings.test.ts': {
     'is erased when its time is over, not before, and then lets nobody in': 'ACCOUNT_CLOSED_SPAN_MS',
   },
   'test/core/use-cases/buckets/layer-stores.test.ts': {

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import type { ExpiryReport } from '../../apps/admin/expire-storage.ts';
 import { WEBHOOK_ANSWER_BYTES_MAX } from '../../core/use-cases/webhooks/attempt-delivery.ts';
-import { WEBHOOK_ANSWERS_BYTES_MAX } from '../../core/use-cases/webhooks/bound-bodies.ts';
+import { WEBHOOK_ANSWERS_BYTES_MAX } from '../../core/use-cases/webhooks/limit-stored-bodies.ts';
 import { cleanUp } from '../support/cleanup.ts';
 import { keepLog } from '../support/log.ts';
 import { answering } from '../support/receiver.ts';

@@ -24,7 +24,7 @@ import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemoryPasskeyChallenges } from './memory/passkey-challenges.ts';

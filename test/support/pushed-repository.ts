@@ -12,7 +12,7 @@ import { type AccountId, type ObjectId, objectId, type RepositoryId, ZERO_OBJECT
 import type { JsonValue } from '../../core/kernel/json.ts';
 import { ReadModelError, type ReadModels } from '../../core/ports/read-models.ts';
 import type { RefsUpdated, StoredRefUpdate } from '../../core/repository/events.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { HistoryOptions } from '../../projections/history/apply.ts';
 import { createModels, type Models } from '../../projections/models.ts';
 import { createReadModels } from '../../projections/read-models.ts';

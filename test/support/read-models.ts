@@ -31,7 +31,7 @@ import type { JsonObject } from '../../core/kernel/json.ts';
 import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
 import type { RefsUpdated, RepositoryReopened } from '../../core/repository/events.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import {
   createProjectionRunner,

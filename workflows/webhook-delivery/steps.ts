@@ -4,7 +4,7 @@ import type { Failpoint } from '../../core/ports/failpoints.ts';
 import type { StepActions } from '../../core/ports/workflows.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { systemCause } from '../../core/runtime/system-cause.ts';
-import { makeAttemptDue } from '../../core/use-cases/webhooks/attempt-due.ts';
+import { makeAttemptDue } from '../../core/use-cases/webhooks/record-attempt-due.ts';
 import { type WebhookDeliveryStep, webhookDelivery } from './logic.ts';
 
 export function createWebhookDeliverySteps(

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { refuse } from '../../../core/kernel/decider.ts';
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { DELETED_REPOSITORIES_LISTED_MAX } from '../../../core/kernel/limits.ts';
-import type { RestorePoint } from '../../../core/use-cases/as-of/moment.ts';
+import type { RestorePoint } from '../../../core/use-cases/as-of/resolve-moment.ts';
 import { listDeletedRepositories } from '../../../core/use-cases/repositories/list-deleted-repositories.ts';
 import { repositoryRow } from '../../../core/use-cases/repositories/list-repositories.ts';
 import { type Purge, planPurge, purgeRepository } from '../../../core/use-cases/undo/purge-repository.ts';

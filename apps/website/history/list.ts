@@ -3,7 +3,7 @@ import { accessTokenOf } from '../../../core/kernel/envelope.ts';
 import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { listNewestEntries, type NewestEntries } from '../../../core/use-cases/auditing/list-entries.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
-import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
+import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';

@@ -4,7 +4,7 @@
  * Invariants: another account's token and an id of no token get the same page.
  */
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
-import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
+import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import {
   type OpenedTokenUse,
   readTokenActivity,

@@ -2,7 +2,7 @@
 import { type Actor, accessTokenOf } from '../../../core/kernel/envelope.ts';
 import { isJsonObject, type JsonValue } from '../../../core/kernel/json.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
-import type { LogNames } from '../../../core/use-cases/reading/names-in-log.ts';
+import type { LogNames } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import { type Content, html } from '../layout/html.ts';
 import { ACTOR_WORDS } from '../repositories/pushed-by.ts';
 import { shownName } from '../repositories/shown-text.ts';

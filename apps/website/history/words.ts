@@ -7,7 +7,7 @@
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../../core/kernel/envelope.ts';
 import { parseUuid, type RepositoryId } from '../../../core/kernel/ids.ts';
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '../../../core/kernel/json.ts';
-import type { LogNames } from '../../../core/use-cases/reading/names-in-log.ts';
+import type { LogNames } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import { type Content, html } from '../layout/html.ts';
 import { counted, shownName } from '../repositories/shown-text.ts';
 

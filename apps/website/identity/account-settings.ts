@@ -10,7 +10,7 @@ import {
   changeOwnEmail,
   changeOwnPassword,
   readOwnEmail,
-} from '../../../core/use-cases/accounts/own-account.ts';
+} from '../../../core/use-cases/accounts/account-settings.ts';
 import { listSessions } from '../../../core/use-cases/signing-in/list-sessions.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';

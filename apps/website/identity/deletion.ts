@@ -6,7 +6,7 @@
  */
 
 import { ACCOUNT_CLOSED_SPAN_MS } from '../../../core/kernel/limits.ts';
-import { closeAccount, reopenAccount } from '../../../core/use-cases/accounts/own-account.ts';
+import { closeAccount, reopenAccount } from '../../../core/use-cases/accounts/account-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { buttonForm, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';

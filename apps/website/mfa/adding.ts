@@ -5,7 +5,7 @@
  */
 
 import { MFA_TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import { confirmPassword } from '../../../core/use-cases/accounts/own-account.ts';
+import { confirmPassword } from '../../../core/use-cases/accounts/account-settings.ts';
 import { beginPasskeyEnrolment } from '../../../core/use-cases/signing-in/passkeys.ts';
 import { beginTotpEnrolment, type NewTotp } from '../../../core/use-cases/signing-in/totp.ts';
 import { confirmationOf, currentPassword } from '../identity/account-settings.ts';

@@ -7,7 +7,7 @@
 import { enrolmentEnd, isEnrolmentOver, type MfaToken } from '../../../core/account/mfa/state.ts';
 import { type MfaTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../core/kernel/json.ts';
-import { confirmPassword } from '../../../core/use-cases/accounts/own-account.ts';
+import { confirmPassword } from '../../../core/use-cases/accounts/account-settings.ts';
 import { deleteMfaToken, listMfaTokens, renameMfaToken } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
 import { activatePasskey, promptForNewPasskey } from '../../../core/use-cases/signing-in/passkeys.ts';
 import { activateTotp } from '../../../core/use-cases/signing-in/totp.ts';

@@ -9,7 +9,7 @@ import {
   createRepositoryWithReadme,
   pushReadme,
   type ReadmeOptions,
-} from '../../../core/use-cases/pushing/begin-with-readme.ts';
+} from '../../../core/use-cases/pushing/create-readme-commit.ts';
 import { findDefaultBranch } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';

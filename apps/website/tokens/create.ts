@@ -5,7 +5,10 @@
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
  */
 
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { createAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';

@@ -7,7 +7,10 @@
  */
 import { type DeviceSessionId, parseUuid } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import {
   type DeviceSessionDetails,
   defaultTokenName,

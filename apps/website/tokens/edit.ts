@@ -1,6 +1,9 @@
 /** Changing what a token may do. */
 import type { AccessTokenId } from '../../../core/kernel/ids.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { updateAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import { type AccessTokenWithLastUse, refuseBeyondTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';

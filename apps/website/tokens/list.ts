@@ -1,6 +1,6 @@
 /** The list of access tokens, and the page that asks before one is revoked. */
 
-import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import type { AccessTokenWithLastUse } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { postForm } from '../layout/forms.ts';

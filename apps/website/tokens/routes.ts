@@ -2,7 +2,7 @@
 
 import { KIB } from '../../../core/kernel/byte-units.ts';
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
-import { listOwnRepositories } from '../../../core/use-cases/repositories/own-repositories.ts';
+import { listOwnRepositories } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { revokeAccessToken } from '../../../core/use-cases/tokens/access-tokens.ts';
 import {
   type AccessTokenWithLastUse,

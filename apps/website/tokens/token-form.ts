@@ -12,7 +12,7 @@ import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import { TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { AccessTokenRow } from '../../../core/ports/access-token-lists.ts';
-import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { NEW_ACCESS_TOKEN } from '../../api/schemas/access-tokens.ts';
 import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';
 import {

@@ -1,7 +1,7 @@
 /** What grants, scopes and expiries are called on pages. */
 import type { Grant, Scope } from '../../../core/kernel/grants.ts';
 import type { RepositoryId, Timestamp } from '../../../core/kernel/ids.ts';
-import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { type Content, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 

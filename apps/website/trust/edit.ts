@@ -1,6 +1,9 @@
 /** Changing a trust rule. */
 
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { changeTrustRule, type FoundTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type FieldErrors, postForm } from '../layout/forms.ts';

@@ -1,7 +1,10 @@
 /** The list of trust rules, in the order in which they are compared with a token. */
 
 import { TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { listRulesWithLastUse, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';

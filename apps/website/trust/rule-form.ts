@@ -11,7 +11,7 @@ import {
   TRUST_RULE_PATTERN_LENGTH_MAX,
 } from '../../../core/kernel/limits.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import type { OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import type { FoundTrustRule, NewTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
 import { NEW_TRUST_RULE } from '../../api/schemas/trust-rules.ts';
 import { refusalText, refusedField } from '../../front-door/texts/refusals.ts';

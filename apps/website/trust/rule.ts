@@ -1,6 +1,9 @@
 /** The page of one trust rule: what it asks for, what it gives, and which exchanges it refused. */
 import type { CountedRefusal } from '../../../core/ports/refused-exchanges.ts';
-import { listOwnRepositories, type OwnRepository } from '../../../core/use-cases/repositories/own-repositories.ts';
+import {
+  listOwnRepositories,
+  type OwnRepository,
+} from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import { listRefusedExchanges, type TrustRuleWithLastUse } from '../../../core/use-cases/tokens/list-trust-rules.ts';
 import { faultMessage } from '../../front-door/texts/refused-exchanges.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';

@@ -10,7 +10,7 @@ import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limi
 import type { LedgerEntry, LedgerMember, LedgerPage } from '../../../core/ports/usage-ledger.ts';
 import { monthOf } from '../../../core/usage/ledger.ts';
 import { listUsageLedger } from '../../../core/use-cases/metering/usage-ledger.ts';
-import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-in-log.ts';
+import { type LogNames, namesInLog } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import { LEDGER_QUERY } from '../../api/schemas/usage.ts';
 import { ledgerPlaceText } from '../../front-door/list-places.ts';
 import type { SiteContext } from '../context.ts';

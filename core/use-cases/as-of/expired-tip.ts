@@ -14,7 +14,7 @@ import { dropsObjects } from '../../repository/layers.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import type { Entity } from '../../runtime/entity.ts';
 import { readBack } from '../../runtime/read-back.ts';
-import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../pushing/restore-wide-updates.ts';
 
 export interface ExpiredTipContext {
   readonly events: Pick<EventStore, 'readStream'>;

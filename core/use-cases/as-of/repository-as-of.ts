@@ -20,11 +20,11 @@ import { currentTips } from '../reading/authorise-wants.ts';
 import { closing, type ObjectsContext, openView } from '../reading/repository-view.ts';
 import type { DeletionsContext } from '../repositories/deletions.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
+import { createKeptByAccount } from './account-cache.ts';
 import { logAsOf, repositoryAt } from './as-of.ts';
 import { type AbsenceDenial, absenceAt, type DeletedAsOfContext } from './deleted-as-of.ts';
 import { type ExpiredTipContext, expiredTip } from './expired-tip.ts';
-import { createKeptByAccount } from './kept-by-account.ts';
-import { type MomentContext, ownEvent } from './moment.ts';
+import { type MomentContext, ownEvent } from './resolve-moment.ts';
 
 /**
  * The memory of a node for repositories as they stood at earlier moments, in all and for one account. The one read last

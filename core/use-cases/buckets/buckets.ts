@@ -27,7 +27,7 @@ import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 import { type DeletionsContext, deletedInBucket } from '../repositories/deletions.ts';
 import { readSettings, removeRecords, storeAccess, storePlace } from './bucket-records.ts';
 

@@ -39,7 +39,7 @@ import { envelop, type Guarding } from '../../runtime/execute.ts';
 import { readBack } from '../../runtime/read-back.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 import { type NewLayers, wasTooLate, withNewLayers } from '../pushing/new-layers.ts';
-import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../pushing/restore-wide-updates.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type FoundRepository, findRepositoryById } from '../repositories/repositories.ts';
 import { type CompactionContext, layerDescription, storeMerged } from './compact-layers.ts';

@@ -26,9 +26,9 @@ import type { SessionStore } from '../../ports/session-store.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { settleClaim } from '../accounts/claims.ts';
-import { letLayersGo } from '../repositories/let-layers-go.ts';
+import { repositoriesEver } from '../repositories/all-repositories-created.ts';
+import { letLayersGo } from '../repositories/expire-layers-early.ts';
 import { closeRepository } from '../repositories/repositories.ts';
-import { repositoriesEver } from '../repositories/repositories-ever.ts';
 import { recordErasure } from './erasure-records.ts';
 
 export interface ErasureContext extends Context {

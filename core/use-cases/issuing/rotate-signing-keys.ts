@@ -1,12 +1,12 @@
 /**
- * Replaces the signing keys before their time, as an operator asks. Commit point: `store.add` in add-set.ts.
+ * Replaces the signing keys before their time, as an operator asks. Commit point: `store.add` in create-signing-keys.ts.
  *
  * Invariants: keys are destroyed only after the set that replaces them is kept. The number of public sets is bounded.
  */
 import { plusMs } from '../../kernel/ids.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { SigningKeySet, SigningKeys, TokenSigning } from '../../ports/signing-keys.ts';
-import { addSet } from './add-set.ts';
+import { addSet } from './create-signing-keys.ts';
 import { publicSets } from './key-schedule.ts';
 
 /**

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../ports/clock.ts';
 import type { SigningKeySet, SigningKeys, TokenSigning } from '../../ports/signing-keys.ts';
-import { addSet } from './add-set.ts';
+import { addSet } from './create-signing-keys.ts';
 import { dueFrom, publicSets } from './key-schedule.ts';
 
 /** How old a node's knowledge of the sets of signing keys may be. Internal: it is the schedule of keys. */

@@ -37,10 +37,10 @@ import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type FoundRepository, placeOf } from '../repositories/repositories.ts';
+import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './leave-out-unreached-objects.ts';
 import { commitSpan, type NewLayers, wasTooLate, withNewLayers } from './new-layers.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
-import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './refused-refs.ts';
 
 /** git index-pack takes about 170 bytes of memory for each object. */
 export const PACK_OBJECTS_MAX = 10_000_000;

@@ -19,7 +19,7 @@ import type { PasskeyChallenges } from '../../ports/passkey-challenges.ts';
 import type { Passkey, PasskeyAnswer, PasskeyPrompt, Passkeys } from '../../ports/passkeys.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 
 export type PasskeyContext = Context & {

@@ -15,7 +15,7 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { OneTimeCodes } from '../../ports/one-time-codes.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 import { type ActivatedToken, epochAfter, listMfaTokens, type MfaOrigin } from './mfa-tokens.ts';
 
 export type TotpContext = Context & {

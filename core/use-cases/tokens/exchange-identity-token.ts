@@ -23,7 +23,7 @@ import type { LastUse } from '../../ports/last-use.ts';
 import type { RefusedExchange, RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import { execute, type Guarding } from '../../runtime/execute.ts';
 import { type ChangesContext, waitForChange } from '../../usage/changes.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 import { TOKEN_PREFIX_LENGTH } from '../callers/authenticate.ts';
 import { type Identity, type JudgeContext, type Judgement, judgeIdentityToken } from './judge-identity-token.ts';
 

@@ -23,7 +23,7 @@ import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 
 export type TrustRuleContext = Context & {
   readonly vault: Vault;

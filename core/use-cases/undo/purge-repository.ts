@@ -37,7 +37,7 @@ import {
 } from '../compacting/drop-unreached.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type DeletionsContext, findDeletion } from '../repositories/deletions.ts';
-import { letLayersGo, replacedLayers } from '../repositories/let-layers-go.ts';
+import { letLayersGo, replacedLayers } from '../repositories/expire-layers-early.ts';
 import {
   type FoundRepository,
   findRepositoryById,

@@ -27,7 +27,7 @@ import { type Context, envelop } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import { repositoryAt } from '../as-of/as-of.ts';
 import { expiredTip } from '../as-of/expired-tip.ts';
-import { type MomentContext, positionOf, type RestorePoint } from '../as-of/moment.ts';
+import { type MomentContext, positionOf, type RestorePoint } from '../as-of/resolve-moment.ts';
 import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
 import { type ObjectsContext, openView } from '../reading/repository-view.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';

@@ -55,7 +55,7 @@ export interface DeliverySchedule {
 
 /**
  * Makes the next attempt if it is due and not claimed. Rejects in an outage, and then its claim lapses
- * (attempt-due.ts). Records nothing after the signal was aborted.
+ * (record-attempt-due.ts). Records nothing after the signal was aborted.
  */
 export async function attemptDelivery(
   context: AttemptContext,

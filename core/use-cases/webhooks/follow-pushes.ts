@@ -3,7 +3,7 @@
  *
  * Invariants: the checkpoint is before the oldest push that is not finished, so that no push is lost. The pushes of
  * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
- * waits for its hour or for room (stalled-accounts.ts). The memory that it takes is bounded.
+ * waits for its hour or for room (accounts-over-budget.ts). The memory that it takes is bounded.
  */
 
 import type { AccountEvent } from '../../account/events.ts';
@@ -29,14 +29,14 @@ import { isOutage } from '../../runtime/is-outage.ts';
 import type { Complete } from '../../runtime/read-entity.ts';
 import { provenMark, recordPlaceOf } from '../../runtime/read-mark.ts';
 import { untilDone } from '../../runtime/until-done.ts';
+import { type Expand, type Expanded, StalledAccounts } from './accounts-over-budget.ts';
 import { paceOf } from './delivery-budget.ts';
 import { FollowProgress } from './follow-progress.ts';
 import { WEBHOOK_ROOM_LOOK_FIRST_MS } from './limits.ts';
 import { type NotifyContext, type NotifyOptions, notifyOfPush } from './notify-webhooks.ts';
-import { createPendingRoom, type PendingBounds, type PendingRoom } from './pending-room.ts';
-import type { Turn } from './push-facts.ts';
-import { type Expand, type Expanded, StalledAccounts } from './stalled-accounts.ts';
-import { deliveriesOfRow } from './waiting-rows.ts';
+import { createPendingRoom, type PendingBounds, type PendingRoom } from './pending-delivery-limit.ts';
+import { deliveriesOfRow } from './postponed-deliveries.ts';
+import type { Turn } from './push-context.ts';
 
 export interface FollowPushesContext extends NotifyContext {
   readonly marks: PolicyMarks;

@@ -11,7 +11,7 @@ import type { ReadModelProgress } from '../../ports/read-models.ts';
 import type { Vault } from '../../ports/vault.ts';
 import type { WaitingDeliveries } from '../../ports/waiting-deliveries.ts';
 import type { WebhookDeliveryLists, WebhookDeliveryRow } from '../../ports/webhook-delivery-lists.ts';
-import { findWaiting, listWaiting, type WaitingContext } from './waiting-rows.ts';
+import { findWaiting, listWaiting, type WaitingContext } from './postponed-deliveries.ts';
 import { type FoundWebhook, findWebhook, listWebhooks, type WebhookViewer } from './webhooks.ts';
 
 /** Deliveries of a webhook whose outcomes its health counts: the newest. */

@@ -28,9 +28,16 @@ import { type RefEvent, refEventPayload } from '../../webhook-delivery/payload.t
 import { payloadTag } from '../../webhook-delivery/payload-texts.ts';
 import { type BudgetContext, takeNow } from './delivery-budget.ts';
 import { commitTip, type NewCommits, newCommitsOf } from './new-commits-of-push.ts';
-import type { PendingRoom } from './pending-room.ts';
-import { openInTurn, type PushFacts, type PushFactsContext, pushFacts, refsUpdated, type Turn } from './push-facts.ts';
-import { listensFor, rowsLeft } from './waiting-rows.ts';
+import type { PendingRoom } from './pending-delivery-limit.ts';
+import { listensFor, rowsLeft } from './postponed-deliveries.ts';
+import {
+  openInTurn,
+  type PushFacts,
+  type PushFactsContext,
+  pushFacts,
+  refsUpdated,
+  type Turn,
+} from './push-context.ts';
 import { type DeliveryContext, requestDelivery, storePayloads } from './webhook-deliveries.ts';
 
 /** The size of all payloads of one push together: each is cut to an equal share. */

@@ -19,7 +19,7 @@ import { webhookDeliveries } from '../../webhook-delivery/evolve.ts';
 import { deliveryIdOf } from '../../webhook-delivery/notifications.ts';
 import { pingPayload } from '../../webhook-delivery/payload.ts';
 import { type BudgetContext, type NotBefore, takeTime } from './delivery-budget.ts';
-import { findWaiting, type WaitingContext } from './waiting-rows.ts';
+import { findWaiting, type WaitingContext } from './postponed-deliveries.ts';
 import { findWebhook, type WebhookCommandOrigin } from './webhooks.ts';
 
 export interface DeliveryContext extends Context {

@@ -22,7 +22,7 @@ import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { unlessErased } from '../accounts/unless-erased.ts';
+import { unlessErased } from '../accounts/erased-account-refusal.ts';
 
 /** How long deliveries are signed with the previous secret too, after a rotation. */
 export const WEBHOOK_SECRET_OVERLAP_MS = 24 * 60 * 60_000;

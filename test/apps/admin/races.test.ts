@@ -14,7 +14,7 @@ import { LOG_START } from '../../../core/kernel/envelope.ts';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { LayerKey } from '../../../core/repository/layer.ts';
 import { layerKey } from '../../../core/repository/layer.ts';
-import { letLayersGo } from '../../../core/use-cases/repositories/let-layers-go.ts';
+import { letLayersGo } from '../../../core/use-cases/repositories/expire-layers-early.ts';
 import { closeRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { newRepository } from '../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../support/git-reading.ts';

@@ -29,7 +29,7 @@ import { ACCOUNT_FOLD_REFS_MAX } from '../../../core/kernel/limits.ts';
 import { repositories } from '../../../core/repository/evolve.ts';
 import type { Repository } from '../../../core/repository/state.ts';
 import { isEntryOf } from '../../../core/runtime/log-time.ts';
-import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/restore-wide-updates.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { appendRandomAccount } from '../../support/random-account.ts';
 import { Appender } from '../../support/read-models.ts';

@@ -12,7 +12,7 @@ import { APPEND_SIZE_BYTES_MAX, PUSH_COMMANDS_MAX, REF_NAME_BYTES_MAX } from '..
 import { checkAppend } from '../../../core/ports/append-check.ts';
 import { type RefsUpdated, repositoryEventKinds, type StoredRefUpdate } from '../../../core/repository/events.ts';
 import { isNarrow, splitUpdates, updatesDigestText } from '../../../core/repository/wide-updates.ts';
-import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/restore-wide-updates.ts';
 import { newEvent } from '../../support/events.ts';
 import { createMemoryEventStore } from '../../support/memory/event-store.ts';
 import { layer, oid, pushed } from '../../support/repository-history.ts';

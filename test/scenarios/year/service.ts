@@ -25,7 +25,7 @@ import { plusMs, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { StepAction, WaitingRows } from '../../../core/ports/workflows.ts';
 import type { LayerKey, StoredLayer } from '../../../core/repository/layer.ts';
-import { signDaily } from '../../../core/use-cases/auditing/sign-daily.ts';
+import { signDaily } from '../../../core/use-cases/auditing/sign-logs-daily.ts';
 import { eraseDueAccounts } from '../../../core/use-cases/erasing/erase-due-accounts.ts';
 import { requestManifests } from '../../../core/use-cases/manifests/request-manifests.ts';
 import { recordUsage } from '../../../core/use-cases/metering/record-usage.ts';

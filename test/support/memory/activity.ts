@@ -7,7 +7,7 @@ import { objectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { ActivityReader, ActivityRow, PushRow } from '../../../core/ports/activity.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { repositoryEventKinds } from '../../../core/repository/events.ts';
-import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/restore-wide-updates.ts';
 
 interface Change extends ActivityRow {
   readonly target: string | null;

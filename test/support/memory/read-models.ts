@@ -39,7 +39,7 @@ import { repositories } from '../../../core/repository/evolve.ts';
 import type { OpenRepository, Repository } from '../../../core/repository/state.ts';
 import { isOfChange } from '../../../core/usage/changes.ts';
 import { transferEventKinds } from '../../../core/usage/events.ts';
-import { withUpdatesInPlace } from '../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../core/use-cases/pushing/restore-wide-updates.ts';
 import { storableText } from '../../../projections/runner/bulk.ts';
 import { createMemoryAccountLog } from './account-log.ts';
 import { createMemoryActivity } from './activity.ts';

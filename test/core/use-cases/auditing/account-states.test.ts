@@ -12,7 +12,7 @@ import {
   createAccountStates,
 } from '../../../../core/use-cases/auditing/account-states.ts';
 import { ENTRIES_READ_LENGTH_MAX } from '../../../../core/use-cases/auditing/limits.ts';
-import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/restore-wide-updates.ts';
 import { createMemoryAccountLog } from '../../../support/memory/account-log.ts';
 import { createMemorySnapshots } from '../../../support/memory/snapshots.ts';
 import { startNode } from '../../../support/node.ts';

@@ -7,7 +7,7 @@ import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { Guarding } from '../../../../core/runtime/execute.ts';
 import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { deletionsWithinRetention } from '../../../../core/use-cases/repositories/deletions.ts';
-import { letLayersGo } from '../../../../core/use-cases/repositories/let-layers-go.ts';
+import { letLayersGo } from '../../../../core/use-cases/repositories/expire-layers-early.ts';
 import { createRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
 import { undeleteRepository } from '../../../../core/use-cases/undo/undelete-repository.ts';

@@ -19,7 +19,7 @@ import {
   COMMITS_PAGE_BYTES_MAX,
 } from '../../../../core/kernel/limits.ts';
 import type { Page } from '../../../../core/kernel/page.ts';
-import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/restore-wide-updates.ts';
 import {
   type CommitList,
   type ListCommitsContext,

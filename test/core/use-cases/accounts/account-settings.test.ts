@@ -4,7 +4,6 @@ import { describe, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import { ACCOUNT_CLOSED_SPAN_MS, PASSWORD_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
-import { changePassword, findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
   type Confirmation,
   changeOwnEmail,
@@ -13,7 +12,8 @@ import {
   confirmPassword,
   readOwnEmail,
   reopenAccount,
-} from '../../../../core/use-cases/accounts/own-account.ts';
+} from '../../../../core/use-cases/accounts/account-settings.ts';
+import { changePassword, findAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { guardedBy, identifyPerson, type SessionOf } from '../../../../core/use-cases/callers/authenticate.ts';
 import {
   SIGN_IN_FAILURES_LOGIN_MAX,

@@ -10,7 +10,7 @@ import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
 import { UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
-import { type LeftIncomingContext, leftIncoming } from './left-incoming.ts';
+import { type LeftIncomingContext, leftIncoming } from './abandoned-uploads.ts';
 import { type BucketSweepContext, sweepBuckets } from './sweep-buckets.ts';
 import { type UnnamedLayersContext, unnamedLayers } from './sweep-layers.ts';
 

@@ -12,7 +12,7 @@ import {
   boundBodies,
   WEBHOOK_ANSWERS_BYTES_MAX,
   WEBHOOK_PAYLOADS_BYTES_MAX,
-} from '../../../../core/use-cases/webhooks/bound-bodies.ts';
+} from '../../../../core/use-cases/webhooks/limit-stored-bodies.ts';
 import { newAccount } from '../../../support/accounts.ts';
 import { cleanUp, type Ending } from '../../../support/cleanup.ts';
 import { keepLog } from '../../../support/log.ts';

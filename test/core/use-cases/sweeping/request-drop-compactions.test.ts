@@ -8,7 +8,7 @@ import { repositories } from '../../../../core/repository/evolve.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
 import { dropUnreached } from '../../../../core/use-cases/compacting/drop-unreached.ts';
 import { deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
-import { askForDrops } from '../../../../core/use-cases/sweeping/ask-for-drops.ts';
+import { askForDrops } from '../../../../core/use-cases/sweeping/request-drop-compactions.ts';
 import { accepted } from '../../../support/accounts.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { layersIn } from '../../../support/layers-in.ts';

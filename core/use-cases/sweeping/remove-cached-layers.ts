@@ -19,7 +19,7 @@ import { type RepositoryEvent, repositoryEventKinds } from '../../repository/eve
 import { repositories } from '../../repository/evolve.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { LogFollower } from '../../runtime/log-follower.ts';
-import { repositoriesEver } from '../repositories/repositories-ever.ts';
+import { repositoriesEver } from '../repositories/all-repositories-created.ts';
 
 export interface CacheDropsContext {
   readonly events: Pick<EventStore, 'head' | 'subscribe' | 'readStream'>;

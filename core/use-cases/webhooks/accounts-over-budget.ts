@@ -16,7 +16,7 @@ import type { WaitingPushes } from '../../ports/waiting-pushes.ts';
 import { type Pace, slotTime } from './delivery-budget.ts';
 import { WEBHOOK_BUDGET_GROUP, WEBHOOK_ROOM_LOOK_FIRST_MS, WEBHOOK_ROOM_LOOK_LAST_MS } from './limits.ts';
 import type { NotifyOptions } from './notify-webhooks.ts';
-import type { PendingRoom } from './pending-room.ts';
+import type { PendingRoom } from './pending-delivery-limit.ts';
 
 /**
  * Deliveries of one account that are still to be made, in rows for a push and a webhook, where a row counts as the

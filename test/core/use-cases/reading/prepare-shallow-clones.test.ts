@@ -5,8 +5,8 @@ import type { FetchRequest } from '../../../../core/git/wire/fetch-request.ts';
 import { parseUploadPackRequest } from '../../../../core/git/wire/upload-pack-request.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { openFetch } from '../../../../core/use-cases/reading/open-fetch.ts';
+import { createWarmClones } from '../../../../core/use-cases/reading/prepare-shallow-clones.ts';
 import { findDefaultBranch } from '../../../../core/use-cases/reading/resolve-ref.ts';
-import { createWarmClones } from '../../../../core/use-cases/reading/warm-clones.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { DELIMITER, FLUSH, packet } from '../../../support/git-wire.ts';
 

@@ -20,9 +20,9 @@ import {
   type RefEventKind,
   type RefNotification,
 } from '../../webhook-delivery/notifications.ts';
-import { withUpdatesInPlace } from '../pushing/wide-refs.ts';
+import { withUpdatesInPlace } from '../pushing/restore-wide-updates.ts';
 import { type BudgetContext, paceOf, slotTime } from './delivery-budget.ts';
-import type { PushFacts } from './push-facts.ts';
+import type { PushFacts } from './push-context.ts';
 
 export interface WaitingContext extends Pick<Context, 'events' | 'ids'>, BudgetContext {
   readonly digest: Digest;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { type AccountId, uuid } from '../../../../core/kernel/ids.ts';
-import { createKeptByAccount } from '../../../../core/use-cases/as-of/kept-by-account.ts';
+import { createKeptByAccount } from '../../../../core/use-cases/as-of/account-cache.ts';
 import {
   PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
   PAST_REPOSITORIES_SIZE_BYTES_MAX,
