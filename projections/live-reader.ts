@@ -186,8 +186,8 @@ class CheckedReader implements LiveReader {
   }
 
   /**
-   * Returns the stream that is parked only until it is applied; null if none is parked. Throws for one that is tried again
-   * later, or that an operator must help.
+   * Returns the stream that is parked only until it is applied; null if none is parked. Throws for one that is tried
+   * again later, or that an operator must help.
    */
   async #parkedOf(current: number, concerns: Concerns): Promise<NotYet | null> {
     const { name, version } = this.#projection;

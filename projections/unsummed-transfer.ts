@@ -2,15 +2,17 @@
  * The transfer that no `UsageRecorded` sums yet, for the models that count it: usage and its ledger.
  *
  * Invariants: a `UsageRecorded` takes the place of what its account appended before it and up to its day, so the rows
- * are the same when those events are pruned, and whatever the batches. A stream that was parked may come after the event
- * that sums it.
+ * are the same when those events are pruned, and whatever the batches. A stream that was parked may come after the
+ * event that sums it.
  */
 import { readEvent } from '../core/kernel/decider.ts';
 import type { RecordedEvent } from '../core/kernel/envelope.ts';
 import { transferEventKinds, usageEventKinds } from '../core/usage/events.ts';
 import type { ListStatement, ProjectionTable } from './runner/projection.ts';
 
-/** A row for each event that is not summed. The days are `YYYY-MM-DD`: of the append, and on which the bytes were sent. */
+/**
+ * A row for each event that is not summed. The days are `YYYY-MM-DD`: of the append, and on which the bytes were sent.
+ */
 export function minutesTable(name: string): ProjectionTable {
   return {
     name,

@@ -1,6 +1,6 @@
 /**
- * The files of the embedded PostgreSQL, under `<data directory>/postgres`, or the cluster in a place that shared-place.ts
- * has chosen.
+ * The files of the embedded PostgreSQL, under `<data directory>/postgres`, or the cluster in a place that
+ * shared-place.ts has chosen.
  *
  * Invariants: `cluster` is complete whenever it exists. It is created in `new-<random>` and renamed into place, so
  * a server that dies in between leaves nothing that the next one would use as a cluster.

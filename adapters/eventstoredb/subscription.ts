@@ -75,7 +75,9 @@ class SubscriptionLoop {
     this.#position = options.after;
   }
 
-  /** Resolves after `close`; rejects with what `onEvents` threw, or as the port says: a refusal is `log-unavailable`. */
+  /**
+   * Resolves after `close`; rejects with what `onEvents` threw, or as the port says: a refusal is `log-unavailable`.
+   */
   async run(): Promise<void> {
     while (!this.#closing.aborted) {
       try {

@@ -32,7 +32,9 @@ const NO_WRITERS: Writers = { mine: 'unknown', hasEnded: async () => false };
 const INCOMING = '.incoming';
 /** A put takes minutes at most, so a process that died has left older files, wherever it ran. */
 const INCOMING_AGE_MS_MAX = 24 * 60 * 60_000;
-/** The name of an incoming file: who writes it, a random id, and the key, whose slashes are tildes. No key has a tilde. */
+/**
+ * The name of an incoming file: who writes it, a random id, and the key, whose slashes are tildes. No key has a tilde.
+ */
 const INCOMING_NAME = /^([A-Za-z0-9-]+)~[0-9a-f-]{36}(?:~(.+))?$/;
 /** Longer keys are left out, since a name has 255 bytes at most. */
 const NAMED_KEY_LENGTH_MAX = 150;
@@ -286,7 +288,9 @@ function keyNamed(text: string): LayerKey | null {
   }
 }
 
-/** Keeps other users of the machine out of a folder that was made before: what is below it is then beyond their reach. */
+/**
+ * Keeps other users of the machine out of a folder that was made before: what is below it is then beyond their reach.
+ */
 async function shutOut(folder: string): Promise<void> {
   const { mode, uid } = await stat(folder);
   // Only its owner may change it: where the folder is somebody else's, its mode is theirs to choose.

@@ -46,8 +46,8 @@ import { receivePack } from './receiving/receive-pack.ts';
 import { createRefilledReader } from './refilled-reader.ts';
 
 /**
- * Small packs that are checked in process at once, each in 2 MiB of memory: on a node, and of one account. Internal:
- * further packs wait.
+ * Small packs that are checked in process at the same time, each in 2 MiB of memory: on a node, and of one account.
+ * Internal: further packs wait.
  */
 const SMALL_PACKS_AT_ONCE_MAX = 24;
 const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
@@ -58,8 +58,8 @@ export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;
 const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
 const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
 /**
- * Trees of more than a MiB that a node reads at once: in all, and of one repository. Each takes up to 100 MiB of memory
- * while it is inflated and searched. Internal: further reads wait.
+ * Trees of more than a MiB that a node reads at the same time: in all, and of one repository. Each takes up to 100 MiB
+ * of memory while it is inflated and searched. Internal: further reads wait.
  */
 const LARGE_TREES_AT_ONCE_MAX = 2;
 const LARGE_TREES_PER_REPOSITORY_MAX = 1;
@@ -77,12 +77,15 @@ export interface GitObjectDatabaseOptions {
   readonly inMemoryGroup?: boolean;
   /** Limits of each git process; each replaces its default. */
   readonly limits?: Partial<ProcessLimits>;
-  /** The same of those that make archives. */
+  /** The same bounds for those that make archives. */
   readonly archiveLimits?: Partial<OwnLimits>;
-  /** Git processes that run at once: in all, and for one account. */
+  /** Git processes that run at the same time: in all, and for one account. */
   readonly processesMax?: number;
   readonly processesPerAccountMax?: number;
-  /** Names the objects of small packs, which are then checked in process; by default es-git does. Null leaves all to git. */
+  /**
+   * Names the objects of small packs, which are then checked in process; by default es-git does. Null leaves all to
+   * git.
+   */
   readonly hash?: HashObject | null;
   /** Memory of all processes that check packs; by default `PUSH_MEMORY_BYTES_MAX`. */
   readonly pushMemoryBytesMax?: number;
@@ -137,9 +140,9 @@ const PROCESSES_MAX = 96;
 /** A quarter of all. */
 const PROCESSES_PER_ACCOUNT_MAX = 24;
 /**
- * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted within seconds, in which
- * a busy one gets hundreds more, and packs that were merged here before would have to be fetched for that one by one: so
- * the compaction comes first, even if late.
+ * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted within seconds, in
+ * which a busy one gets hundreds more, and packs that were merged here before would have to be fetched for that one by
+ * one: so the compaction comes first, even if late.
  */
 const PACKS_MAX = 8 * LAYERS_MAX;
 const PAGES_MEMORY_BYTES = 32 * MIB;

@@ -23,7 +23,7 @@ import type { Environment } from './process/git-environment.ts';
  */
 const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
 const DIFF_CPU_SECONDS_MAX = 30;
-/** Diffs that a node makes at once: in all, and for one account. Internal: further diffs wait. */
+/** Diffs that a node makes at the same time: in all, and for one account. Internal: further diffs wait. */
 const DIFFS_AT_ONCE_MAX = 4;
 export const DIFFS_PER_ACCOUNT_MAX = 2;
 /** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
@@ -33,13 +33,14 @@ const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may count the commits that one reaches. */
 const COUNT_SPAN_MS = 10_000;
 /**
- * Git processes that read for pages at once, beside diffs: in all, and for one account. Internal: further reads wait.
+ * Git processes that read for pages at the same time, beside diffs: in all, and for one account. Internal: further
+ * reads wait.
  */
 const HISTORY_READS_AT_ONCE_MAX = 8;
 const HISTORY_READS_PER_ACCOUNT_MAX = 4;
 /**
- * Walks of git over commits at once, for lists of them and for the read models: in all, and for one account. Internal:
- * further walks wait.
+ * Concurrent walks of git over commits, for lists of them and for the read models: in all, and for one account.
+ * Internal: further walks wait.
  */
 const WALKS_AT_ONCE_MAX = 16;
 const WALKS_PER_ACCOUNT_MAX = 4;

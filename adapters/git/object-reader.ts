@@ -33,7 +33,7 @@ import type { Git, GitCommand } from './process/git-commands.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
-/** Of a stream that ends when nobody reads on. */
+/** The limit of a stream that ends when nobody reads on. */
 const NEVER = new AbortController().signal;
 
 export interface ReaderContext {
@@ -149,7 +149,7 @@ async function searchTree<Result>(
 }
 
 interface SharedLease {
-  /** Runs the work and keeps the lease until it ends, even when the reader is closed meanwhile. */
+  /** Runs the work and keeps the lease until it ends, even when the reader is closed before that. */
   withLease<Result>(work: () => Promise<Result>): Promise<Result>;
   streamWithLease<Item>(items: () => AsyncIterable<Item>): AsyncGenerator<Item>;
   /** Keeps the lease for work that outlives a call of this reader; returns its release. Call it during that call. */

@@ -1,7 +1,7 @@
 /**
  * A reader of a repository whose cached folder may be deleted while it is read, as anybody may delete the cache.
  *
- * Invariants: what fails over a folder that is not whole is done again once, over a folder that was filled anew; an
+ * Invariants: what fails over a folder that is not whole is done again once, over a folder that was filled again; an
  * answer of which something was sent already fails, but the next one does not.
  */
 import type { ObjectReader, UploadPackOptions } from '../../core/ports/object-database.ts';

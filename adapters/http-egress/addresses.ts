@@ -51,8 +51,9 @@ const FORBIDDEN_IPV6 = [
 ].map((range) => ipaddr.IPv6.parseCIDR(range));
 
 /**
- * Whether the interface identifier is that of ISATAP (RFC 5214, section 6.1), in any network: `0:5efe` or `200:5efe`, with
- * the bits for universal and group either way, before an IPv4 address to which a router of that network would tunnel.
+ * Whether the interface identifier is that of ISATAP (RFC 5214, section 6.1), in any network: `0:5efe` or `200:5efe`,
+ * with the bits for universal and group either way, before an IPv4 address to which a router of that network would
+ * tunnel.
  */
 function isIsatap(address: ipaddr.IPv6): boolean {
   const [, , , , identifier = 0, next] = address.parts;
@@ -96,7 +97,9 @@ function isPublic(address: Address): boolean {
   return isGlobal && !isIsatap(address) && !FORBIDDEN_IPV6.some((range) => address.match(range));
 }
 
-/** Names of a machine or a network's own: `.internal` (ICANN, 2024), multicast DNS (RFC 6762), and what hosts files say. */
+/**
+ * Names of a machine or a network's own: `.internal` (ICANN, 2024), multicast DNS (RFC 6762), and what hosts files say.
+ */
 const PRIVATE_SUFFIXES = ['internal', 'local', 'localdomain', 'localhost'];
 
 /**

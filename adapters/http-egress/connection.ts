@@ -46,7 +46,10 @@ export interface ConnectionOptions {
   readonly signal: AbortSignal;
 }
 
-/** Resolves with a connection, over https after its TLS handshake, or why there is none. Rejects only with the signal's reason. */
+/**
+ * Resolves with a connection, over https after its TLS handshake, or why there is none. Rejects only with the signal's
+ * reason.
+ */
 export async function openConnection(options: ConnectionOptions): Promise<Connection | Exchange> {
   const { target, addresses, signal } = options;
   const raw = options.dial(addresses, target.port);

@@ -32,7 +32,7 @@ export const ISSUER_KEYS_KEPT_LEAST_MS = 60_000;
 export const ISSUER_FAILURE_KEPT_MS = 10_000;
 /** Issuers whose keys a node keeps. */
 export const ISSUERS_KEPT_MAX = 200;
-/** Issuers that a node asks at once, in all and for one account. Internal: further requests wait. */
+/** Issuers that a node asks at the same time, in all and for one account. Internal: further requests wait. */
 export const ISSUER_FETCHES_AT_ONCE_MAX = 32;
 export const ISSUER_FETCHES_PER_ACCOUNT_MAX = 2;
 

@@ -2,8 +2,8 @@
  * Marks by which files say which process writes them, so that another process finds out whether that one has ended.
  *
  * Invariants: `hasEnded` is true only if the process has ended for certain. A process id alone says nothing: ids are
- * used again, so the mark holds the moment at which the process started, and an id of another machine, boot or container
- * means nothing here.
+ * used again, so the mark holds the moment at which the process started, and an id of another machine, boot or
+ * container means nothing here.
  */
 import { createHash } from 'node:crypto';
 import { type ProcessFacts, processFacts, processIdSpace } from './process-facts.ts';

@@ -1,8 +1,8 @@
 /**
  * Secrets of access tokens: `strata_`, 40 base62 digits, 6 of checksum (docs/interface.md, Access tokens).
  *
- * Invariants: every random digit is drawn without bias; the checksum is CRC-32 (IEEE) of the 40 digits, so that a scanner
- * can tell a secret from random text without calling Strata.
+ * Invariants: every random digit is drawn without bias; the checksum is CRC-32 (IEEE) of the 40 digits, so that a
+ * scanner can tell a secret from random text without calling Strata.
  */
 import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';

@@ -26,7 +26,9 @@ export interface PreparedAppend {
   readonly dataTexts: readonly string[];
 }
 
-/** How this process takes part in read leases: its name in their table. Null: each append waits until all have ended. */
+/**
+ * How this process takes part in read leases: its name in their table. Null: each append waits until all have ended.
+ */
 export type Appender = string | null;
 
 export interface Outcomes {

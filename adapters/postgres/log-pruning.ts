@@ -1,4 +1,6 @@
-/** Pruning on PostgreSQL (core/ports/log-pruning.ts): one function of the database decides (migrations/019-prune.ts). */
+/**
+ * Pruning on PostgreSQL (core/ports/log-pruning.ts): one function of the database decides (migrations/019-prune.ts).
+ */
 import type pg from 'pg';
 import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';

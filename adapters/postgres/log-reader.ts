@@ -161,7 +161,9 @@ async function readRest(
 const READ_HEAD = `
   SELECT (SELECT position FROM events ORDER BY position DESC LIMIT 1) AS head, ${DATABASE_MS} AS database_ms`;
 
-/** Returns the position of the last event, or `LOG_START` when the log is empty. Every request waits for such a read. */
+/**
+ * Returns the position of the last event, or `LOG_START` when the log is empty. Every request waits for such a read.
+ */
 export async function readHead(pool: pg.Pool, watch: ClockWatch): Promise<LogPosition> {
   const reading = watch.read();
   const { rows } = await pool.query<{ head: string | null; database_ms: number }>(READ_HEAD);

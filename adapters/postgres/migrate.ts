@@ -45,10 +45,10 @@ export interface MigrationSet {
 }
 
 /**
- * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts of
- * rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
- * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers, new
- * master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
+ * The event log, vault, snapshots, last use of tokens, the mark of an unfinished import, bodies of deliveries, counts
+ * of rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
+ * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
+ * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
  * deliveries' bodies, deliveries that are still to be made.
  */
 export const logMigrations: MigrationSet = {

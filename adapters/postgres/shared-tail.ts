@@ -14,8 +14,8 @@ import type { OwnTail } from './own-tail.ts';
 export type ReadWindow = LogReader['readWindow'];
 
 /**
- * Wraps `readWindow`. An append or a poll wakes all subscriptions of the node at the same time, so reads from the same event are
- * collected until the current turn of the event loop ends, and one query then serves them all.
+ * Wraps `readWindow`. An append or a poll wakes all subscriptions of the node at the same time, so reads from the same
+ * event are collected until the current turn of the event loop ends, and one query then serves them all.
  */
 export function shareTail(readWindow: ReadWindow, own: Pick<OwnTail, 'behind'>): ReadWindow {
   /** The reads that wait for the end of the turn, by the id of their anchor. */

@@ -9,8 +9,8 @@ import pRetry from 'p-retry';
 import { failureOf, isPassing, S3Failure } from './failures.ts';
 
 /**
- * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has then
- * waited for that long in vain, and would wait as long again.
+ * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has
+ * then waited for that long in vain, and would wait as long again.
  */
 const S3_RETRY_SPAN_MS = 30_000;
 

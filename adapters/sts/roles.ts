@@ -11,7 +11,7 @@ import type { Clock } from '../../core/ports/clock.ts';
 import { createTokenService, type TokenService, type TokenServiceOptions } from './assume-role.ts';
 
 /**
- * Credentials that end sooner than this are replaced meanwhile; those that end sooner than the second are not used.
+ * Credentials that end sooner than this are replaced before that; those that end sooner than the second are not used.
  * Internal: credentials are replaced before they end.
  */
 export const ROLE_RENEWAL_MS = 5 * 60_000;

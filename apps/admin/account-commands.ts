@@ -65,7 +65,7 @@ function addEraseCommand(account: Command, act: Act): void {
   account
     .command('erase')
     .description(
-      'closes every repository of an account, ends its tokens and makes its personal data unreadable for ever',
+      'closes every repository of an account, ends its tokens and makes its personal data unreadable permanently',
     )
     .requiredOption('--username <name>')
     .option('--yes', 'do it; without this it says what it would do')
@@ -101,11 +101,11 @@ const REMAINS =
 /** Describes what `account erase` would do. */
 function erasureText(username: string, repositories: number): string {
   return [
-    `This would erase the account ${username}, for ever:`,
+    `This would erase the account ${username}, permanently:`,
     `- its repositories (${repositories}) are closed, and leave platform storage, those deleted before too`,
-    '- its access tokens end at once',
+    '- its access tokens end immediately',
     '- its email address, password and source addresses can never be read again; the address can sign up again',
-    '- its browser sessions, the bodies of its deliveries and what nodes cached of its repositories go at once',
+    '- its browser sessions, the bodies of its deliveries and what nodes cached of its repositories are removed immediately',
     '- its events stay in the log, and its username stays taken; what lies in its own buckets stays',
     `- ${REMAINS}`,
     'Nothing was done. Add --yes to do it.',

@@ -1,6 +1,6 @@
 /**
- * `strata-admin storage expire`: runs the sweeps of the retention, removes what crashes left in the stores of layers, and
- * reports what was recorded and removed.
+ * `strata-admin storage expire`: runs the sweeps of the retention, removes what crashes left in the stores of layers,
+ * and reports what was recorded and removed.
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';

@@ -1,7 +1,7 @@
 /**
  * `strata-admin log import`: reads a whole log from a file or from standard input into an empty one.
  *
- * Invariants: no other process works on the target meanwhile, and none opens it before the import is complete. The
+ * Invariants: no other process works on the target, and none opens it before the import is complete. The
  * import leaves no data that was derived from another log or holds its positions.
  */
 import { createReadStream } from 'node:fs';

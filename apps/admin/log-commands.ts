@@ -71,7 +71,7 @@ function addExportCommand(log: Command, { act, wantsJson }: CommandOutput): void
   log
     .command('export')
     .argument('<file>', 'a new file, or - for standard output')
-    .description('writes the whole log, as of now, to one file; continues an interrupted export')
+    .description('writes the whole log, as it stands, to one file; continues an interrupted export')
     .option(
       '--account <id>',
       'only the log of this account, as strata audit verify reads it, without openings',

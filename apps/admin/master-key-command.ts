@@ -34,7 +34,7 @@ export function addMasterKeyCommand(program: Command, { print }: Pick<CommandOut
     .command('master-key')
     .description('the key that wraps all secrets and personal data')
     .command('rotate')
-    .description('replaces the master key; servers may run meanwhile; after a kill the same command continues')
+    .description('replaces the master key; servers may run during it; after a kill the same command continues')
     .option('--new-key-stdin', 'with STRATA_MASTER_KEY: read the new key from standard input')
     .option('--yes', 'do it; without this it says what it would do')
     .action(async ({ yes, newKeyStdin }: RotateOptions) => {
@@ -53,7 +53,7 @@ function plan({ masterKey }: Settings): string {
   const own = masterKey !== null;
   return [
     'This would replace the master key:',
-    '- every data key, and every key of the service, is wrapped anew; secrets and personal data stay as they are',
+    '- every data key, and every key of the service, is wrapped again; secrets and personal data stay as they are',
     own
       ? '- servers must have been started with STRATA_MASTER_KEY_NEW too, else they fail until they get the new key'
       : '- the file master-key in the data directory is replaced; servers that use it go on',

@@ -37,7 +37,7 @@ export function addStorageCommands(program: Command, act: Act): void {
   storage
     .command('expire')
     .description(
-      'removes at once what has passed retention, as a running server does every ten minutes, and what crashes left',
+      'removes immediately what has passed retention, as a running server does every ten minutes, and what crashes left',
     )
     .action(
       act(async (context) => {

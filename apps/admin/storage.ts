@@ -4,8 +4,8 @@
  *
  * Invariants: both change nothing. A bucket that cannot be read is reported, and holds up nothing else. Memory grows
  * with the number of repositories, and of one repository's layers. What seems wrong is looked at twice, since a server
- * may be running. The store is listed before the stream is read. So the layer of a push under way is reported as unnamed only between
- * its put and its append.
+ * may be running. The store is listed before the stream is read. So the layer of a push under way is reported as
+ * unnamed only between its put and its append.
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';

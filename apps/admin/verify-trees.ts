@@ -2,9 +2,9 @@
  * Compares the log with the trees of accounts' logs and with the checkpoints that were signed of them: finds an event
  * that was changed, removed or inserted in the database, and names it.
  *
- * Invariants: an event counts as unchanged only if its leaf, hashed anew from the log, is the one that the account's
- * tree got when the event was appended. Checkpoints lie apart from the database, so that a tree that was made anew over a
- * changed log is found as well. Memory grows with the number of accounts.
+ * Invariants: an event counts as unchanged only if its leaf, hashed again from the log, is the one that the account's
+ * tree got when the event was appended. Checkpoints lie apart from the database, so that a tree that was made again
+ * over a changed log is found as well. Memory grows with the number of accounts.
  */
 import { entryHash } from '../../core/audit/entry.ts';
 import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';

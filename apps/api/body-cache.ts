@@ -90,7 +90,7 @@ export function encodeJson(json: object, etag: string): EncodedBody {
   return encodedBody([JSON.stringify(json)], etag);
 }
 
-/** As `encodeJson`, of the JSON's text in parts. */
+/** Encodes like `encodeJson`, from the JSON's text in parts. */
 export function encodedBody(parts: readonly string[], etag: string): EncodedBody {
   // Not from Node's shared pool: a cached part would keep its whole slab in memory.
   const bytes = Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + Buffer.byteLength(part), 0));

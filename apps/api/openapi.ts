@@ -20,7 +20,7 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   413: 'The body is larger than 1 MiB, or than 64 KiB where no token is needed',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
-  429: 'Too often, too many at once, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
+  429: 'Too often, too many at the same time, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
   503: 'The service cannot answer now: try again after the seconds of Retry-After',
 };
 
@@ -196,7 +196,7 @@ function withOptionalBodies(document: object, operations: ReadonlySet<string>): 
 
 const header = (description: string): object => ({ description, schema: { type: 'integer' } });
 
-/** Of 429, and without the first of every answer to a token. */
+/** The headers of 429, and without the first of every answer to a token. */
 const RATE_HEADERS = {
   'Retry-After': header('Seconds after which to try again'),
   'X-RateLimit-Limit': header('Points of the token within a minute; none without a token'),

@@ -55,7 +55,7 @@ export interface Identified {
 
 /**
  * Returns the caller that the request's token identifies, as of the log's current head, and counts the request, which
- * costs so many points, until the response is closed. Throws `NodeBehind` when this node does not reach that head within
+ * costs these points, until the response is closed. Throws `NodeBehind` when this node does not reach that head within
  * READ_WAIT_MS.
  */
 export async function identify(
@@ -101,7 +101,7 @@ export function enter(
 ): RateState | RateRefusal {
   const entered = callers.enter(principal, points);
   if ('exceeded' in entered) return entered;
-  // The client may have gone meanwhile.
+  // The client may have gone in between.
   if (response.closed) entered.leave();
   else response.once('close', entered.leave);
   return entered.rate;
@@ -114,8 +114,8 @@ export class NodeBehind extends Error {
 }
 
 /**
- * Returns the position when this node has applied the log up to the head it had at the call, at once under a read lease.
- * Throws `NodeBehind` when that takes longer than READ_WAIT_MS.
+ * Returns the position when this node has applied the log up to the head it had at the call, without a wait under a
+ * read lease. Throws `NodeBehind` when that takes longer than READ_WAIT_MS.
  */
 export function upToDate({ entities }: { readonly entities: Pick<Entities, 'barrier' | 'known'> }): Soon<LogPosition> {
   return entities.known() ?? reachHead(entities);

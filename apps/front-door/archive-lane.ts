@@ -1,5 +1,5 @@
 /**
- * Bounds the archives that a node makes at once: for each, git works for as long as a client cares to read.
+ * Bounds the archives that a node makes at the same time: for each, git works for as long as a client cares to read.
  *
  * Invariants: an account never has more than its share, whether it runs or waits; those that wait take turns by
  * account; a place is given back exactly once.

@@ -2,11 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Exchange } from './admission.ts';
 
-export const LATE_BODY_TEXT = 'The body took too long to arrive: send it at once';
+export const LATE_BODY_TEXT = 'The body took too long to arrive: send it without pauses';
 
 /**
- * Calls `late` if the body is not there in time, and nothing was answered until then; the caller answers with 408 and ends
- * the connection.
+ * Calls `late` if the body is not there in time, and nothing was answered until then; the caller answers with 408 and
+ * ends the connection.
  */
 export function limitBodySpan({ request, response }: Exchange, spanMs: number, late: () => void): void {
   if (request.complete) return;

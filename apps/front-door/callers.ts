@@ -1,9 +1,10 @@
 /**
- * What identified callers may ask of this service: points a minute, requests at once, and appends and ref changes an hour.
+ * What identified callers may ask of this service: points a minute, concurrent requests, and appends and ref changes an
+ * hour.
  *
  * Invariants: no request is counted by asking anybody: nodes tell each other their sums later
- * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where tokens
- * are revoked. A refused request counts nothing. Who enters leaves exactly once.
+ * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where
+ * tokens are revoked. A refused request counts nothing. Who enters leaves exactly once.
  */
 import type { RefName } from '../../core/git/ref-name.ts';
 import { utf8Length } from '../../core/git/utf8.ts';
@@ -14,25 +15,25 @@ import type { Principal } from '../../core/use-cases/callers/principal.ts';
 import { createSpanCounts, type SpanCounts } from './span-counts.ts';
 
 /**
- * Points that callers may spend within a minute of the clock, by `REQUEST_POINTS`: of an account, by each of its tokens,
- * and by its person on the website. `STRATA_RATE_FACTOR` multiplies these, and the two rates of an hour below.
+ * Points that callers may spend within a minute of the clock, by `REQUEST_POINTS`: of an account, by each of its
+ * tokens, and by its person on the website. `STRATA_RATE_FACTOR` multiplies these, and the two rates of an hour below.
  */
 export const ACCOUNT_POINTS_PER_MINUTE_MAX = 3_000_000;
 export const TOKEN_POINTS_PER_MINUTE_MAX = 2_400_000;
 export const PERSON_POINTS_PER_MINUTE_MAX = 120_000;
 /** Requests that append to the log, which an account may begin within an hour of the clock. */
 export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
-/** A request counts once more for each so many bytes of its body: what is in it may come into the log. */
+/** A request counts once more for each of these bytes of its body: what is in it may come into the log. */
 export const RECORDED_BODY_BYTES = 4 * KIB;
 /** Requests of an hour that tokens leave to the person on the website, who may have to revoke them. */
 export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;
 /** Refs that an account may change within an hour of the clock. */
 export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
-/** The log keeps names of refs for ever: a change of a longer one counts once more for each so many bytes. */
+/** The log keeps names of refs permanently: a change of a longer one counts once more for each time this length. */
 const REF_CHANGE_NAME_BYTES = 256;
 /**
- * Requests of an account that a node answers at once; and how many it may have while those of all accounts are so many
- * that the rest is kept for others.
+ * Requests of an account that a node answers at the same time; and how many it may have while those of all accounts are
+ * this many, so that the rest is kept for others.
  */
 export const ACCOUNT_REQUESTS_AT_ONCE_MAX = 512;
 export const REQUESTS_AT_ONCE_ROOMY_MAX = 1_536;

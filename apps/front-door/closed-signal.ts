@@ -21,8 +21,8 @@ export function closedSignal(response: ServerResponse): AbortSignal {
 }
 
 /**
- * Whether work ended because its client left: its request broke off; or the error is the signal's reason, or has it as a
- * cause; or the answer's stream was closed with the connection, before its first bytes were asked for.
+ * Whether work ended because its client left: its request broke off; or the error is the signal's reason, or has it as
+ * a cause; or the answer's stream was closed with the connection, before its first bytes were asked for.
  */
 export function isOfLeaving(error: unknown, { errored, socket }: Pick<IncomingMessage, 'errored' | 'socket'>): boolean {
   if (errored !== null) return true;

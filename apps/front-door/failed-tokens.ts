@@ -2,8 +2,8 @@
  * Throttles failed tokens by the address that they come from.
  *
  * Invariants: a valid token passes, whatever came from its address. So a limit only changes how a token is looked up
- * that this node does not know: all that arrive meanwhile are looked up at once, in the read model, and one that is none
- * costs no read of the log. Memory is bounded.
+ * that this node does not know: all that arrive during a lookup are looked up together, in the read model, and one that
+ * does not exist costs no read of the log. Memory is bounded.
  */
 import { LRUCache } from 'lru-cache';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -16,7 +16,7 @@ import { createRate } from './rates.ts';
 
 /**
  * Failed tokens within a minute, counted by each node: of one network, of a /48 of IPv6, and of all. Beyond it a token
- * that the node does not know is looked up together with others, and one that is none costs no read of the log.
+ * that the node does not know is looked up together with others, and one that does not exist costs no read of the log.
  */
 export const FAILED_TOKENS_PER_MINUTE_MAX = 60;
 export const FAILED_TOKENS_PER_MINUTE_WIDE_MAX = 300;
@@ -56,7 +56,10 @@ export function createFailedTokens(options: {
   const ofNetwork = rateOf(FAILED_TOKENS_PER_MINUTE_MAX);
   const ofWide = rateOf(FAILED_TOKENS_PER_MINUTE_WIDE_MAX);
   const ofNode = rateOf(FAILED_TOKENS_PER_MINUTE_NODE_MAX);
-  /** Secrets that were valid once, each by the id that only it has: at most as many reads of the log as there are tokens. */
+  /**
+   * Secrets that were valid once, each by the id that only it has: at most as many reads of the log as there are
+   * tokens.
+   */
   const known = new LRUCache<AccessTokenId, true>({ max: KNOWN_MAX });
   const isToken = createLookups(options.tokens);
   const isAnyToken = async ({ derived, named }: TokenIds, position: LogPosition): Promise<boolean> => {
@@ -89,7 +92,7 @@ interface Lookup {
   readonly reject: (cause: unknown) => void;
 }
 
-/** Looks tokens up one query at a time: the next one is for all that arrived meanwhile. */
+/** Looks tokens up one query at a time: the next one is for all that arrived in between. */
 function createLookups(tokens: KnownTokens): (id: AccessTokenId, position: LogPosition) => Promise<boolean> {
   const waiting: Lookup[] = [];
   let running = false;

@@ -1,6 +1,6 @@
 /**
- * A bounded number of bytes that requests share, with a part for each caller: an account, or who has none by the networks
- * of its address.
+ * A bounded number of bytes that requests share, with a part for each caller: an account, or who has none by the
+ * networks of its address.
  *
  * Invariants: no caller has all of it, and strangers take nothing from accounts. While much is taken, each has little.
  * One /48 of IPv6 has no more than a few of its networks could have. What is held is released exactly once.
@@ -29,7 +29,7 @@ export interface HeldRefusal {
 
 export interface HeldBytes {
   open(caller: Caller): Held;
-  /** Of all requests. */
+  /** The bytes of all requests. */
   heldBytes(): number;
 }
 
@@ -96,14 +96,14 @@ export function createHeldBytes({ accounts, strangers }: HeldBounds, texts: Held
   };
 }
 
-/** Releases what is held when the response is closed; at once if the client has left already. */
+/** Releases what is held when the response is closed; immediately if the client has left already. */
 export function releaseWith(response: ServerResponse, { release }: Pick<Held, 'release'>): void {
   if (response.closed) release();
   else response.once('close', release);
 }
 
 interface Share {
-  /** Returns what has no room for so many bytes more. */
+  /** Returns what has no room for this many bytes more. */
   fullFor(bytes: number): 'caller' | 'all' | null;
   add(bytes: number): void;
 }

@@ -1,5 +1,5 @@
 /**
- * What reading found out about commits, in memory: commits never change, so these answers hold for ever.
+ * What reading found out about commits, in memory: commits never change, so these answers stay right.
  *
  * Invariants: every cache is bounded in memory, whatever is in a repository.
  */

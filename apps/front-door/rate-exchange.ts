@@ -14,7 +14,7 @@ import type { SpanCounts } from './span-counts.ts';
  */
 export const RATE_EXCHANGE_PART_MIN = 0.1;
 /**
- * Accounts that a node tells of at once: those that spent most. Internal: nodes tell each other less, and callers
+ * Accounts that a node reports in one message: those that spent most. Internal: nodes tell each other less, and callers
  * nothing.
  */
 const RATE_EXCHANGE_ACCOUNTS_MAX = 1_000;

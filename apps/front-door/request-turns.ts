@@ -1,5 +1,6 @@
 /**
- * Whose requests are worked on: so many of each account at once, its others in their order, before they cost anything.
+ * Whose requests are worked on: a bounded number of each account at the same time, its others in their order, before
+ * they cost anything.
  *
  * Invariants: all accounts share the connections to the database, so the requests of one that wait for them never
  * stand before those of another by hundreds. A place is given back exactly once, and passes by who has left.
@@ -13,7 +14,7 @@ import type { AccountId } from '../../core/kernel/ids.ts';
 export const ACCOUNT_REQUESTS_WORKED_ON_MAX = 32;
 
 export interface RequestTurn {
-  /** Null if the request may begin at once. */
+  /** Null if the request may begin immediately. */
   readonly waits: Promise<void> | null;
   /** To be called when the answer is made, or nobody waits for it. Later calls do nothing. */
   readonly end: () => void;

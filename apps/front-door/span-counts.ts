@@ -2,8 +2,8 @@
  * Counts of what accounts spend within spans of the clock, such as its minutes, on all nodes together.
  *
  * Invariants: counting asks nobody. A node adds what it counts itself, and what others told it
- * (apps/front-door/rate-exchange.ts). A refusal counts nothing. What was counted in a span is forgotten with it, so memory
- * is bounded by the accounts that sent a valid token within one.
+ * (apps/front-door/rate-exchange.ts). A refusal counts nothing. What was counted in a span is forgotten with it, so
+ * memory is bounded by the accounts that sent a valid token within one.
  */
 import type { Clock } from '../../core/ports/clock.ts';
 
@@ -18,7 +18,7 @@ export interface SpanCounts {
   take(key: string, amount: number, kept?: number): number;
   /** How much is left; 0 or more. */
   left(key: string): number;
-  /** The seconds until the counts begin anew, 1 or more. */
+  /** The seconds until the counts begin again, 1 or more. */
   waitSeconds(): number;
   /** When that is, in seconds since 1970. */
   endsAtSeconds(): number;

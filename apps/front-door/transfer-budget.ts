@@ -26,7 +26,7 @@ export function createSharedTransferBudget(context: TransferBudgetContext): Tran
 
 export interface Sent {
   readonly principal: Principal;
-  /** As it was when the request began: a connection that has ended has no address. */
+  /** The address when the request began: a connection that has ended has no address. */
   readonly address: string;
   readonly sentBytes: number;
 }

@@ -1,8 +1,8 @@
 /**
  * The memory of this process for answers that were made whole and that their clients have not read yet.
  *
- * Invariants: an answer counts from the moment it is sent until its response is closed, by who asked for it, so that
- * no caller fills the memory by not reading. The same bytes, sent to a caller again and again, are there once, and count
+ * Invariants: an answer counts from the moment it is sent until its response is closed, by who asked for it, so that no
+ * caller fills the memory by not reading. The same bytes, sent to a caller again and again, are there once, and count
  * once. Short answers do not count: the number of requests bounds them.
  */
 import type { ServerResponse } from 'node:http';
@@ -42,7 +42,7 @@ const TEXTS = {
 export interface UnsentBudget {
   /** `bytes` that are held for the caller already take no more. */
   hold(caller: Caller, bytes: Uint8Array | string): Pick<Held, 'release'> | HeldRefusal;
-  /** Of all answers. */
+  /** The bytes of all answers. */
   heldBytes(): number;
 }
 

@@ -3,7 +3,7 @@
  *
  * Invariants: nothing here starts a process. The bytes of an answer are made once for each state of the refs,
  * cached within a bound, and never sent for another state. Of a large repository only the runs that a push changed are
- * written anew, and its answers are never made whole: who reads slowly keeps one piece in memory.
+ * written again, and its answers are never made whole: who reads slowly keeps one piece in memory.
  */
 import { LRUCache } from 'lru-cache';
 import {
@@ -57,8 +57,8 @@ export function createRefAnswers(agent: string): RefAnswers {
     sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
   });
   const keptRuns = createKeptRuns(answers);
-  // The last event determines the refs, and the default branch HEAD: together they determine the answer. A revision would
-  // not: after a failover that lost the log's tail another event may have it.
+  // The last event determines the refs, and the default branch HEAD: together they determine the answer. A revision
+  // would not: after a failover that lost the log's tail another event may have it.
   const answer = (
     repository: FoundRepository,
     form: string,

@@ -76,7 +76,7 @@ function denialError(denial: MomentDenial): GitHttpError {
     case 'repository-deleted-then':
       return notFound('it was deleted at that moment');
     case 'event-not-found':
-      return notFound('this event is none of its own');
+      return notFound('this event is not one of its own');
     case 'objects-expired': {
       const by = denial.event === null ? '' : ` by the event ${denial.event}`;
       return new GitHttpError(410, `What this moment needs has passed retention: it was removed${by}`);

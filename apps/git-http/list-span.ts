@@ -1,5 +1,5 @@
 /**
- * Ends a push whose commands take too long to arrive, since they are held in memory meanwhile.
+ * Ends a push whose commands take too long to arrive, since they are held in memory until then.
  *
  * Invariants: all time counts, also that between bytes, so no drop of them holds the list longer than its size
  * allows. A client that sends at the least speed of a push is never too late. The pack is not bounded here.
@@ -47,7 +47,7 @@ export function limitListSpan(
   look();
   const next = (): Promise<IteratorResult<Uint8Array>> =>
     new Promise((resolve, reject) => {
-      // Of each wait anew: reactions to one promise for all waits would add up.
+      // For each wait again: reactions to one promise for all waits would add up.
       onLate = reject;
       if (late === null) chunks.next().then(resolve, reject);
       else reject(late);

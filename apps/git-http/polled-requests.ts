@@ -1,6 +1,6 @@
 /**
- * Requests for refs that were parsed before: whoever polls sends the same bytes each time, and finding these costs a tenth
- * of parsing them.
+ * Requests for refs that were parsed before: whoever polls sends the same bytes each time, and finding these costs a
+ * tenth of parsing them.
  *
  * Invariants: what is found is what the parser makes of the same bytes. Only a valid ls-refs is kept, which says
  * nothing of who asks. Memory is bounded.
@@ -25,7 +25,7 @@ export const POLLED_REQUEST_BYTES_MAX = 4 * 1_024;
 type LsRefs = Extract<UploadPackRequest, { readonly kind: 'ls-refs' }>;
 
 export interface PolledRequests {
-  /** As `parseUploadPackRequest`. */
+  /** Parses like `parseUploadPackRequest`. */
   parse(body: Buffer, version: 0 | 1 | 2, nextTurn: NextTurn): Soon<UploadPackRequest | UploadPackRefusal>;
 }
 

@@ -3,8 +3,8 @@
  *
  * Invariants: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
  * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
- * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies, and
- * none are while the rest of a refused push is read.
+ * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies,
+ * and none are while the rest of a refused push is read.
  */
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
@@ -155,8 +155,8 @@ interface ReportedFailure {
 }
 
 /**
- * Git would show nothing but the status of a refused POST, so a report says what the client must know of an outage. Only
- * an append without an answer may have changed something: nothing fails after the append that commits a push.
+ * Git would show nothing but the status of a refused POST, so a report says what the client must know of an outage.
+ * Only an append without an answer may have changed something: nothing fails after the append that commits a push.
  */
 function failureToReport({ repository }: GitRequest, error: unknown): ReportedFailure | null {
   const line = bucketOutageLine(repository, error);
@@ -240,7 +240,7 @@ function choice({ account, owned }: FoundRepository, branch: string | null): rea
   ];
 }
 
-/** As git's receive-pack warns of the deletion of a ref that is not there; once for all of them. */
+/** The warning of git's receive-pack about the deletion of a ref that is not there; once for all of them. */
 function warnings(list: CommandList, { results }: Exclude<PushOutcome, { refused: unknown }>): readonly string[] {
   const absent = list.commands.filter(
     ({ before, after }, index) => before === null && after === null && results[index]?.code === null,
@@ -270,8 +270,8 @@ function startKeepAlive(git: GitRequest, sideBand: boolean): { start(): void; st
 }
 
 /**
- * Discards the rest of the body; returns whether that was all of it. If it exceeds the bound, the connection closes with
- * the answer.
+ * Discards the rest of the body; returns whether that was all of it. If it exceeds the bound, the connection closes
+ * with the answer.
  */
 async function discard({ response }: GitRequest, body: Body): Promise<boolean> {
   const whole = await body.discardRest(REFUSED_BODY_DRAIN_BYTES_MAX);

@@ -142,7 +142,9 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer, void, undefined> {
   yield bytes;
 }
 
-/** Reads a plain body while it arrives. Stopping early must not destroy the request: the answer uses the same socket. */
+/**
+ * Reads a plain body while it arrives. Stopping early must not destroy the request: the answer uses the same socket.
+ */
 function readArriving(request: IncomingMessage, idleMs: number, options: WholeBodyOptions): Promise<Buffer> {
   const { socket } = request;
   const gathered = gather(options);
@@ -178,7 +180,7 @@ function readArriving(request: IncomingMessage, idleMs: number, options: WholeBo
       return;
     }
     // Without a 'timeout' listener Node destroys the socket when the timeout passes (node:http, Event 'timeout'). Bytes
-    // that arrive begin it anew.
+    // that arrive begin it again.
     socket.setTimeout(idleMs);
     request.on('data', taken).on('end', ended).on('error', failed).on('close', closed);
   });

@@ -1,8 +1,8 @@
 /**
  * Chooses the Node that runs an entry: the one that npm packages for this platform, or the one that runs the launcher.
  *
- * Invariants: the newer of the two runs, and none of a major that `.ci/run` has not run tests under. `NODE_FLOORS`
- * is the one place that says which majors those are; test/architecture/node-pins.test.ts compares it with what is pinned.
+ * Invariants: the newer of the two runs, and none of a major that `.ci/run` has not run tests under. `NODE_FLOORS` is
+ * the one place that says which majors those are; test/architecture/node-pins.test.ts compares it with what is pinned.
  */
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -67,7 +67,8 @@ export function nodeFault(version) {
 }
 
 /**
- * Returns the Node in node_modules, or the reason why it cannot be used: an install may have left optional packages out.
+ * Returns the Node in node_modules, or the reason why it cannot be used: an install may have left optional packages
+ * out.
  *
  * @param {string} root
  * @param {string} name

@@ -45,7 +45,7 @@ export interface ComposedServer {
   readonly http: Server;
   /** Takes that this process serves, and how it ends. */
   readonly runRecord: Pick<RunRecord, 'begin' | 'end'>;
-  /** Takes the files of a renewed TLS certificate at once; null without TLS. */
+  /** Takes the files of a renewed TLS certificate immediately; null without TLS. */
   readonly renewCertificate: (() => Promise<void>) | null;
   /** Counts a failure that nobody caught. */
   readonly countStray: (kind: StrayKind) => void;

@@ -2,7 +2,8 @@
  * How many connections a node has: in all, of one network, and of the /48 or /24 around it.
  *
  * Invariants: while the node has many, a network that has its part gets no more of them, so that others find room.
- * Nobody's request is ended to make room: a connection gives way while it is idle, the one that was idle for longest first.
+ * Nobody's request is ended to make room: a connection gives way while it is idle, the one that was idle for longest
+ * first.
  */
 import type { Socket } from 'node:net';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
@@ -10,8 +11,8 @@ import { plainAddress } from './source-address.ts';
 
 /**
  * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's, and of the /48 or
- * /24 around it (core/kernel/network.ts); and how many these may have while the node has so many that the rest is kept for
- * others. The one that was idle for longest gives way.
+ * /24 around it (core/kernel/network.ts); and how many these may have while the node has enough that the rest is kept
+ * for others. The one that was idle for longest gives way.
  */
 const CONNECTIONS_MAX = 8_192;
 const CONNECTIONS_ROOMY_MAX = 6_144;
@@ -22,7 +23,7 @@ const CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX = 256;
 
 export interface RoomBounds {
   readonly connectionsMax: number;
-  /** From so many on, networks have their tight part. */
+  /** From this many on, networks have their tight part. */
   readonly roomyMax: number;
   readonly network: NetworkBounds;
   readonly wideNetwork: NetworkBounds;

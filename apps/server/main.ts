@@ -17,7 +17,7 @@ import { createLogger } from './logger.ts';
 import { readSettings, type Settings, SettingsError } from './settings.ts';
 import { takeStrayFailures } from './stray-failures.ts';
 
-/** Requests under way may take this long after a signal; a second signal ends them at once. */
+/** Requests under way may take this long after a signal; a second signal ends them immediately. */
 const DRAIN_MS = 30_000;
 /** After a failure that nobody caught, they may take only this long. */
 const FAILED_DRAIN_MS = 2_000;
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
 
 interface Ending {
   begun(): boolean;
-  /** Drains and ends with 0; the second signal ends what is under way at once. */
+  /** Drains and ends with 0; the second signal ends what is under way immediately. */
   stop(signal: NodeJS.Signals): void;
   /** Ends with 1 after a failure that nobody caught: what is under way gets little time. */
   fail(reason: 'uncaught-exception' | 'unhandled-rejection'): void;
@@ -88,7 +88,7 @@ function createEnding(server: ComposedServer, log: Logger): Ending {
     begun: () => begun,
     stop(signal) {
       if (begun) {
-        log.warn({ signal }, 'Stopping at once');
+        log.warn({ signal }, 'Stopping immediately');
         server.http.closeAllConnections();
         return;
       }

@@ -36,7 +36,7 @@ export interface Metrics {
   readonly workflowStep: (workflow: string, outcome: 'done' | 'failed') => void;
   /** Registers a gauge that `read` supplies at each scrape. A value that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** The same of several figures, which a label tells apart. */
+  /** The same for several figures, which a label tells apart. */
   gauges(name: string, help: string, label: string, reads: Readonly<Record<string, () => number>>): void;
   /** A sum that only grows. */
   total(name: string, help: string, read: () => number): void;

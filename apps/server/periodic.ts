@@ -2,7 +2,7 @@
 
 /**
  * Calls `run` every `intervalMs`, never twice at a time, and first after `firstMs`: work that is rare must also come
- * where the server is often started anew. Reports a failed run; the next interval calls `run` again.
+ * where the server is often started again. Reports a failed run; the next interval calls `run` again.
  * The returned function stops the work: it aborts the signal of a run under way, and resolves when that run has ended.
  */
 export function every(

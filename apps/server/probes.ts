@@ -1,9 +1,10 @@
 /**
  * The operators' endpoints: `/healthz`, `/readyz` and `/metrics`.
  *
- * Invariants: what they cost does not grow with the number of requests. The bytes of the metrics are made once for
- * all. A connection that sends a request before the one before it is answered ends, so that a pipeline of them costs
- * nothing: no monitor and no proxy sends one. Who may not read the metrics gets the answer of a path that does not exist.
+ * Invariants: what they cost does not grow with the number of requests. The bytes of the metrics are made once for all.
+ * A connection that sends a request before the one before it is answered ends, so that a pipeline of them costs
+ * nothing: no monitor and no proxy sends one. Who may not read the metrics gets the answer of a path that does not
+ * exist.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';

@@ -51,7 +51,7 @@ import { createClientAddress, createSourceAddressRef } from './source-address.ts
 import { readNotifiedTo } from './webhooks.ts';
 
 /**
- * Purges of living repositories at once, of which an account has one: each reads and writes the whole repository.
+ * Concurrent purges of living repositories, of which an account has one: each reads and writes the whole repository.
  * Internal: further purges wait.
  */
 const PURGES_AT_ONCE_MAX = 2;

@@ -1,7 +1,7 @@
 /**
  * What leaves when the retention is over: replaced layers, deleted repositories, what no ref reaches, and operational
  * streams of the log. Workers sweep
- * at intervals, `strata-admin storage expire` at once.
+ * at intervals, `strata-admin storage expire` immediately.
  *
  * Invariants: any number of processes may run each sweep, at the same time too.
  */

@@ -1,9 +1,9 @@
 /**
  * How the server's processes ended on this data directory: the metrics of the next one say it.
  *
- * Invariants: it is written when the server is ready and when it ends, in whole files. A process that ends without a word,
- * as by SIGKILL or for want of memory, leaves a record that says it runs, by which the next one knows. A record that
- * cannot be written or read never stops the server. The caller holds the lock of the data directory.
+ * Invariants: it is written when the server is ready and when it ends, in whole files. A process that ends without a
+ * word, as by SIGKILL or for want of memory, leaves a record that says it runs, by which the next one knows. A record
+ * that cannot be written or read never stops the server. The caller holds the lock of the data directory.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +33,7 @@ export interface RunRecord {
   begin(): void;
   /** Counts one of this process. */
   noteStray(kind: StrayKind): void;
-  /** Writes why this process ends, at once; a later call overwrites an earlier one. */
+  /** Writes why this process ends, without a delay; a later call overwrites an earlier one. */
   end(reason: Exclude<EndReason, 'died'>): void;
 }
 

@@ -17,7 +17,7 @@ import { readTemporalSettings, type TemporalSettings } from './temporal-settings
 import type { TlsPair } from './tls-renewal.ts';
 
 /**
- * How long a process answers from memory without asking the log, if it cannot renew its lease meanwhile. Internal: only
+ * How long a process answers from memory without asking the log, if it cannot renew its lease. Internal: only
  * the operator's setting changes it.
  */
 export const READ_LEASE_SPAN_MS = 1_000;

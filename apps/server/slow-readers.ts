@@ -60,12 +60,12 @@ export function createSlowReaders(onCut: () => void): SlowReaders {
 /** Watches all connections of a server from now on, until it is closed. */
 export function cutSlowReaders(server: Server, onCut: () => void): void {
   const readers = createSlowReaders(onCut);
-  // Of a TLS server too this is the connection below, whose queue is that of the encrypted bytes.
+  // For a TLS server too this is the connection below, whose queue is that of the encrypted bytes.
   server.on('connection', (socket: Socket) => {
     const connection: ReadConnection = {
       takenBytes: () => socket.bytesWritten - queuedBytes(socket),
       isWaiting: () => queuedBytes(socket) > 0,
-      // What waits is dropped at once; else the system would go on offering it.
+      // What waits is dropped immediately; else the system would go on offering it.
       cut: () => socket.resetAndDestroy(),
     };
     readers.add(connection);

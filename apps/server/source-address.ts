@@ -58,7 +58,10 @@ export function createAddressList(setting: string, entries: readonly string[]): 
   };
 }
 
-/** Returns the addresses of X-Forwarded-For, from the client's to that of the last proxy but one; they may be no addresses. */
+/**
+ * Returns the addresses of X-Forwarded-For, from the client's to that of the last proxy but one; they may be no
+ * addresses.
+ */
 export function hopsOf(header: string | readonly string[]): readonly string[] {
   const text = typeof header === 'string' ? header : header.join(',');
   return text.split(',').map((hop) => plainAddress(hop.trim()));

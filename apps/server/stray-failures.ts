@@ -3,8 +3,8 @@
  *
  * A rejection in the work for a request fails that request alone: nothing else waits for its promise. Without a request
  * it may have ended a loop that the service lives by, so the process ends in order, and whoever started it starts it
- * again; but for a client that left, or work that was called off, which is what such a rejection says. After an exception
- * the state of the process is unknown (Node's documentation of `uncaughtException`), so it ends too.
+ * again; but for a client that left, or work that was called off, which is what such a rejection says. After an
+ * exception the state of the process is unknown (Node's documentation of `uncaughtException`), so it ends too.
  *
  * Invariants: no failure passes without a line in the log and a count. The line has no value that was rejected which
  * is no Error. A request that is over is not kept in memory by what it started.

@@ -34,7 +34,7 @@ import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 
 /**
- * Deliveries of one account that were requested and have not ended. With so many its pushes are expanded no further,
+ * Deliveries of one account that were requested and have not ended. With this many its pushes are expanded no further,
  * until the second number of them is left.
  */
 const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;

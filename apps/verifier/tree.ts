@@ -44,7 +44,9 @@ export function emptyRange(begin: number): Range {
   return { begin, end: begin, subtrees: [] };
 }
 
-/** Adds the next subtree, and joins what became complete by it. Throws TypeError for one that does not begin at the end. */
+/**
+ * Adds the next subtree, and joins what became complete by it. Throws TypeError for one that does not begin at the end.
+ */
 function joined({ begin, end, subtrees }: Range, added: Subtree): Range {
   if (added.index * 2 ** added.level !== end) throw new TypeError('A subtree begins where the range ends');
   const kept = [...subtrees];
@@ -66,8 +68,8 @@ export function withRange(range: Range, next: Range): Range {
 }
 
 /**
- * Returns the range of these leaves from the hashes of its maximal subtrees, from left to right; null if their number is
- * another one.
+ * Returns the range of these leaves from the hashes of its maximal subtrees, from left to right; null if their number
+ * is another one.
  */
 export function rangeOf(begin: number, end: number, hashes: readonly Hash[]): Range | null {
   let range = emptyRange(begin);

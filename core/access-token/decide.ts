@@ -55,7 +55,9 @@ export function newTokenSettings(
   return refused === null ? { settings } : refuse(refused);
 }
 
-/** The id is derived from the identity token, so a stream that is there means that the identity token was used before. */
+/**
+ * The id is derived from the identity token, so a stream that is there means that the identity token was used before.
+ */
 function decideExchange(
   state: AccessToken,
   { token }: Extract<AccessTokenCommand, { type: 'ExchangeIdentityToken' }>,

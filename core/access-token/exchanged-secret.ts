@@ -31,7 +31,8 @@ export function digitsOfId(id: AccessTokenId): string {
 
 /** Returns the id in a secret; null if the secret cannot be that of an exchanged token. */
 export function idInSecret(secret: string): AccessTokenId | null {
-  // Every request comes here, so the digits are read in three numbers: a bigint for each digit would cost ten times that.
+  // Every request comes here, so the digits are read in three numbers: a bigint for each digit would cost ten times
+  // that.
   const [high, middle, low] = [numberAt(secret, 0, 6), numberAt(secret, 6, 14), numberAt(secret, 14, ID_DIGITS)];
   const value = (BigInt(high) * WEIGHT + BigInt(middle)) * WEIGHT + BigInt(low);
   if (((value >> 76n) & 0xfn) !== VERSION_5 || ((value >> 62n) & 0x3n) !== VARIANT) return null;

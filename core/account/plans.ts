@@ -1,7 +1,7 @@
 /** The plans and their quotas. A quota of null is unlimited. */
 import { GIB } from '../kernel/byte-units.ts';
 
-/** What purges took out may take so many times the storage of the plan until it has left, and at least so much. */
+/** What purges took out may take this many times the storage of the plan until it has left, and at least this much. */
 const WAITING_STORAGE_FACTOR = 2;
 export const WAITING_STORAGE_BYTES_MIN = GIB;
 

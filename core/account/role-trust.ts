@@ -1,6 +1,6 @@
 /**
- * What a user's cloud must trust so that this service may use a bucket without a stored key: the issuer of the service's
- * identity tokens, their audience, and the subject that names one account.
+ * What a user's cloud must trust so that this service may use a bucket without a stored key: the issuer of the
+ * service's identity tokens, their audience, and the subject that names one account.
  *
  * Invariants: the policy names audience and subject exactly. A policy without the subject would let every account
  * of this service use the role.

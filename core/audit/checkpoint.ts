@@ -73,7 +73,9 @@ export interface Signer {
   readonly keyId: string;
 }
 
-/** Returns the name and the id of the key by which a checkpoint of our own is signed. Throws TypeError for another text. */
+/**
+ * Returns the name and the id of the key by which a checkpoint of our own is signed. Throws TypeError for another text.
+ */
 export function signerOf(note: string): Signer {
   const [, name = '', signature = ''] = /\n\n— (\S+) ([A-Za-z0-9+/]+=*)\n$/.exec(note) ?? [];
   if (name === '') throw new TypeError('Not a checkpoint');

@@ -1,6 +1,6 @@
 /**
- * A moment of the past as people write it: a time in RFC 3339 with any offset, the same without separators, or the id of
- * an event. A folder's name on Windows may not hold a colon, so Git URLs use the form without separators.
+ * A moment of the past as people write it: a time in RFC 3339 with any offset, the same without separators, or the id
+ * of an event. A folder's name on Windows may not hold a colon, so Git URLs use the form without separators.
  *
  * Invariants: a time is rounded down to the millisecond, as the times of events are. So a moment never includes an
  * event that is later than what was written.

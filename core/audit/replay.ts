@@ -1,9 +1,9 @@
 /**
  * Rebuilds the state of an account from the lines of an export alone.
  *
- * Invariants: it folds the same entries by the same code as the service (account-fold.ts), so the digest is that of
- * the service unless one of them lies. It checks that the lines are the log from its first entry on, and that the parts
- * of a wide push are those that the push names; a verifier checks the rest. Memory grows with the account and the number
+ * Invariants: it folds the same entries by the same code as the service (account-fold.ts), so the digest is that of the
+ * service unless one of them lies. It checks that the lines are the log from its first entry on, and that the parts of
+ * a wide push are those that the push names; a verifier checks the rest. Memory grows with the account and the number
  * of its wide pushes: parts that no push names, because it lost its race, are not kept.
  */
 import { readEvent } from '../kernel/decider.ts';
@@ -44,9 +44,9 @@ const ENTRIES_OF_TURN = 500;
 type ExportLines = AsyncIterable<string> | Iterable<string>;
 
 /**
- * Returns the account as of the moment, or as of the last line for null. Takes the lines twice: first to see which parts
- * of wide pushes are named. Folds no line after the first entry with a later log time. Rejects with `ReplayError` for a
- * line that cannot be the log's next.
+ * Returns the account as of the moment, or as of the last line for null. Takes the lines twice: first to see which
+ * parts of wide pushes are named. Folds no line after the first entry with a later log time. Rejects with `ReplayError`
+ * for a line that cannot be the log's next.
  */
 export async function replayExport(
   lines: ExportLines,

@@ -2,8 +2,8 @@
  * The Merkle tree of an account's log: RFC 6962, section 2.1.
  *
  * A tree of n leaves is a list of complete subtrees, from left to right, whose sizes are the powers of two in n. Every
- * hash that a proof holds is the hash of a range of leaves, which is such a list as well: so the whole tree is described
- * by its complete subtrees, which never change once they are complete.
+ * hash that a proof holds is the hash of a range of leaves, which is such a list as well: so the whole tree is
+ * described by its complete subtrees, which never change once they are complete.
  *
  * Invariants: adding a leaf hashes O(log n) nodes and reads none but the complete subtrees of the tree before it. A
  * proof reads O(log n) subtrees.

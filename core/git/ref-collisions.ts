@@ -73,9 +73,9 @@ interface Folder {
 }
 
 /**
- * Looks for what collides with names that come in order. It descends the sorted names like a tree: at each `/` of a name
- * the range narrows to the names in that folder. So each step compares the characters of one component only, because
- * all names in the range share what precedes it; and names in one folder share the descent to it.
+ * Looks for what collides with names that come in order. It descends the sorted names like a tree: at each `/` of a
+ * name the range narrows to the names in that folder. So each step compares the characters of one component only,
+ * because all names in the range share what precedes it; and names in one folder share the descent to it.
  */
 class Descent {
   readonly #names: readonly RefName[];

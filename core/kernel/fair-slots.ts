@@ -33,7 +33,9 @@ interface Waiter {
   readonly grant: () => void;
 }
 
-/** `granted` rejects with the reason of the signal when it aborts first. The waiter has left by then: nothing is lost. */
+/**
+ * `granted` rejects with the reason of the signal when it aborts first. The waiter has left by then: nothing is lost.
+ */
 function createWaiter(
   weight: number,
   signal: AbortSignal | undefined,

@@ -18,7 +18,9 @@ export const READ_LEASE_SPAN_MS_MAX = 10_000;
 export const STREAM_NAME_BYTES_MAX = 768;
 /** A line of an exported log: the largest event, with its digest, revision and escaped stream name. */
 export const LOG_FILE_LINE_BYTES_MAX = APPEND_SIZE_BYTES_MAX + 4 * KIB;
-/** With this many layers a repository is compacted at once. Each layer costs a cold clone a request to the store. */
+/**
+ * With this many layers a repository is compacted immediately. Each layer costs a cold clone a request to the store.
+ */
 export const LAYERS_MAX = 64;
 /**
  * How long nobody pushed to a repository before its few layers are compacted. Internal: compactions change no answer.
@@ -69,11 +71,11 @@ export const DIFF_PATH_BYTES_MAX = 64 * KIB;
 /** The processor time that git may take for a read for a page that is no diff. */
 export const HISTORY_READ_CPU_SECONDS_MAX = 60;
 /**
- * The longest name of an entry that the website links and looks for the last commit of: Linux's PATH_MAX, beyond which no
- * checkout can create the file. Git bounds no name.
+ * The longest name of an entry that the website links and looks for the last commit of: Linux's PATH_MAX, beyond which
+ * no checkout can create the file. Git bounds no name.
  */
 export const LINKED_NAME_BYTES_MAX = 4_096;
-/** Archives that a node makes at once: in all, and for one account. */
+/** Archives that a node makes at the same time: in all, and for one account. */
 export const ARCHIVES_AT_ONCE_MAX = 8;
 export const ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX = 2;
 /** The time from the end of a request's head to the end of its JSON body. */

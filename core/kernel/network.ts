@@ -2,9 +2,9 @@
  * The networks of an address, under which limits count its requests.
  *
  * Invariants: every address of a network gives the same text. A host of IPv6 has a whole /64 for itself, and one
- * customer may hold a /48 of those (RFC 6177). So what counts by `networkOf` counts by `wideNetworkOf` too, with a larger
- * limit, else one person has any number of counts. A limit by the /48 alone would let one customer of a data centre shut
- * its neighbours out.
+ * customer may hold a /48 of those (RFC 6177). So what counts by `networkOf` counts by `wideNetworkOf` too, with a
+ * larger limit, else one person has any number of counts. A limit by the /48 alone would let one customer of a data
+ * centre shut its neighbours out.
  */
 
 /** Returns an IPv4 address unchanged, and the /64 network of an IPv6 address. */

@@ -1,6 +1,6 @@
 /**
- * When each token and each trust rule was last used, to the minute. It is not in the log, so a rebuild from the log loses
- * it.
+ * When each token and each trust rule was last used, to the minute. It is not in the log, so a rebuild from the log
+ * loses it.
  */
 import type { AccessTokenId, Timestamp, TrustRuleId } from '../kernel/ids.ts';
 

@@ -20,9 +20,9 @@ export interface LayerPlace {
 export interface LayerStores {
   readonly platform: LayerStore;
   /**
-   * Returns the store of a place. Each of its calls uses the credentials that the bucket has at that moment, and rejects
-   * with a `LayerStoreError` if the bucket cannot be used. A failure of a bucket is added to the list of its errors, under
-   * the operation that the calls serve.
+   * Returns the store of a place. Each of its calls uses the credentials that the bucket has at that moment, and
+   * rejects with a `LayerStoreError` if the bucket cannot be used. A failure of a bucket is added to the list of its
+   * errors, under the operation that the calls serve.
    */
   of(place: LayerPlace, operation: BucketOperation): LayerStore;
   /** Tells that a layer that was read has other bytes than its event names. It neither waits nor throws. */

@@ -1,5 +1,6 @@
 /**
- * HTTP requests to URLs that users choose: webhooks, and later issuers of identity tokens. Also judges the endpoints of buckets.
+ * HTTP requests to URLs that users choose: webhooks, and later issuers of identity tokens. Also judges the endpoints of
+ * buckets.
  *
  * Invariants: no connection reaches an address that the rules of outgoing requests forbid, whatever the URL or the
  * DNS answers say (SECURITY.md, What holds). No result holds the URL, a header or the text of a library's error: the

@@ -2,8 +2,8 @@
  * Why identity tokens were refused, for the owners of the trust rules that might have let them in.
  *
  * Invariants of every adapter: strangers cause these refusals, so they stand outside the log and are bounded. Equal
- * ones are one row with a count. A rule has at most `REFUSED_EXCHANGES_MAX` rows: the one that was seen last longest ago
- * gives way.
+ * ones are one row with a count. A rule has at most `REFUSED_EXCHANGES_MAX` rows: the one that was seen last longest
+ * ago gives way.
  */
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId, Timestamp, TrustRuleId } from '../kernel/ids.ts';

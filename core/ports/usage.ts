@@ -3,7 +3,9 @@ import type { LogPosition } from '../kernel/envelope.ts';
 import type { AccountId, RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
-  /** The size of the current layers of all repositories on platform storage, those of deleted ones until they leave it. */
+  /**
+   * The size of the current layers of all repositories on platform storage, those of deleted ones until they leave it.
+   */
   readonly storageBytes: number;
   /** Bytes that fetches and reads of file contents sent in the current calendar month, UTC. */
   readonly transferBytes: number;

@@ -18,8 +18,8 @@ import { sortedRefNames } from './ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository, refMemoryBytes } from './state.ts';
 
 /**
- * Memory that the refs of a repository take in a server, by `refMemoryBytes`: some 400,000 with names of 70 characters. A
- * server holds all refs of a repository at once, and each of their names is in the log for ever.
+ * Memory that the refs of a repository take in a server, by `refMemoryBytes`: some 400,000 with names of 70 characters.
+ * A server holds all refs of a repository together, and each of their names stays in the log.
  */
 export const REPOSITORY_REFS_MEMORY_BYTES_MAX = 192 * MIB;
 

@@ -5,7 +5,9 @@ import type { EventStore } from '../ports/event-store.ts';
 /** A small page, because each event may be almost as large as an append may be. */
 const PAGE_EVENTS_MAX = 100;
 
-/** Yields the event at the revision, then those before it. Reads a page after the events of the page before were taken. */
+/**
+ * Yields the event at the revision, then those before it. Reads a page after the events of the page before were taken.
+ */
 export async function* readBack(
   events: Pick<EventStore, 'readStream'>,
   stream: StreamName,

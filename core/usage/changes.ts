@@ -45,9 +45,9 @@ export interface ChangesContext {
 }
 
 /**
- * Returns the seconds until the next month (UTC), 1 or more, if the plan's changes of this one are used up for whom asks;
- * null if there is room. It sees what the model has counted, which is some ten milliseconds behind the log; what is under
- * way is not counted yet.
+ * Returns the seconds until the next month (UTC), 1 or more, if the plan's changes of this one are used up for whom
+ * asks; null if there is room. It sees what the model has counted, which is some ten milliseconds behind the log; what
+ * is under way is not counted yet.
  */
 export async function waitForChange(
   { plans, changes, clock }: ChangesContext,

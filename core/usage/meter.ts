@@ -1,9 +1,9 @@
 /**
  * Counts the bytes that reads send, and appends the sums to the log, one event for each account and minute.
  *
- * Invariants: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute.
- * While the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits
- * for nothing: its address gets its vault record when the sums are appended, and the addresses of a minute are bounded.
+ * Invariants: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute. While
+ * the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits for
+ * nothing: its address gets its vault record when the sums are appended, and the addresses of a minute are bounded.
  */
 import type { NewEvent, StreamName } from '../kernel/envelope.ts';
 import { type AccountId, type RepositoryId, type Timestamp, timestamp } from '../kernel/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * The tables of access tokens: one row for each token that is not revoked. A token that was exchanged is in no list, but
- * its id must be found until it ends.
+ * The tables of access tokens: one row for each token that is not revoked. A token that was exchanged is in no list,
+ * but its id must be found until it ends.
  */
 import type { ProjectionTable } from '../runner/projection.ts';
 

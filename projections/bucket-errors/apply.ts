@@ -2,9 +2,9 @@
  * Lists what went wrong with storage buckets: failed verifications, from the accounts' streams, and errors of their
  * repositories.
  *
- * Invariants: a row holds what its event says. The rows of a bucket are the newest `BUCKET_ERRORS_LISTED_MAX` of
- * each of the two, however the events are split into batches. The errors of a bucket that is deleted stay until they are too old; readers
- * name the buckets that they may see.
+ * Invariants: a row holds what its event says. The rows of a bucket are the newest `BUCKET_ERRORS_LISTED_MAX` of each
+ * of the two, however the events are split into batches. The errors of a bucket that is deleted stay until they are too
+ * old; readers name the buckets that they may see.
  */
 
 import { BUCKET_ERRORS_LISTED_MAX } from '../../core/kernel/limits.ts';

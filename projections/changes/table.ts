@@ -20,7 +20,9 @@ export const MONTHS: ProjectionTable = {
   ],
 };
 
-/** A request may append to several streams, and its events may come in several batches. `at` is the first one's time. */
+/**
+ * A request may append to several streams, and its events may come in several batches. `at` is the first one's time.
+ */
 export const REQUESTS: ProjectionTable = {
   name: 'changes_requests',
   key: ['account_id', 'request_id'],

@@ -1,5 +1,6 @@
 /**
- * The read model of branches and commits: folds repositories' streams into refs, commits and the default branch's order.
+ * The read model of branches and commits: folds repositories' streams into refs, commits and the default branch's
+ * order.
  *
  * It is the only read model that reads objects. The event of a push names refs and layers and holds no commit, so the
  * commits come from the layers, which never change: the model is built again from the log and the layers. Branches and

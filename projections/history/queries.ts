@@ -32,8 +32,9 @@ const CUT_ENTRY = `json_build_array(c.entry::json->>0, left(c.entry::json->>1, s
 export const BRANCHES_READ_AT_ONCE = 1_000;
 
 /**
- * The branches behind a name, in byte order. Entries are JSON already, so the query concatenates text: PostgreSQL parses
- * only the entries that it cuts. The share of each is known after the first part, which is read with null for it.
+ * The branches behind a name, in byte order. Entries are JSON already, so the query concatenates text: PostgreSQL
+ * parses only the entries that it cuts. The share of each is known after the first part, which is read with null for
+ * it.
  */
 const branchesQuery: ReadQuery = {
   answer: (table) => {

@@ -38,8 +38,8 @@ export interface ProjectionTable {
    */
   readonly compare: 'exact' | 'leftovers';
   /**
-   * For a table that would only grow: rows whose time in this column is so much earlier than the newest one may be gone.
-   * The applier removes them (`removeAged`), and a comparison leaves them out.
+   * For a table that would only grow: rows whose time in this column is so much earlier than the newest one may be
+   * gone. The applier removes them (`removeAged`), and a comparison leaves them out.
    */
   readonly ages?: { readonly column: string; readonly keptMs: number };
 }

@@ -1,5 +1,6 @@
 /**
- * The tables of the usage ledger: its entries, and their sums by month, so that no answer adds up a whole month or past.
+ * The tables of the usage ledger: its entries, and their sums by month, so that no answer adds up a whole month or
+ * past.
  *
  * Invariants: a row is written from one stream's events, or is a sum that only the checkpoint's transaction adds to.
  * Which repositories lie in buckets of users is known from account streams alone, so queries leave those out.
@@ -33,7 +34,10 @@ const ENTRY_COLUMNS = `
   is_day_sum boolean NOT NULL,
   PRIMARY KEY (${KEY.join(', ')})`;
 
-/** `address_refs` are separated by commas. Only reads by the minute have a stream, the day on which they were appended, and their place in the log. */
+/**
+ * `address_refs` are separated by commas. Only reads by the minute have a stream, the day on which they were appended,
+ * and their place in the log.
+ */
 const entries: ProjectionTable = {
   name: 'ledger_entries',
   key: KEY,

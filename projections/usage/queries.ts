@@ -73,7 +73,7 @@ export async function readWaitingStorageBytes(
   return (value as { readonly bytes: number }).bytes;
 }
 
-/** As many of the newest purges as the quota (`$4`) has room for may stay; what was let go before must leave. */
+/** The newest purges may stay, as many as the quota (`$4`) has room for; what was let go before must leave. */
 const purgesQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
     'letGoUntil', (SELECT max(let_go_at) FROM (

@@ -96,8 +96,8 @@ export const leaving: ProjectionTable = {
 };
 
 /**
- * Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. Transfer is that
- * of the daily sums.
+ * Bytes by calendar day in UTC; `day` is `YYYY-MM-DD`. Deleting a repository subtracts nothing from them. Transfer is
+ * that of the daily sums.
  */
 const traffic: ProjectionTable = {
   name: 'usage_traffic',

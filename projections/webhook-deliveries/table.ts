@@ -3,9 +3,9 @@ import type { ProjectionTable } from '../runner/projection.ts';
 
 /**
  * `due_since` is set while the next attempt may be claimed; it is null while the attempt waits or is claimed, or if
- * there is none. `deferred_until` is set while the account's budget makes the
- * first attempt of a series wait. `is_first` is true until the first attempt was recorded: first attempts are made in the order of
- * `position`, which is that of the delivery's request. `attempt_log` holds the attempts of all series.
+ * there is none. `deferred_until` is set while the account's budget makes the first attempt of a series wait.
+ * `is_first` is true until the first attempt was recorded: first attempts are made in the order of `position`, which is
+ * that of the delivery's request. `attempt_log` holds the attempts of all series.
  */
 export const webhookDeliveryTables: readonly ProjectionTable[] = [
   {

@@ -37,7 +37,7 @@ const GRANTS: { readonly [zone: string]: Grant } = {
     packages: ANY,
     node: ANY,
   },
-  // Of the API the website takes only the schemas, which judge its forms. What both need is in the front door.
+  // The website takes of the API only the schemas, which judge its forms. What both need is in the front door.
   'apps/website': { from: ['core', 'apps/website', 'apps/front-door', 'apps/api/schemas'], packages: ANY, node: ANY },
   // The launcher runs before any package is installed.
   'apps/launcher': { from: ['apps/launcher'], packages: null, node: ANY },

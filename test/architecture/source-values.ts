@@ -97,7 +97,7 @@ function bindingIn(module: Module, scope: Syntax, name: string): Binding | null 
 export interface Values {
   /** Returns the texts that an expression can be, sorted. */
   of(place: Place): readonly string[];
-  /** As `of`, without what callers pass: the parts that a function adds itself. */
+  /** Does what `of` does, without what callers pass: the parts that a function adds itself. */
   shapeOf(place: Place): readonly string[];
   /** Returns what the members of this name can be, of the object that an expression is. */
   ofMember(place: Place, key: string): readonly string[];
@@ -339,7 +339,7 @@ export function createValues(sources: Sources): Values {
     }
   };
 
-  /** Of `(typeof LIST)[number]` and `Type['member']`. */
+  /** The values of `(typeof LIST)[number]` and `Type['member']`. */
   const indexed = (module: Module, node: Syntax): readonly string[] => {
     let object = child(node, 'objectType');
     if (object?.type === 'TSParenthesizedType') object = child(object, 'typeAnnotation');

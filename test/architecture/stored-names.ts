@@ -1,6 +1,6 @@
 /**
- * Every name that is stored or sent: names that the event log, the database, Temporal, metrics, clients, settings, object
- * stores or browsers keep, so that changing one breaks what exists.
+ * Every name that is stored or sent: names that the event log, the database, Temporal, metrics, clients, settings,
+ * object stores or browsers keep, so that changing one breaks what exists.
  *
  * Invariants: the lists come from the code. A table that the program has is read from the table; a name that stands
  * where it is used is found by what carries it (a member of a stored object, a call of a library, a statement of SQL, a
@@ -8,9 +8,9 @@
  * Sentences for people (`detail`, lines of the log, help) are no names.
  *
  * Held by other tests, and not repeated here: the members of bodies of the API (apps/cli/openapi.json,
- * test/client-package), of stored events, log files and snapshots of accounts (test/golden), of manifests (the script of
- * docs/bucket-layout.md), the signals and histories of Temporal (test/workflows/temporal/replay.test.ts), subcommands of
- * `strata` (docs/cli.md).
+ * test/client-package), of stored events, log files and snapshots of accounts (test/golden), of manifests (the script
+ * of docs/bucket-layout.md), the signals and histories of Temporal (test/workflows/temporal/replay.test.ts),
+ * subcommands of `strata` (docs/cli.md).
  */
 import type { Command } from 'commander';
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
@@ -117,7 +117,9 @@ function typeNamed({ sources, values }: Reader, name: string): readonly string[]
   return types.filter(({ node }) => nameOf(child(node, 'id')) === name).flatMap((type) => values.ofType(type));
 }
 
-/** Returns the texts of the source that the pattern matches: literals, and templates with `{}` for what is not constant. */
+/**
+ * Returns the texts of the source that the pattern matches: literals, and templates with `{}` for what is not constant.
+ */
 function textsLike({ sources, values }: Reader, pattern: RegExp, inSource: RegExp): readonly string[] {
   const literals = sources.nodes(inSource, 'Literal').flatMap(({ node }) => nameOf(node) ?? []);
   const templates = sources.nodes(inSource, 'TemplateLiteral').filter((place) => {

@@ -77,7 +77,7 @@ function moduleOf(path: string, text: string): Module {
 export interface Place {
   readonly module: Module;
   readonly node: Syntax;
-  /** Of functions that were entered from one call: that call, so that parameters are its arguments. */
+  /** For functions that were entered from one call: that call, so that parameters are its arguments. */
   readonly calls?: ReadonlyMap<Syntax, Place> | undefined;
 }
 

@@ -22,7 +22,7 @@ const MOMENTS = [0.02, 0.19, 0.37, 0.5, 0.81, 0.97, null];
 export interface StateFigures {
   readonly entries: number;
   readonly what: 'making the snapshots' | 'cold' | 'warm' | 'after deleting them, at the end';
-  /** Of the slowest state. */
+  /** The time of the slowest state. */
   readonly seconds: number;
   /** Processor time of this process, PostgreSQL's not in it, of the dearest. */
   readonly coreSeconds: number;

@@ -3,8 +3,9 @@
  * state of another account at moments of its log. `--entries` gives the log another size: 1,000,000 take some minutes.
  *
  * Invariants: the events have about the size of pushes, and a source address each. Every log has the same number of
- * streams, since a verifier's memory grows with them, and must not grow with the entries. Export and verification run one after the other in this
- * process, each on one core; the figures of memory are those of the process, over what it had before.
+ * streams, since a verifier's memory grows with them, and must not grow with the entries. Export and verification run
+ * one after the other in this process, each on one core; the figures of memory are those of the process, over what it
+ * had before.
  */
 import { createWriteStream } from 'node:fs';
 import { chmod, mkdtemp, rm, stat } from 'node:fs/promises';
@@ -144,7 +145,9 @@ async function fill(context: BenchContext, store: EventStore, entries: number): 
   return [account, STREAMS * appends * APPENDED_AT_ONCE];
 }
 
-/** Resolves when the model has the whole log. A reader's own wait is shorter than the model takes for so many events. */
+/**
+ * Resolves when the model has the whole log. A reader's own wait is shorter than the model takes for this many events.
+ */
 async function caughtUpWith({ readModels }: BenchContext, store: EventStore): Promise<void> {
   const head = await store.head();
   for (let isThere = false; !isThere; ) {

@@ -30,7 +30,7 @@ import { formatFigure, renderTable } from './table.ts';
 /** The read models of a long history take their time. */
 const CAUGHT_UP_SPAN = { waitMs: 15 * 60_000, windowMs: 2_000 };
 const SETTLE_SPAN = { waitMs: 20_000, windowMs: 300 };
-/** Fewer than lead to a compaction at once, whose work would be measured too. */
+/** Fewer than lead to a compaction immediately, whose work would be measured too. */
 const TIMED_PUSHES = 50;
 const REPOSITORY = 'pushed';
 
@@ -44,7 +44,7 @@ export interface GrowthLine {
   /** By a server with an empty cache, and by the same one again. */
   readonly coldCloneMs: number;
   readonly cloneMs: number;
-  /** Of the same content in one layer. */
+  /** The figures of the same content in one layer. */
   readonly wholeCloneMs: number;
   readonly pushP50Ms: number;
   readonly pushP99Ms: number;

@@ -46,7 +46,7 @@ export function sampleMemory(group: ProcessGroup): MemorySample {
   return { serverBytes, serverAnonymousBytes, databaseBytes, programBytes };
 }
 
-/** Samples at once, then every `intervalMs` until stopped. */
+/** Samples immediately, then every `intervalMs` until stopped. */
 export function startMemorySampler(group: ProcessGroup, intervalMs: number): MemorySampler {
   let peak = sampleMemory(group);
   const take = (): void => {

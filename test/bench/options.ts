@@ -13,16 +13,16 @@ export interface BenchOptions {
   readonly rounds: number;
   /** In the order to measure in; null: each line with its own number. */
   readonly clients: readonly number[] | null;
-  /** Of the scenarios `growth` and `scale`; null: their own numbers, as for the others below. */
+  /** For the scenarios `growth` and `scale`; null: their own numbers, as for the others below. */
   readonly pushes: number | null;
-  /** Of the scenarios `ref-count` and `scale`. */
+  /** For the scenarios `ref-count` and `scale`. */
   readonly refs: number | null;
-  /** Of the scenario `scale`. */
+  /** For the scenario `scale`. */
   readonly repositories: number | null;
   readonly nodes: number | null;
-  /** Of its parts; null: all. */
+  /** The chosen parts of it; null: all. */
   readonly parts: readonly string[] | null;
-  /** Of the scenario `audit`. */
+  /** For the scenario `audit`. */
   readonly entries: number | null;
   /** Path of a git bundle; null: a generated repository. */
   readonly bundle: string | null;

@@ -44,7 +44,7 @@ interface PageFigures {
   readonly p99Ms: number;
   /** Processor time of the server and its git for one of the later answers. */
   readonly cpuMs: number;
-  /** Of the page, without what it refers to. */
+  /** The bytes of the page, without what it refers to. */
   readonly bytes: number;
   /** The longest turn of the event loop, at the first answer and in all later ones. */
   readonly coldTurnMs: number;

@@ -160,7 +160,7 @@ async function measureNames(context: Context, seconds: number): Promise<readonly
     const number = (index * 7_919) % MANY_REFS;
     return refName(`refs/${index % 2 === 0 ? 'heads' : 'tags'}/release-${number}.${index % 13}`);
   });
-  // As a server has them after a start: from a snapshot.
+  // Like a server has them after a start: from a snapshot.
   const changed = changeRefs(
     PersistentMap.from<RefName, Ref>([]),
     names.map((name) => [name, ref] as const),

@@ -19,7 +19,7 @@ import { noCompactions, openSyntheticPushes } from './synthetic-pushes.ts';
 import { formatFigure, renderTable } from './table.ts';
 
 const LISTINGS = 20;
-/** Fewer than lead to a compaction at once, whose work would be measured too. */
+/** Fewer than lead to a compaction immediately, whose work would be measured too. */
 const PUSHES = 30;
 const SNAPSHOT_SAVED_MS = 3_000;
 const SETTLE_SPAN = { waitMs: 120_000, windowMs: 500 };

@@ -24,7 +24,7 @@ const FAR_MS = 30;
 const CLIENTS = 8;
 /** So few layers that no compaction begins. */
 const RECENT_PUSHES = 8;
-/** Fewer than lead to a compaction at once. */
+/** Fewer than lead to a compaction immediately. */
 const PUSHES_PER_ROUND_MAX = 60;
 const SETTLE_SPAN = { waitMs: 20_000, windowMs: 200 };
 

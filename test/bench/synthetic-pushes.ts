@@ -1,8 +1,8 @@
 /**
  * Pushes without clients: layers and events as real pushes of small commits leave them, and the compactions that a
- * service makes of them. For repositories of so many pushes that real ones would take hours, and their days months.
+ * service makes of them. For repositories of as many pushes that real ones would take hours, and their days months.
  *
- * Invariants: the service has no server of its own meanwhile, so that the figures are of this process alone. The
+ * Invariants: the service has no server of its own, so that the figures are of this process alone. The
  * service's own policies ask for compactions, and its own steps carry them out, when they are due by a clock that moves
  * with the pushes: those of a day come within minutes, and the rest of the day is quiet.
  */
@@ -45,13 +45,13 @@ import type { SmallCommit, SmallCommits } from './small-commits.ts';
 const BATCH = 16;
 const PUSH_INTERVAL_MS = 100;
 export const PUSHES_PER_DAY = 100;
-/** One of so many pushes is forced. */
+/** Each push at this distance is forced. */
 export const FORCED_PUSH_EVERY = 100;
 const DAY_MS = 24 * 60 * 60_000;
 const ZERO_ID = '0'.repeat(40);
 
 export interface SyntheticPushes {
-  /** Pushes so many commits to `main`, and lets the last day pass. */
+  /** Pushes this many commits to `main`, and lets the last day pass. */
   push(commits: SmallCommits, count: number): Promise<void>;
   state(): Promise<OpenRepository>;
   close(): Promise<void>;
@@ -61,10 +61,10 @@ export interface CompactionTotals {
   compactions: number;
   /** How many of them dropped what no ref had reached within the retention: each wrote all that it kept. */
   drops: number;
-  /** Of all layers that pushes brought, and that compactions wrote. */
+  /** The bytes of all layers that pushes brought, and that compactions wrote. */
   pushedBytes: number;
   rewrittenBytes: number;
-  /** Of this process and of git, in the steps and in the policy that asks for drops. */
+  /** Processor time of this process and of git, in the steps and in the policy that asks for drops. */
   cpuSeconds: number;
 }
 
@@ -173,7 +173,7 @@ async function pushTogether(
 }
 
 interface Compactions {
-  /** After a push that left so many layers. */
+  /** After a push that left this many layers. */
   ask(repository: FoundRepository, layers: number): Promise<void>;
   /** Carries out the compactions that are due now, or so much later, which they wait for. */
   carryOut(withinMs: number): Promise<void>;

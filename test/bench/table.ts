@@ -22,7 +22,7 @@ export function renderResult(result: BenchResult): string {
   if (result.memory.length > 0) parts.push(renderTable(MEMORY_HEAD, result.memory.map(memoryRow)), MEMORY_LEGEND);
   const others = Math.max(0, ...result.scenarios.flatMap(({ sides }) => sides.map(({ othersCores }) => othersCores)));
   if (others > OTHERS_CORES_MAX) {
-    parts.push(`Not to be published: other programs used up to ${formatFigure(others)} cores meanwhile.`);
+    parts.push(`Not to be published: other programs used up to ${formatFigure(others)} cores in between.`);
   }
   for (const { name, message } of result.faults) parts.push(`Failed: ${name}: ${message}`);
   return `${parts.join('\n\n')}\n`;

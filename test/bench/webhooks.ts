@@ -1,7 +1,7 @@
 /**
  * Measures what 10,000 deliveries to a dead receiver cost: the server's load while they only wait, and how soon a
- * healthy receiver gets the delivery of a push while they wait, while all of them fall due at once, and while their
- * attempts hang.
+ * healthy receiver gets the delivery of a push while they wait, while all of them fall due at the same moment, and
+ * while their attempts hang.
  *
  * Invariants: everything runs on the loopback interface and in a folder of its own; whatever happens, the bench
  * ends what it started and removes its folder. The bench appends the deliveries directly to the log, in the state
@@ -65,7 +65,7 @@ export interface WebhookFigures {
   /** From the push's event to the healthy receiver's request. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of all processes including PostgreSQL's, while nobody pushes; null where that was not measured. */
+  /** Memory of all processes including PostgreSQL's, while nobody pushes; null where that was not measured. */
   readonly cores: number | null;
   readonly serverBytes: number;
   readonly databaseBytes: number;
@@ -75,7 +75,7 @@ export interface WebhookBenchResult {
   readonly date: string;
   readonly machine: string;
   readonly figures: readonly WebhookFigures[];
-  /** Of a server without deliveries. */
+  /** The figures of a server without deliveries. */
   readonly restingCores: number;
   /** From the time when all deliveries were due until the server recorded the last of them as due. */
   readonly fellDueSeconds: number;

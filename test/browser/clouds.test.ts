@@ -1,6 +1,6 @@
 /**
- * Storage buckets and CI trust in a real browser: an S3 server and an issuer of identity tokens on loopback. Each journey
- * is taken once with every page checked, and once with scripts off.
+ * Storage buckets and CI trust in a real browser: an S3 server and an issuer of identity tokens on loopback. Each
+ * journey is taken once with every page checked, and once with scripts off.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

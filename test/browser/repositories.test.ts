@@ -1,6 +1,6 @@
 /**
- * A repository from its first commit to its deletion, in a real browser with the real git: once with every page checked,
- * and once with scripts off. The same for the history that it leaves.
+ * A repository from its first commit to its deletion, in a real browser with the real git: once with every page
+ * checked, and once with scripts off. The same for the history that it leaves.
  */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { api, commitFile, createAccount, git, gitUrl, type Strata } from '../sup
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Of the accounts that `createAccount` makes. */
+/** The password of the accounts that `createAccount` makes. */
 const PASSWORD = 'correct horse battery';
 
 describe('A repository in a browser', needs('chromium'), () => {

@@ -1,4 +1,6 @@
-/** Second factors in a real browser: an authenticator app with scripts off, and a passkey of a virtual authenticator. */
+/**
+ * Second factors in a real browser: an authenticator app with scripts off, and a passkey of a virtual authenticator.
+ */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, test } from 'vitest';

@@ -71,7 +71,7 @@ export const CLIENTS: readonly Client[] = [
     name: 'gitpython',
     isRequiredInCi: true,
     cannot: [],
-    // Of a push it drops the lines that begin with `remote:`.
+    // It drops of a push the lines that begin with `remote:`.
     showsStatusOf: ['read-only token'],
     install: () => pythonDriver('gitpython'),
   },

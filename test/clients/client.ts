@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { type DriverAnswer, type DriverRequest, parseAnswer } from './driver-protocol.ts';
 
-/** A slow machine under load needs seconds; a client that waits for ever is what this finds. */
+/** A slow machine under load needs seconds; a client that waits without end is what this finds. */
 const DRIVER_MS_MAX = 120_000;
 
 /** How a driver is started. */

@@ -13,7 +13,7 @@ export type DriverRequest =
   | (Place & { readonly operation: 'fetch' | 'unshallow' })
   | (Place & {
       readonly operation: 'push';
-      /** As git writes it: `refs/heads/a:refs/heads/a`, with a `+` to force, without a source to delete. */
+      /** The form that git writes: `refs/heads/a:refs/heads/a`, with a `+` to force, without a source to delete. */
       readonly refspec: string;
     });
 

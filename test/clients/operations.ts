@@ -59,7 +59,7 @@ async function commitOn(scene: Scene, branch: string, content: string | Uint8Arr
   return commit;
 }
 
-/** So many that git names them in several rounds before one that the server has, in requests that it compresses. */
+/** Enough that git names them in several rounds before one that the server has, in requests that it compresses. */
 const OWN_COMMITS = 60;
 
 /** Commits of the clone alone, newer than all that it shares with the server. */
@@ -170,7 +170,7 @@ const REFUSED: readonly Operation[] = [
     needs: 'clone',
     refusal: 'wrong token',
     ask: (scene) => {
-      // Of the right form, so that the server has to look for it.
+      // It has the right form, so that the server has to look for it.
       const token = `${scene.token.slice(0, -8)}AAAAAAAA`;
       return scene.ask({ ...place(scene), operation: 'clone', folder: scene.newFolder(), token });
     },

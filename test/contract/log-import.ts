@@ -86,7 +86,7 @@ export function logImportContract(adapter: string, open: (context: TestContext) 
       assert.equal(begun, false);
     });
 
-    test('fails if another process appended meanwhile, and fails again when it is repeated', async (context) => {
+    test('fails if another process appended in between, and fails again when it is repeated', async (context) => {
       const [source, target] = [createMemoryEventStore(), await open(context)];
       await fillOddLog(source, 1_200);
       const file = await exportText(source);

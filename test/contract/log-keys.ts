@@ -17,7 +17,7 @@ export function logKeysContract(adapter: string, open: (context: Ending) => Prom
       assert.deepEqual(await store.list(), [logKey(1), logKey(2), logKey(3)]);
     });
 
-    test('hold one key of a generation, though 20 nodes add theirs at once', async (context) => {
+    test('hold one key of a generation, though 20 nodes add theirs at the same time', async (context) => {
       const store = await open(context);
       const keys = Array.from({ length: 20 }, (_, node) => logKey(1, `node-${node}`));
       const added = await Promise.all(keys.map((key) => store.add(key)));

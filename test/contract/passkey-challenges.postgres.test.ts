@@ -22,7 +22,7 @@ async function openPool(context: Ending) {
 
 passkeyChallengesContract('PostgreSQL', async (context) => createPostgresPasskeyChallenges(await openPool(context)));
 
-// The attack: 100 pages are loaded at once, so that each counts the rows before the others are written.
+// The attack: 100 pages are loaded at the same time, so that each counts the rows before the others are written.
 test('the table of challenges holds no more rows than the limit if they are put concurrently, and none that expired', async (context) => {
   const pool = await openPool(context);
   const challenges = createPostgresPasskeyChallenges(pool);

@@ -43,7 +43,7 @@ export function rateLimitsContract(adapter: string, open: () => Promise<OpenRate
       assert.equal(await one.take([{ ...mine, limit: FIVE }]), null);
     });
 
-    test('begin anew after the span, which refusals do not lengthen', async () => {
+    test('begin again after the span, which refusals do not lengthen', async () => {
       const mine = count(TWO);
       await one.take([mine]);
       await one.take([mine]);
@@ -74,7 +74,7 @@ export function rateLimitsContract(adapter: string, open: () => Promise<OpenRate
       assert.ok((await one.take([mine])) !== null);
     });
 
-    test('give no credit for the next span when the span ended meanwhile', async () => {
+    test('give no credit for the next span when the span ended in between', async () => {
       const mine = count(TWO);
       await one.take([mine]);
       await opened.elapse(60_001);

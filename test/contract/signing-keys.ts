@@ -26,7 +26,7 @@ export function signingKeysContract(name: string, open: (context: Ending) => Pro
     });
 
     // The attack: two sets of one generation, so that one node signs with keys that another does not publish.
-    test('hold one set of a generation, though 20 nodes add theirs at once', async (context) => {
+    test('hold one set of a generation, though 20 nodes add theirs at the same time', async (context) => {
       const store = await open(context);
       const sets = Array.from({ length: 20 }, (_, node) => keySet(1, `node-${node}`));
       const added = await Promise.all(sets.map((set) => store.add(set)));

@@ -8,7 +8,7 @@ import { keepLog } from '../support/log.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { type OpenSnapshots, snapshotsContract } from './snapshots.ts';
 
-/** As many as hold up nobody: a part of refs is read in half a millisecond. */
+/** A number that holds up nobody: a part of refs is read in half a millisecond. */
 const PARTS_MAX = 8;
 
 async function open(): Promise<OpenSnapshots> {

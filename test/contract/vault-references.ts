@@ -63,7 +63,7 @@ export function vaultReferencesContract(
       assert.deepEqual(await removed(references, 24 * HOUR_MS), []);
     });
 
-    test('keep a record for ever after an event named it, also if the log is read again from its start', async (t) => {
+    test('keep a record permanently after an event named it, also if the log is read again from its start', async (t) => {
       const { vault, references, age } = await open(t);
       const ref = await vault.put(newAccount(), 'email', 'a@example.org');
       await references.note(new Set([ref]), newMark());

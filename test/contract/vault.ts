@@ -72,7 +72,7 @@ export function vaultContract(adapter: string, open: () => Promise<OpenVault>): 
       assert.equal(await vault.disclose(account, 'totp-seed', ref), null);
     });
 
-    test('discloses many records at once: those of the account, each in its field', async () => {
+    test('discloses many records together: those of the account, each in its field', async () => {
       const account = newAccount();
       const email = await vault.put(account, 'email', 'a@example.org');
       const secret = await vault.put(account, 'webhook-secret', 's3cret');

@@ -53,7 +53,7 @@ export function webhookBudgetsContract(store: string, open: (context: TestContex
       assert.deepEqual(await budgets.take(one, wanted), [part(TEN)]);
     });
 
-    test('are never exceeded, however many take at once', async (context) => {
+    test('are never exceeded, however many take at the same time', async (context) => {
       const { budgets } = await open(context);
       const account = uuids.next<AccountId>();
       const taken = await Promise.all(
@@ -68,7 +68,7 @@ export function webhookBudgetsContract(store: string, open: (context: TestContex
       assert.equal(taken.filter((parts) => parts === null).length, 10);
     });
 
-    test('that are lowered meanwhile leave full hours as they are', async (context) => {
+    test('that are lowered in between leave full hours as they are', async (context) => {
       const { budgets } = await open(context);
       const account = uuids.next<AccountId>();
       await budgets.take(account, { hours: HOURS, count: 12, perHour: 10 });

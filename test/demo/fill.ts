@@ -1,6 +1,7 @@
 /**
- * Fills a running server with the demo: one account, three repositories and their pushes, a deleted one, tokens, webhooks with
- * deliveries of every status, storage buckets and a trust rule. It uses what a person would: the API, and git over HTTP.
+ * Fills a running server with the demo: one account, three repositories and their pushes, a deleted one, tokens,
+ * webhooks with deliveries of every status, storage buckets and a trust rule. It uses what a person would: the API, and
+ * git over HTTP.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

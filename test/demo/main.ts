@@ -53,7 +53,7 @@ async function main(): Promise<void> {
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // A terminal sends Ctrl-C to the server as well; a second SIGINT would make it stop at once.
+      // A terminal sends Ctrl-C to the server as well; a second SIGINT would make it stop immediately.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) server.kill(signal);
     });
   }

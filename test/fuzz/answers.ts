@@ -3,7 +3,7 @@
 export interface AnswerReader {
   /** The status of the last answer whose head has arrived; 0 before. */
   readonly status: number;
-  /** Of a whole answer on a connection that can be used again; `unusable` for all others. */
+  /** The status of a whole answer on a connection that can be used again; `unusable` for all others. */
   readonly state: 'reading' | 'whole' | 'unusable';
   add(chunk: Buffer): void;
 }

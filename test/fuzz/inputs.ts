@@ -30,13 +30,13 @@ export const KINDS: readonly Kind[] = [
 /** Parsed in the fuzzing process; not sent. */
 export const FILES = { name: 'tars and exported logs', weight: 20 } as const;
 
-/** Of all kinds; the rest of the request is then as a client sends it, half the time. */
+/** Bytes of all kinds; the rest of the request is then as a client sends it, half the time. */
 const HEAD_MUTATED_SHARE = 0.12;
 const UNCHANGED_SHARE = 0.1;
 
 /** How an input is sent: whole, or up to a byte, and what follows `after` the pause. */
 export interface Sending {
-  /** Null: all bytes at once. */
+  /** Null: all bytes together. */
   readonly cutAt: number | null;
   readonly pauseMs: number;
   readonly after: 'wait' | 'end' | 'destroy';

@@ -1,5 +1,5 @@
 /**
- * Sends inputs over many connections at once.
+ * Sends inputs over many connections at the same time.
  *
  * Invariants: a connection is used again only after a whole answer to a whole request. All connections are to the
  * loopback interface, and their number is bounded.

@@ -61,7 +61,7 @@ export interface Scene {
   readonly accounts: readonly FuzzAccount[];
   readonly operations: readonly Operation[];
   readonly packs: readonly PackParts[];
-  /** Of the filled repository, by kind. */
+  /** Objects of the filled repository, by kind. */
   readonly objects: Readonly<Record<'commit' | 'tree' | 'blob' | 'tag', readonly string[]>>;
   readonly refs: readonly string[];
 }

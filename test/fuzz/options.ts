@@ -10,7 +10,7 @@ export interface FuzzOptions {
   readonly seconds: number | null;
   readonly inputs: number | null;
   readonly seed: number;
-  /** Of the seed: send this one input alone, and print what it is and what happened. */
+  /** The input of the seed: send this one input alone, and print what it is and what happened. */
   readonly replay: number | null;
 }
 

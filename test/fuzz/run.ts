@@ -39,7 +39,7 @@ export interface FuzzResult {
   readonly kinds: ReadonlyMap<string, KindCount>;
   readonly honest: Pick<Honest, 'rounds' | 'longestMs'>;
   readonly memoryBytesMax: number;
-  /** Of each input, on average: of the server without PostgreSQL, and of this process. */
+  /** For each input, on average: of the server without PostgreSQL, and of this process. */
   readonly cpuMs: { readonly server: number; readonly fuzzer: number };
   readonly descriptors: { readonly before: number; readonly after: number };
   readonly faults: readonly string[];

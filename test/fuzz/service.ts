@@ -39,7 +39,7 @@ function isFault(line: string): boolean {
   return !line.startsWith('{') || /"level":"(error|fatal)"/.test(line) || /unhandled|A fault was survived/i.test(line);
 }
 
-/** Of servers that take inputs. */
+/** Settings of servers that take inputs. */
 export const FUZZED_SETTINGS: Readonly<Record<string, string>> = {
   STRATA_BYO_REQUIRES_PLAN: 'false',
   // Nothing leaves the loopback interface, where nobody listens at this port.
@@ -98,7 +98,9 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
-/** proc(5): field 2 of `statm` is the resident set in pages; `children` lists the processes that each thread started. */
+/**
+ * proc(5): field 2 of `statm` is the resident set in pages; `children` lists the processes that each thread started.
+ */
 function memoryBytes(pid: number): number {
   if (readText(`/proc/${pid}/comm`).trim() === 'postgres') return 0;
   const own = Number(readText(`/proc/${pid}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES;
@@ -110,7 +112,7 @@ function childrenOf(pid: number): readonly number[] {
   try {
     threads = readdirSync(`/proc/${pid}/task`);
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended since.
     return [];
   }
   const listed = threads.map((thread) => readText(`/proc/${pid}/task/${thread}/children`));

@@ -2,8 +2,8 @@
  * The tests that hold the limits which callers can reach, the limits that still lack a test, and the bounds that nobody
  * has judged yet. A limit that no caller can reach says so in its comment, after `Internal:`.
  *
- * Invariants: a test is named here only if it goes to the limit and one past it, or to one of the two as it is noted. The
- * two lists of what is missing only become shorter.
+ * Invariants: a test is named here only if it goes to the limit and one past it, or to one of the two as it is noted.
+ * The two lists of what is missing only become shorter.
  */
 import type { Judgements, LimitTests } from './judging.ts';
 
@@ -11,7 +11,8 @@ const TESTED: LimitTests = {
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
       'PUSH_MOVES_FAR_MAX',
-    'are walked in turns of the event loop, and no further than so many commits in all': 'PUSH_MOVES_WALKED_MAX',
+    'are walked in turns of the event loop, and no further than a bounded number of commits in all':
+      'PUSH_MOVES_WALKED_MAX',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
@@ -47,7 +48,7 @@ const TESTED: LimitTests = {
     'are kept for as many issuers as the limit, the one that was used last longest': 'ISSUERS_KEPT_MAX',
   },
   'test/adapters/node/password-hasher.test.ts': {
-    'a bounded number of passwords is hashed at once, a bounded number waits, and one more is refused without being begun':
+    'a bounded number of passwords is hashed at the same time, a bounded number waits, and one more is refused without being begun':
       'PASSWORDS_WAITING_MAX',
     'is answered that the service is busy when its turn has not come in time': 'PASSWORD_WAIT_MS',
   },
@@ -64,7 +65,7 @@ const TESTED: LimitTests = {
     'take a list of 10,000 repositories, and refuse one more for its length': 'TOKEN_REPOSITORIES_MAX',
   },
   'test/apps/api/account-export.test.ts': {
-    'are so many in all and for an account, and are freed once': 'LOG_EXPORTS_AT_ONCE_MAX LOG_EXPORTS_OF_ACCOUNT_MAX',
+    'are bounded in all and for an account, and are freed once': 'LOG_EXPORTS_AT_ONCE_MAX LOG_EXPORTS_OF_ACCOUNT_MAX',
   },
   'test/apps/api/account-log.test.ts': {
     'refuses what is no filter, and pages past the limit': 'ENTRIES_PAGE_LIMIT_MAX',
@@ -100,14 +101,14 @@ const TESTED: LimitTests = {
   },
   'test/apps/api/trust-rules.test.ts': {
     'hold as many repositories as the limit, and refuse one more': 'TRUST_RULE_REPOSITORIES_MAX',
-    'are at most twenty in an account, even if thirty are created at once': 'TRUST_RULES_MAX',
+    'are at most twenty in an account, even if thirty are created at the same time': 'TRUST_RULES_MAX',
   },
   'test/apps/api/webhook-deliveries.test.ts': {
     'beyond the budget of the hour stay pending, and say so and until when; beyond a day of them none is taken':
       'WEBHOOK_BUDGET_HOURS_MAX',
   },
   'test/apps/front-door/archive-lane.test.ts': {
-    'of one account are refused at once beyond its share, until one is read': 'ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX',
+    'of one account are refused immediately beyond its share, until one is read': 'ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX',
     'wait for a place of the node, and are refused when none comes free in time':
       'ARCHIVES_AT_ONCE_MAX ARCHIVE_WAIT_MS',
   },
@@ -130,7 +131,7 @@ const TESTED: LimitTests = {
       'REQUESTS_AT_ONCE_ROOMY_MAX ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX',
   },
   'test/apps/front-door/request-turns.test.ts': {
-    'An account has so many requests worked on at once, the others in their order, and others do not wait':
+    'An account has a bounded number of requests worked on at the same time, the others in their order, and others do not wait':
       'ACCOUNT_REQUESTS_WORKED_ON_MAX',
   },
   'test/apps/git-http/push-pace.test.ts': {
@@ -166,8 +167,8 @@ const TESTED: LimitTests = {
       'RENDERED_MARKDOWN_LENGTH_MAX RENDERED_CODE_LENGTH_MAX',
   },
   'test/apps/website/rendering/rendering-pool.test.ts': {
-    'lets a person wait with so many texts, and refuses one more': 'RENDERINGS_OF_PERSON_MAX',
-    'lets so many texts wait in all, and refuses one more': 'RENDERINGS_WAITING_MAX',
+    'lets a person wait with a bounded number of texts, and refuses one more': 'RENDERINGS_OF_PERSON_MAX',
+    'lets a bounded number of texts wait in all, and refuses one more': 'RENDERINGS_WAITING_MAX',
   },
   'test/apps/website/repositories/heavy-pages.test.ts': {
     'show the start of a name that no address could hold, without a link and without its last commit':
@@ -285,7 +286,7 @@ const TESTED: LimitTests = {
     "filters by ${filter} is ${taken ? 'accepted' : 'refused'}": 'FETCH_TREE_DEPTH_MAX',
   },
   'test/core/repository/compaction.test.ts': {
-    'are merged at once when they are many, later when they are some, and never when they are few':
+    'are merged immediately when they are many, later when they are some, and never when they are few':
       'LAYERS_MAX LAYERS_AT_REST_MAX',
   },
   'test/core/repository/decide-refs.test.ts': {
@@ -299,7 +300,7 @@ const TESTED: LimitTests = {
     'unless the layers are too large or too many for one compaction': 'DROPPING_BYTES_MAX LAYERS_REMOVED_AT_ONCE_MAX',
   },
   'test/core/usage/changes.test.ts': {
-    'Of a quota tokens leave the last 1,000 to the person, and of a smaller one all of it':
+    'Tokens leave the last 1,000 of a quota to the person, and all of a smaller one':
       'CHANGES_KEPT_FOR_PERSON CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS',
   },
   'test/core/usage/meter.test.ts': {
@@ -313,7 +314,7 @@ const TESTED: LimitTests = {
     'is erased when its time is over, not before, and then lets nobody in': 'ACCOUNT_CLOSED_SPAN_MS',
   },
   'test/core/use-cases/buckets/layer-stores.test.ts': {
-    'has a bounded number of calls; further ones fail at once, and other places answer': 'BUCKET_CALLS_MAX',
+    'has a bounded number of calls; further ones fail immediately, and other places answer': 'BUCKET_CALLS_MAX',
     'is tried by a few calls while it does not answer; the others fail with them, and all go on after an answer':
       'BUCKET_TRIALS_MAX',
   },
@@ -327,7 +328,7 @@ const TESTED: LimitTests = {
     'is read up to its limit and no further': 'MANIFEST_BYTES_MAX',
   },
   'test/core/use-cases/metering/record-usage.test.ts': {
-    'name so many readers and no more, whose bytes count all the same': 'USAGE_READERS_MAX',
+    'name this many readers and no more, whose bytes count all the same': 'USAGE_READERS_MAX',
   },
   'test/core/use-cases/pushing/push-refs.test.ts': {
     'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
@@ -342,7 +343,7 @@ const TESTED: LimitTests = {
       'COMMIT_LISTED_MESSAGE_LENGTH_MAX COMMIT_LISTED_NAME_LENGTH_MAX',
   },
   'test/core/use-cases/reading/open-fetch.test.ts': {
-    'is none for a repository that is larger than the answers that are kept': 'ANSWER_KEPT_BYTES_MAX',
+    'is not made for a repository that is larger than the answers that are kept': 'ANSWER_KEPT_BYTES_MAX',
   },
   'test/core/use-cases/reading/read-contents.test.ts': {
     'of 64 MiB are returned, and of one byte more refused, in both forms': 'CONTENTS_FILE_BYTES_MAX',
@@ -350,7 +351,8 @@ const TESTED: LimitTests = {
     'of a link are its own text, cut to the longest target a link can have': 'SYMLINK_TARGET_BYTES_MAX',
   },
   'test/core/use-cases/reading/ref-path.test.ts': {
-    'are found up to so many components of a ref, and a hostile address costs little': 'REF_ADDRESS_COMPONENTS_MAX',
+    'are found up to a bounded number of components of a ref, and a hostile address costs little':
+      'REF_ADDRESS_COMPONENTS_MAX',
   },
   'test/core/use-cases/signing-in/passkeys.test.ts': {
     'is answered within the time of its challenge, and not after it': 'PASSKEY_CHALLENGE_SPAN_MS',
@@ -404,7 +406,7 @@ const TESTED: LimitTests = {
     'counts a /64 of IPv6 as one, and three hundred failures in a /48': 'FAILED_TOKENS_PER_MINUTE_WIDE_MAX',
     'lets failures from ever new addresses cost no reads of the log either, but makes none of them wait':
       'FAILED_TOKENS_PER_MINUTE_NODE_MAX',
-    'looks up what arrives meanwhile with one query, of a thousand at most': 'TOKENS_LOOKED_UP_MAX',
+    'looks up what arrives in between with one query, of a thousand at most': 'TOKENS_LOOKED_UP_MAX',
   },
   'test/security/oidc-exchange.test.ts': {
     'bounds the size and the depth of a token before it reads it': 'IDENTITY_TOKEN_DEPTH_MAX',

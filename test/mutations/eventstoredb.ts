@@ -60,7 +60,7 @@ const APPENDS: readonly Mutation[] = [
     text: 'this.#onLost?.();',
     by: 'return;',
     test: `${TESTS}/lost-answer.test.ts`,
-    red: "gives up a client that keeps gRPC's own error for ever",
+    red: "gives up a client that keeps gRPC's own error permanently",
   },
   {
     without: "mapping gRPC's own errors",

@@ -55,7 +55,7 @@ async function fill(pool: pg.Pool, account: AccountId, size: number): Promise<vo
   await pool.query('ANALYZE');
 }
 
-/** Appends one entry to a log of so many. */
+/** Appends one entry to a log of this many. */
 async function costAt(pool: pg.Pool, size: number): Promise<Cost> {
   for (const { name } of accountLogTables) await pool.query(`TRUNCATE ${name}`);
   const account = newAccount();

@@ -108,7 +108,7 @@ describe('The number of the next change and the head of a log', () => {
     });
   }
 
-  test('are read again when another process has led meanwhile', async (context) => {
+  test('are read again when another process has led in between', async (context) => {
     const { pool, store, append } = await setUp(context);
     const first = await startRunner(context, { events: store, database: pool, models: models() });
     const second = newRunner(context, { events: store, database: pool, models: models() });

@@ -1,4 +1,6 @@
-/** What the contract of the read models (test/contract/read-models.ts) leaves out: deliveries, unknown events and more. */
+/**
+ * What the contract of the read models (test/contract/read-models.ts) leaves out: deliveries, unknown events and more.
+ */
 import assert from 'node:assert/strict';
 import type { Pool } from 'pg';
 import { describe, type TestContext, test } from 'vitest';

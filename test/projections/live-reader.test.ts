@@ -82,7 +82,7 @@ describe('a reader', () => {
     const reader = createLiveReader(pool, model, runner);
     assert.equal(Number((await reader.read(eventsCounted, [], nothing)).value), 0);
     await append.append(streamName('account', newUuid()), newUuid(), 'PlanChanged', { plan: 'PRO' });
-    // Waiting for a halted model ends at once: it does not wait for an operator.
+    // Waiting for a halted model ends immediately: it does not wait for an operator.
     await runner.waitFor(append.last, WAIT_MS);
     await until(async () => {
       const refused = await reader.read(eventsCounted, [], nothing).catch((error: unknown) => error);

@@ -14,7 +14,7 @@ const EVENTS_MAX = 10_000;
 
 const table = (name: string): string => name;
 
-/** Makes an account with so many repositories, each with a push; returns the pages that reading its usage touches. */
+/** Makes an account with this many repositories, each with a push; returns the pages that reading its usage touches. */
 async function pagesFor(pool: pg.Pool, repositories: number): Promise<number> {
   const append = new Appender(createMemoryEventStore());
   const account = await append.account('ada');

@@ -1,6 +1,7 @@
 /**
  * Runs the worked example of docs/audit.md: each command that it shows, in one shell, against a real server. What they
- * print must have the shape of what the document shows: the same lines, whose ids, hashes, times and numbers are others.
+ * print must have the shape of what the document shows: the same lines, whose ids, hashes, times and numbers are
+ * others.
  */
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';

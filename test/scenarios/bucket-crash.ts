@@ -1,6 +1,6 @@
 /**
- * Servers killed with SIGKILL between the steps of a push and of a compaction, with layers in the bucket of a user or in
- * a folder: what was acknowledged is whole, on a server that starts again and on every other one.
+ * Servers killed with SIGKILL between the steps of a push and of a compaction, with layers in the bucket of a user or
+ * in a folder: what was acknowledged is whole, on a server that starts again and on every other one.
  *
  * Invariants: the server has reached the point at which it was to die, or the test fails.
  */

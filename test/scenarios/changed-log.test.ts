@@ -1,6 +1,6 @@
 /**
- * `log verify` on a database that somebody changed behind the service's back. Each attack is a statement of who holds the
- * password of the database's owner, with the read model of trees at hand as well.
+ * `log verify` on a database that somebody changed behind the service's back. Each attack is a statement of who holds
+ * the password of the database's owner, with the read model of trees at hand as well.
  */
 import assert from 'node:assert/strict';
 import pg from 'pg';
@@ -91,7 +91,7 @@ describe('A log that was changed in the database', () => {
     assert.match(found.join('\n'), /account-.* revision \d+ \(event .*\) cannot be read/);
   });
 
-  test('finds what a tree that was made anew over the changed log hides, by the checkpoint in the layer store', async () => {
+  test('finds what a tree that was made again over the changed log hides, by the checkpoint in the layer store', async () => {
     const found = await faultsAfter(
       `UPDATE events SET request_id = 'forged' WHERE type = 'AccountCreated'`,
       async () => {

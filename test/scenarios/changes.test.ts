@@ -1,6 +1,6 @@
 /**
- * A plan's changes of a month on a real service of two nodes: what counts as one, who is refused beyond them and how, and
- * that neither a restart nor a rebuild gives any back.
+ * A plan's changes of a month on a real service of two nodes: what counts as one, who is refused beyond them and how,
+ * and that neither a restart nor a rebuild gives any back.
  */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const UNLIMITED = { repos: null, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: true };
 /** Tokens leave 1,000 to the person. */
 const QUOTA = 1_008;
-/** Of a smaller quota they leave all of it. */
+/** They leave a person all of a smaller quota. all of it. */
 const SMALL = 3;
 const PASSWORD = 'correct horse battery';
 

@@ -1,5 +1,5 @@
 /**
- * Compactions beside real clients: many small pushes leave few layers, whatever is killed meanwhile, and nothing that
+ * Compactions beside real clients: many small pushes leave few layers, whatever is killed in between, and nothing that
  * was pushed is lost.
  */
 import assert from 'node:assert/strict';
@@ -43,7 +43,7 @@ describe('Many small pushes', () => {
     ada = await createAccount(strata, 'ada');
   });
 
-  /** Pushes commits of its own from several clients at once, each to its branch. */
+  /** Pushes commits of its own from several clients at the same time, each to its branch. */
   async function pushMany(url: string, pushes: number): Promise<Map<string, string>> {
     const tips = new Map<string, string>();
     const one = async (client: number): Promise<void> => {
@@ -119,8 +119,8 @@ describe('Many small pushes', () => {
       const tips = await pushMany(url, LAYERS_MAX - CLIENTS);
       strata = await strata.restart({ STRATA_FAILPOINT: point });
       const work = await newWorkTree(ending);
-      // Each of these may be the push after which the server dies. On a slow machine it has compacted before. The pushes hold
-      // the compaction's processes back for a while.
+      // Each of these may be the push after which the server dies. On a slow machine it has compacted before. The
+      // pushes hold the compaction's processes back for a while.
       const deadline = Date.now() + SPAN_MS;
       for (let n = 0; strata.process.signalCode === null; n += 1) {
         assert.ok(Date.now() < deadline, 'no compaction began');

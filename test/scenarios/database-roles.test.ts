@@ -1,4 +1,6 @@
-/** Servers whose database has two roles: the embedded one, made now or by an older version, and one of the operator's. */
+/**
+ * Servers whose database has two roles: the embedded one, made now or by an older version, and one of the operator's.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
@@ -122,7 +124,7 @@ test('a database of the operator’s own, whose owner is no superuser, works wit
   const server = await testDatabase();
   cleanUp(context, () => server.close());
   const [owner, serving] = ['owner', 'server'].map((name) => `strata_test_${name}_${randomBytes(4).toString('hex')}`);
-  // As docs/operating.md says.
+  // These are the steps of docs/operating.md.
   for (const text of [
     `CREATE ROLE ${owner} LOGIN PASSWORD 'no-secret'`,
     `CREATE ROLE ${serving} LOGIN PASSWORD 'no-secret'`,
@@ -148,7 +150,7 @@ test('a database of the operator’s own, whose owner is no superuser, works wit
   await assert.rejects(run(address(serving), 'TRUNCATE events'), NOT_ALLOWED);
   assert.ok(!strata.log().includes(WARNING));
 
-  // As before there were two roles: a server that serves as the owner works, and says what is missing.
+  // Before there were two roles: a server that serves as the owner works, and says what is missing.
   await strata.stop();
   const env = { STRATA_DATABASE_URL: address(owner) };
   const mighty = await startStrata(context, { dataDir: strata.dataDir, log: 'postgres', env });

@@ -1,6 +1,6 @@
 /**
- * A server killed at every point of a compaction that drops what no ref reaches, with layers in a folder and in the bucket
- * of a user: nothing that a ref reaches is lost, and what none reaches goes in the end.
+ * A server killed at every point of a compaction that drops what no ref reaches, with layers in a folder and in the
+ * bucket of a user: nothing that a ref reaches is lost, and what none reaches goes in the end.
  */
 import { beforeAll, describe, type SuiteOptions, test } from 'vitest';
 import { type Ending, suiteEnding } from '../support/cleanup.ts';

@@ -65,12 +65,12 @@ describe('Erasing an account', () => {
   test('prints what it would do, and does nothing, without --yes', async () => {
     const ada = await createAccount(one, 'ada');
     await createRepository(one, ada, 'project');
-    await assert.rejects(erase(one, 'ada'), /exited 1:[^]*ada, for ever[^]*repositories \(1\)[^]*Nothing was done/);
+    await assert.rejects(erase(one, 'ada'), /exited 1:[^]*ada, permanently[^]*repositories \(1\)[^]*Nothing was done/);
     assert.equal((await api(two, ada.token, 'GET', '/v1/repos/ada/project')).status, 200);
     await assert.rejects(erase(one, 'nobody', '--yes'), /There is no account/);
   });
 
-  test('removes its tokens and repositories on every node at once, and the log still verifies', async (context) => {
+  test('removes its tokens and repositories on every node immediately, and the log still verifies', async (context) => {
     const bob = await createAccount(one, 'bob');
     const url = await createRepository(one, bob, 'project');
     const work = await newWorkTree(context);

@@ -1,6 +1,6 @@
 /**
- * A server whose git processes are together in a control group: it is made and removed with the server, and a push whose
- * git takes more than the group may is refused, while everything else goes on.
+ * A server whose git processes are together in a control group: it is made and removed with the server, and a push
+ * whose git takes more than the group may is refused, while everything else goes on.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';

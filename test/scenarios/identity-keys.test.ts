@@ -1,4 +1,4 @@
-/** The keys of identity tokens on real servers: two that begin at once, a kill, and `strata-admin`. */
+/** The keys of identity tokens on real servers: two that begin at the same time, a kill, and `strata-admin`. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { admin, type Strata } from '../support/strata.ts';
@@ -20,7 +20,7 @@ async function publicKids({ url }: Strata): Promise<readonly string[]> {
 }
 
 describe('The keys of identity tokens', () => {
-  test('are the same on two nodes that need them at once, outlive a kill, and are replaced by an operator', async (context) => {
+  test('are the same on two nodes that need them at the same time, outlive a kill, and are replaced by an operator', async (context) => {
     const shared = await sharedParts(context);
     const nodes = [await startNode(context, shared), await startNode(context, shared)] as const;
     const [first, second] = await Promise.all(nodes.map(publicKids));

@@ -1,6 +1,6 @@
 /**
- * docs/operating.md, Where bytes are kept, against a real server: what that list leaves out is counted by nobody. A row of
- * what does not exist any more fails as well.
+ * docs/operating.md, Where bytes are kept, against a real server: what that list leaves out is counted by nobody. A row
+ * of what does not exist any more fails as well.
  */
 import assert from 'node:assert/strict';
 import { watch } from 'node:fs';
@@ -30,7 +30,9 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const PASSWORD = 'correct horse battery';
 const SOME_REPOSITORY: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b');
-/** What this suite does not make: a rotation of the master key, a server with its own database, and a bucket of a user. */
+/**
+ * What this suite does not make: a rotation of the master key, a server with its own database, and a bucket of a user.
+ */
 const NOT_MADE_HERE = [
   'data/master-key',
   'data/master-key.next',

@@ -85,7 +85,7 @@ class Clients {
     else this.#refs.set(branch, after);
   }
 
-  /** Of a push that was not acknowledged, either is right: that it is there, and that it is not. */
+  /** For a push that was not acknowledged, either is right: that it is there, and that it is not. */
   async #killDuring(push: Promise<boolean>, branch: string, after: string | null): Promise<void> {
     this.counts.kills += 1;
     await Promise.all([push, sleep(this.#dice.below(400)).then(() => this.#strata.kill())]);

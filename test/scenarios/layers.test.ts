@@ -153,7 +153,7 @@ describe('Layers', () => {
     assert.equal(await readFile(path.join(clones, 'last/file'), 'utf8'), '7\n');
   });
 
-  test('stay on disk when their repository is deleted, which disappears at once', async (context) => {
+  test('stay on disk when their repository is deleted, which disappears immediately', async (context) => {
     const url = await createRepository(strata, ada, 'deleted');
     const work = await newWorkTree(context);
     await git(work, ['push', '--quiet', url, 'main']);

@@ -1,6 +1,6 @@
 /**
- * A job of a CI system pushes with the token that it got for its identity token, on two servers. The issuers are the npm
- * packages oauth2-mock-server and oidc-provider.
+ * A job of a CI system pushes with the token that it got for its identity token, on two servers. The issuers are the
+ * npm packages oauth2-mock-server and oidc-provider.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL dies, vanishes or freezes while pushes are at every stage: each push ends with words that say what became of
- * it, and the words are true.
+ * PostgreSQL dies, vanishes or freezes while pushes are at every stage: each push ends with words that say what became
+ * of it, and the words are true.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -23,7 +23,7 @@ import {
 
 const PUSHES = 14;
 const STAGGER_MS = 90;
-/** As the server appends this push, those before it are done, and those after it are under way at every stage. */
+/** While the server appends this push, those before it are done, and those after it are under way at every stage. */
 const FAULTY_APPEND = 4;
 /** Longer than an append is repeated. */
 const OUTAGE_MS = 26_000;

@@ -65,7 +65,7 @@ describe('A quota', () => {
 
   const create = (account: Account, name: string) => api(strata, account.token, 'POST', '/v1/repositories', { name });
 
-  test('of repositories is exact, however many are created at once, and a deleted one no longer counts', async () => {
+  test('of repositories is exact, however many are created at the same time, and a deleted one no longer counts', async () => {
     const fay = await createAccount(strata, 'fay', 'FREE');
     const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => create(fay, `repository-${n}`)));
     const [made, refused] = [201, 422].map((code) => answers.filter(({ status }) => status === code));

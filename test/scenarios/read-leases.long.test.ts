@@ -1,7 +1,7 @@
 /**
- * Three servers that answer from memory under leases of 50 ms, each with ways of its own to PostgreSQL and to EventStoreDB,
- * while they are killed, stopped, cut off from the database or from the log, and their clocks are set: what clients write
- * and read over Git and REST must form a history that could have happened on a single copy.
+ * Three servers that answer from memory under leases of 50 ms, each with ways of its own to PostgreSQL and to
+ * EventStoreDB, while they are killed, stopped, cut off from the database or from the log, and their clocks are set:
+ * what clients write and read over Git and REST must form a history that could have happened on a single copy.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';

@@ -183,8 +183,8 @@ describe('A text that names a ref', () => {
       }
       const states = new Set<string>();
       for (const [text, answer] of asked) {
-        // Of an id that no ref reaches git answers by what the layers hold (docs/git-path.md, Wants), and of a full name
-        // that is not there its client takes another ref by rules of its own.
+        // For an id that no ref reaches git answers by what the layers hold (docs/git-path.md, Wants), and of a full
+        // name that is not there its client takes another ref by rules of its own.
         if (answer === null && /^\{|^f{40}$|^HEAD$|^refs\//.test(text)) continue;
         const found = await byGit(url, filled(text));
         if (found !== undefined) assert.equal(found, expected(answer), `git of ${text}`);
@@ -199,14 +199,14 @@ describe('A text that names a ref', () => {
       for (const [address, answer] of placed) {
         for (const [surface, read] of Object.entries(ADDRESS_SURFACES)) {
           const found = await read(name, filled(address), `?at=${moment}`);
-          assert.equal(found, expected(answer), `${surface}/${address} as of then`);
+          assert.equal(found, expected(answer), `${surface}/${address} as of that time`);
         }
       }
       for (const [text, answer] of asked) {
         if (text === '') continue;
         const query = new URLSearchParams({ base: filled(text), head: filled(text), at: moment });
         const found = commitLinked(await page(`/ada/${name}/compare?${query}`));
-        assert.equal(found, expected(answer), `compare of ${text} as of then`);
+        assert.equal(found, expected(answer), `compare of ${text} as of that time`);
       }
       const then = path.join(await tempDir(ending), 'then.git');
       await git(work, ['clone', '--quiet', '--mirror', url.replace(/\.git$/, `@${moment}.git`), then]);

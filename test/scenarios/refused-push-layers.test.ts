@@ -1,7 +1,7 @@
 /**
- * What a refused push leaves in the store of layers: nothing, wherever it was refused. The attack: a small account sends
- * pushes up to their last byte, takes away what they need, sends the byte, and so fills the disk with layers that no
- * event names and no quota counts.
+ * What a refused push leaves in the store of layers: nothing, wherever it was refused. The attack: a small account
+ * sends pushes up to their last byte, takes away what they need, sends the byte, and so fills the disk with layers that
+ * no event names and no quota counts.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -98,7 +98,7 @@ const TAKEN: readonly {
   readonly what: string;
   readonly take: (held: { readonly strata: Strata; readonly ada: Account; readonly target: Target }) => Promise<void>;
   readonly told: RegExp;
-  /** The layers that others stored in its repository meanwhile. */
+  /** The layers that others stored in its repository in between. */
   readonly others: number;
 }[] = [
   {

@@ -1,6 +1,6 @@
 /**
- * A service whose layers lie in a bucket of a real S3 server, with real git: what was acknowledged is in the bucket, and
- * a node with an empty cache serves it.
+ * A service whose layers lie in a bucket of a real S3 server, with real git: what was acknowledged is in the bucket,
+ * and a node with an empty cache serves it.
  */
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';

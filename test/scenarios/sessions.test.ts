@@ -1,4 +1,6 @@
-/** People's sessions on a real server of two nodes: they hold on every node and over restarts, and end on all at once. */
+/**
+ * People's sessions on a real server of two nodes: they hold on every node and over restarts, and end on all together.
+ */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';

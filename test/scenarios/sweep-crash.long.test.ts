@@ -84,7 +84,7 @@ const storedIn = async ({ shared }: Service, id: string): Promise<readonly strin
 const countOf = async ({ shared }: Service, type: string): Promise<number> =>
   (await shared.log.since()).filter((event) => event.type === type).length;
 
-/** Makes a repository of so many pushes, and returns its id and its last commit. */
+/** Makes a repository of this many pushes, and returns its id and its last commit. */
 async function pushMany(context: TestContext, { strata }: Service, owner: Account, name: string, pushes: number) {
   const url = await createRepository(strata, owner, name);
   const { id } = (await api(strata, owner.token, 'GET', `/v1/repos/${owner.username}/${name}`)).body as {
@@ -131,7 +131,7 @@ const ERASURE_POINTS = [
 
 describe('A server killed', { timeout: 6 * SPAN_MS }, () => {
   for (const point of EXPIRY_POINTS) {
-    test(`at ${point} lets replaced layers go later, and keeps those of now`, async (context) => {
+    test(`at ${point} lets replaced layers go later, and keeps the current ones`, async (context) => {
       const service = await startService(context, { STRATA_FAILPOINT: point });
       const { id, last } = await pushMany(context, service, service.ada, 'engine', LAYERS_AT_REST_MAX + 1);
       await service.ahead(2 * COMPACTION_IDLE_MS);

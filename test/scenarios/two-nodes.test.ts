@@ -47,7 +47,7 @@ describe('On two servers', () => {
     await git(clones, ['clone', '--quiet', there, 'copy']);
   });
 
-  test('a revoked token fails at once on both', async (context) => {
+  test('a revoked token fails immediately on both', async (context) => {
     await createRepository(first, ada, 'revoked');
     const directory = await tempDir(context);
     for (const [revokedOn, usedOn] of [[first, second] as const, [second, first] as const]) {

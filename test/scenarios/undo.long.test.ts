@@ -1,4 +1,4 @@
-/** Restorations and pushes of several clients at once, whatever is killed meanwhile. */
+/** Restorations and pushes of several clients at the same time, whatever is killed in between. */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
@@ -33,8 +33,8 @@ describe('An owner', () => {
     return { name, url: await createRepository(strata, ada, name) };
   }
 
-  // The attack: clients push and restore at once while the server is killed, so that one overwrites unseen.
-  test('and pushes at once: each change that was acknowledged had seen what it replaced', async (context) => {
+  // The attack: clients push and restore at the same time while the server is killed, so that one overwrites unseen.
+  test('and pushes at the same time: each change that was acknowledged had seen what it replaced', async (context) => {
     const { name, url } = await newRepository();
     const first = await newWorkTree(context);
     await git(first, ['push', '--quiet', url, 'main']);

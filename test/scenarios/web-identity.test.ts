@@ -224,7 +224,7 @@ describe('A role in a cloud', isThere('versitygw') ? needs('network-namespace') 
 
   // The attack: somebody has copied a private key.
   test('is given for a token of new keys, and no longer for one of keys that were revoked', async (context) => {
-    // An issuer of its own: the cloud reads the keys of one anew for an unknown key once a minute at most.
+    // An issuer of its own: the cloud reads the keys of one again for an unknown key once a minute at most.
     const role = `${ROLE}-rotating`;
     const rotating = roleSetup(ROTATING, access.account, role);
     await trust('strata-rotating', rotating);

@@ -251,7 +251,7 @@ describe('Webhook deliveries', { concurrent: true }, () => {
     assert.equal(elsewhere.received.length, 0);
   });
 
-  test('of pings go to one webhook, listed or not; one to an inactive webhook fails at once and can be redelivered', async (context) => {
+  test('of pings go to one webhook, listed or not; one to an inactive webhook fails immediately and can be redelivered', async (context) => {
     const { receiver, webhook, account } = await hooked(context, 'alan');
     const other = await receivers.start();
     await createWebhook(strata, account, other.url, ['ping']);

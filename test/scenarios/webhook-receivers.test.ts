@@ -148,7 +148,7 @@ describe('After a real push', { concurrent: true }, () => {
     }
   });
 
-  test('a delivery to an address that is no longer allowed fails at once, and nothing is sent', async (context) => {
+  test('a delivery to an address that is no longer allowed fails immediately, and nothing is sent', async (context) => {
     const lenient = await startNode(context, await sharedParts(context), receivers.env);
     const account = await createAccount(lenient, 'alan');
     const receiver = await receivers.start();

@@ -13,7 +13,7 @@ interface WebhookObject {
 }
 
 describe('Webhooks on two nodes', () => {
-  test('are shown by both at once, changed to private addresses only by the node that allows them, and kept over a restart', async (context) => {
+  test('are shown by both together, changed to private addresses only by the node that allows them, and kept over a restart', async (context) => {
     const parts = await sharedParts(context);
     const strict = await startNode(context, parts);
     const lenient = await startNode(context, parts, { STRATA_ALLOW_PRIVATE_TARGETS: 'true' });
@@ -53,7 +53,7 @@ describe('Webhooks on two nodes', () => {
     assert.ok(!`${strict.log()}${lenient.log()}${again.log()}`.includes(secret ?? ''));
   });
 
-  test('are limited to twenty an account, however many are created at once, on whichever node', async (context) => {
+  test('are limited to twenty an account, however many are created at the same time, on whichever node', async (context) => {
     const parts = await sharedParts(context);
     const nodes = [await startNode(context, parts), await startNode(context, parts)] as const;
     const ada = await createAccount(nodes[0], 'ada');
@@ -76,7 +76,7 @@ describe('Webhooks on two nodes', () => {
       assert.equal((await create(nodes.indexOf(node))).status, 422, 'the 21st webhook is refused on either node');
     }
     assert.equal((await api(nodes[0], ada.token, 'DELETE', `/v1/webhooks/${ids[0]}`)).status, 204);
-    assert.equal((await create(1)).status, 201, 'the other node allows a new webhook at once');
+    assert.equal((await create(1)).status, 201, 'the other node allows a new webhook immediately');
     assert.equal((await create(0)).status, 422);
   });
 });

@@ -1,4 +1,7 @@
-/** A node whose clock is set 40 days ahead while it runs: it takes no push, says why, and goes on when the clock is right. */
+/**
+ * A node whose clock is set 40 days ahead while it runs: it takes no push, says why, and goes on when the clock is
+ * right.
+ */
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'vitest';

@@ -19,7 +19,7 @@ import {
 } from '../support/strata.ts';
 
 const GUESSES = 10_000;
-/** Guesses under way at once, each on a connection of its own. */
+/** Guesses under way at the same time, each on a connection of its own. */
 const AT_ONCE = 200;
 const BEFORE = 30;
 
@@ -86,7 +86,7 @@ async function signInPatiently(strata: Strata, form: Form, person: Guess): Promi
   }
 }
 
-/** Sends the guesses, with this address for each, and does `meanwhile` over and over until all are answered. */
+/** Sends the guesses, with this address for each, and calls the function over and over until all are answered. */
 async function flood(
   strata: Strata,
   addressOf: (n: number) => string,

@@ -1,6 +1,6 @@
 /**
- * `npm run screenshots`: every page at both widths and in both colour schemes, below .cache/screenshots, to be looked at.
- * With `--docs` it writes the few pictures of docs/screenshots instead.
+ * `npm run screenshots`: every page at both widths and in both colour schemes, below .cache/screenshots, to be looked
+ * at. With `--docs` it writes the few pictures of docs/screenshots instead.
  *
  * Invariants: the server, its data and its database are made for the run and removed after it.
  */

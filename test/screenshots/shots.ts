@@ -13,7 +13,10 @@ export interface Shot {
 
 type Prepare = (page: Page) => Promise<void>;
 
-/** Sends the last form of the page, or the one that holds the field. What browsers would stop themselves is sent as well. */
+/**
+ * Sends the last form of the page, or the one that holds the field. What browsers would stop themselves is sent as
+ * well.
+ */
 const send =
   (fields: Readonly<Record<string, string>> = {}): Prepare =>
   async (page) => {

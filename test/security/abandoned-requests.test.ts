@@ -1,6 +1,6 @@
 /**
  * Clients that disconnect at every point of every kind of request: the test holds back each call to a port, and each
- * start of git, in turn, and meanwhile destroys the client's connection.
+ * start of git, in turn, and destroys while it runs the client's connection.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

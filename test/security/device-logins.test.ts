@@ -70,7 +70,7 @@ describe('Strangers who begin device logins', () => {
     assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX, 'all fit');
     const more = Array.from({ length: 30 }, (_, n) => newRequest({ network: 'attacker', after: 60_000 + n }));
     await Promise.all(more.map((request, n) => on(n).add(request, BOUNDS)));
-    assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX, 'exact, though two nodes added at once');
+    assert.equal(await pending(), DEVICE_SESSIONS_PENDING_MAX, 'exact, though two nodes added at the same time');
     assert.ok(await isThere(honest.id));
     const { rows } = await pool.query(
       `SELECT min(due_at) AS oldest FROM device_login_requests WHERE network = 'attacker'`,
@@ -144,7 +144,7 @@ describe('Strangers who begin device logins', () => {
       each.push(after - before);
       before = after;
     }
-    // Of most: PostgreSQL reads the whole table now and then for itself, such as for new statistics.
+    // PostgreSQL reads the whole table now and then for itself, such as for new statistics.
     const rows = each.toSorted((a, b) => a - b)[Math.floor(each.length / 2)] ?? 0;
     const eachMs = spentMs / additions.length;
     await context.annotate(`${eachMs.toFixed(1)} ms and ${rows} rows for each`);

@@ -160,7 +160,7 @@ describe('The throttle of failed tokens', () => {
     assert.deepEqual(await judge('192.0.2.1'), { worth: true });
   });
 
-  test('looks up what arrives meanwhile with one query, of a thousand at most', async () => {
+  test('looks up what arrives in between with one query, of a thousand at most', async () => {
     const answers: (() => void)[] = [];
     const valid = newId();
     const { failedTokens, judge, lookups } = started(

@@ -130,7 +130,7 @@ describe('A pack', () => {
     await refuses('a claim', next.id, claiming, /4294967295 objects, at most 10000000 are allowed/, [next.id]);
   });
 
-  test('that expands beyond the limit of a push is refused, and other clients are served meanwhile', async () => {
+  test('that expands beyond the limit of a push is refused, while other clients are served', async () => {
     const zeros = Buffer.alloc(65_536);
     const base = blob(zeros);
     const whole = packEntry('blob', zeros);

@@ -31,7 +31,7 @@ const MAIN = 'refs/heads/main';
 /** More objects than a pack may have that is checked in process. */
 const MANY = 600;
 
-/** Makes a commit of so many files that git checks its pack. */
+/** Makes a commit of enough files that git checks its pack. */
 function wideStory(text: string, parents: readonly string[] = []): Pick<Story, 'tip' | 'all'> {
   const files = Array.from({ length: MANY }, (_, n) => blob(`${text} ${n}\n`));
   const entries = files.map(({ id }, n) => ({ mode: '100644', name: `f${String(n).padStart(4, '0')}`, id }));

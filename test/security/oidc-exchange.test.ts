@@ -271,7 +271,8 @@ describe('The exchange of an identity token', () => {
     assert.equal((await exchange(await issuer.token())).statusCode, 200);
   });
 
-  // The attack: of two issuers that an account trusts, one signs in the name of the other, or uses up the ids of its tokens.
+  // The attack: of two issuers that an account trusts, one signs in the name of the other, or uses up the ids of its
+  // tokens.
   test('takes keys and ids of an issuer for its own tokens only', async (context) => {
     const second = await startIssuer(context, network, { clock: fixture.clock, audience: AUDIENCE });
     const body = { name: 'second', issuer: second.url, subject: 'repo:acme/*', grants: ['ALL'], scope: 'ALL_REPO' };
@@ -296,7 +297,7 @@ describe('The exchange of an identity token', () => {
     }
   });
 
-  // The attack: a token that has expired, or is not valid yet, or for ever.
+  // The attack: a token that has expired, or is not valid yet, or has no end.
   test('takes a token only in its time, give or take 60 seconds', async () => {
     const now = seconds();
     for (const [claims, reason] of [
@@ -324,7 +325,7 @@ describe('The exchange of an identity token', () => {
     }
   });
 
-  // The attack: a token without an id could be exchanged for ever.
+  // The attack: a token without an id could be exchanged permanently.
   test('refuses a token without an id', async () => {
     for (const jti of [undefined, '', 5, 'x'.repeat(257)]) {
       await assertRefused(await issuer.token({ jti }), 'id-missing', String(jti));
@@ -518,7 +519,7 @@ describe('The exchange of an identity token', () => {
     assert.ok(performance.now() - begun < 2_000, 'the same issuer, asked by another account');
     for (let ended = 0; ended < 2; ended += 1) {
       while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-      assert.equal(waiting.length, 2, 'two at once');
+      assert.equal(waiting.length, 2, 'two at the same time');
       for (const end of waiting.splice(0)) end();
     }
     const faults = (await Promise.all(held)).map((fault) => fault?.fault);

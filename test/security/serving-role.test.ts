@@ -198,7 +198,7 @@ describe('The role that serves', () => {
     assert.deepEqual(rows, []);
   });
 
-  test('gets the tables of an older version, in which one role was everything, by several servers at once', async () => {
+  test('gets the tables of an older version, in which one role was everything, by several servers at the same time', async () => {
     const database = await newDatabase(ending);
     const old = await connect(ending, database.connectionString);
     await createRunnerTables(old);

@@ -1,10 +1,10 @@
 /**
  * What an account of the plan FREE does to fill the disk and the database: pushes whose repository is gone before their
- * last byte, rounds of branches that are deleted and purged, wide pushes to twenty webhooks whose receiver fails with long
- * answers, and changes without end.
+ * last byte, rounds of branches that are deleted and purged, wide pushes to twenty webhooks whose receiver fails with
+ * long answers, and changes without end.
  *
- * Invariants: what the server answers is not judged here. What the account may take at most is in `FILLING_FIGURES`: its
- * plan, and the bounds of docs/operating.md for what no quota of the plan counts.
+ * Invariants: what the server answers is not judged here. What the account may take at most is in `FILLING_FIGURES`:
+ * its plan, and the bounds of docs/operating.md for what no quota of the plan counts.
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';

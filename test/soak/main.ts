@@ -1,10 +1,11 @@
 /**
- * `npm run soak`: a server on which honest and hostile clients of 51 accounts work for some minutes, and whether what it
- * takes of the machine is flat at the end.
+ * `npm run soak`: a server on which honest and hostile clients of 51 accounts work for some minutes, and whether what
+ * it takes of the machine is flat at the end.
  *
  * Invariants: everything runs on the loopback interface and is bounded in time. Whatever happens, the soak ends the
- * server that it started, by id, and removes its folder. It exits with 1 if the server ended or had an internal error, if
- * an honest client failed, if a figure grows that should be flat, or if anything is left over when all clients have gone.
+ * server that it started, by id, and removes its folder. It exits with 1 if the server ended or had an internal error,
+ * if an honest client failed, if a figure grows that should be flat, or if anything is left over when all clients have
+ * gone.
  */
 import { randomInt } from 'node:crypto';
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
@@ -33,7 +34,7 @@ import { type SoakServer, startServer } from './server.ts';
 const HONEST_WORKERS = 3;
 const HOSTILE_WORKERS = 2;
 const SAMPLED_EVERY_MS = 10_000;
-/** In a short run there are at least so many samples. */
+/** In a short run there are at least this many samples. */
 const SAMPLES_LEAST = 12;
 const QUIET_SPAN_MS = 60_000;
 /** Beyond what was open before the clients came; files of packs that stay open are among them. */

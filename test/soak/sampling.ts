@@ -1,9 +1,10 @@
 /**
- * What a server takes of the machine at a moment, by figure: memory, files, processes, disk and the tables of its database.
+ * What a server takes of the machine at a moment, by figure: memory, files, processes, disk and the tables of its
+ * database.
  *
  * Invariants: PostgreSQL's own processes are in no figure but those of the database. A table that is not named below
- * grows by design: it holds the record, or what is made of it. What caches hold in memory has a figure with their bounds
- * and is in no other: they fill for longer than a soak runs.
+ * grows by design: it holds the record, or what is made of it. What caches hold in memory has a figure with their
+ * bounds and is in no other: they fill for longer than a soak runs.
  */
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
@@ -15,7 +16,7 @@ import type { SoakServer } from './server.ts';
 
 const MIB = 1024 * 1024;
 
-/** As docs/operating.md says, with 64 MiB of entities. */
+/** The sum of docs/operating.md, with 64 MiB of entities. */
 const CACHES_BYTES_MAX = 304 * MIB;
 
 const MACHINE: readonly Figure[] = [

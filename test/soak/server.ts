@@ -33,9 +33,9 @@ export interface SoakServer {
   /** Connects as the owner of the database. */
   readonly database: string;
   /**
-   * Lines of its log that tell of a fault; at most 20, and how many there were. A request that its client has cut is none,
-   * whatever status its line has. `waits` counts faults that a busy machine makes: PostgreSQL had no time for the server,
-   * or the server none for its connections, and it went on.
+   * Lines of its log that tell of a fault; at most 20, and how many there were. A request that its client has cut is no
+   * fault, whatever status its line has. `waits` counts faults that a busy machine makes: PostgreSQL had no time for
+   * the server, or the server none for its connections, and it went on.
    */
   faults(): { readonly count: number; readonly lines: readonly string[]; readonly waits: number };
   /** What Node says of its memory after a collection. */

@@ -170,7 +170,7 @@ const CAUSE: Cause = {
   causationId: null,
 };
 
-/** Of a bucket that a role lets the service into. */
+/** The settings of a bucket that a role lets the service into. */
 export const ROLE_SETTINGS: WantedBucketSettings = {
   ...{ provider: 'S3', authMode: 'OIDC', bucketName: 'layers', keyPrefix: 'strata/' },
   ...{ roleArn: 'arn:aws:iam::123456789012:role/strata', region: null, endpointUrl: null },

@@ -12,7 +12,7 @@ const [connectionString = ''] = process.argv.slice(2);
 const store = createPostgresEventStore({ connectionString, log: keepLog() });
 process.stdin.resume().once('end', () => process.exit(0));
 for (;;) {
-  // Eight large appends at once make it likely that a kill hits the middle of a call.
+  // Eight large appends immediately make it likely that a kill hits the middle of a call.
   const appends = Array.from({ length: 8 }, () =>
     store.append({
       stream: newStream(),

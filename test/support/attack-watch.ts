@@ -43,9 +43,9 @@ export interface Watched {
   /** What failed of either, in words; at most 20. */
   readonly failures: readonly string[];
   readonly loop: { readonly p99Ms: number; readonly maxMs: number };
-  /** The most that the server and the processes below it held at once: their proportional set sizes. */
+  /** The most that the server and the processes below it held at any moment: their proportional set sizes. */
   readonly memoryBytesMax: number;
-  /** Processes of the server, itself included. PostgreSQL, which the tests share, is none of them. */
+  /** Processes of the server, itself included. PostgreSQL, which the tests share, is not one of them. */
   readonly processesMax: number;
   /** The largest sizes of the data directory and the layers, without what they had when the watch began. */
   readonly diskBytesMax: number;
@@ -108,7 +108,7 @@ export async function watch(ending: Ending, server: WatchedServer): Promise<() =
       pids.reduce((sum, pid) => sum + proportionalSetSize(pid), 0),
     );
   };
-  await writeFile(`${server.loopFile}.anew`, '');
+  await writeFile(`${server.loopFile}.again`, '');
   const watching = Promise.all([
     every(ASKED_EVERY_MS, ask),
     every(CLONED_EVERY_MS, clone),

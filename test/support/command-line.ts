@@ -1,5 +1,6 @@
 /**
- * The command line as a person runs it, in a home of its own: bundled or installed, on the oldest Node that it supports.
+ * The command line as a person runs it, in a home of its own: bundled or installed, on the oldest Node that it
+ * supports.
  *
  * Invariants: no run reads the configuration of the person who runs the tests, theirs or git's.
  */

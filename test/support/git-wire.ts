@@ -31,7 +31,7 @@ export function blob(content: string | Buffer): WireObject {
 }
 
 export interface WireEntry {
-  /** As stored, e.g. `100644` or `40000`. */
+  /** The stored form, e.g. `100644` or `40000`. */
   readonly mode: string;
   readonly name: string | Buffer;
   readonly id: string;

@@ -1,5 +1,5 @@
 /**
- * A small log in every form in which stores and files hold it, kept for ever in test/golden. The first forms store
+ * A small log in every form in which stores and files hold it, kept in test/golden. The first forms store
  * neither whether an event is a record event nor its place in its append; the second forms do.
  */
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Golden events: one stored event of each type and version, kept for ever in test/golden/<category>. */
+/** Golden events: one stored event of each type and version, kept in test/golden/<category>. */
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Actor } from '../../core/kernel/envelope.ts';

@@ -5,7 +5,9 @@ import { z } from 'zod';
 
 const COUNTED = z.object({ size: z.number() });
 
-/** Node keeps a reference to each signal of `AbortSignal.any` that had a listener on its sources, and never removes it. */
+/**
+ * Node keeps a reference to each signal of `AbortSignal.any` that had a listener on its sources, and never removes it.
+ */
 function dependentsOf(signal: AbortSignal): number {
   const key = Object.getOwnPropertySymbols(signal).find(({ description }) => description === 'kDependantSignals');
   return key === undefined ? 0 : COUNTED.parse(Reflect.get(signal, key)).size;

@@ -18,7 +18,9 @@ export interface Way {
   readonly check: Check;
 }
 
-/** The two ways to take a journey: with every page checked in every look, and with scripts off on a phone in the dark. */
+/**
+ * The two ways to take a journey: with every page checked in every look, and with scripts off on a phone in the dark.
+ */
 export const WAYS: readonly Way[] = [
   { how: 'with scripts', suffix: 'scripts', look: { ...LOOKS[0], scripts: true }, check: assertAccessible },
   { how: 'without scripts', suffix: 'plain', look: { ...LOOKS[1], scripts: false }, check: unchecked },

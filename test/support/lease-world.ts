@@ -1,7 +1,7 @@
 /**
  * A service of three processes over one log, in simulated time: each has its own clocks, is paused, cut off, dies and
- * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases are
- * the real ones; the database and the network are simulated.
+ * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases
+ * are the real ones; the database and the network are simulated.
  *
  * Invariants: a seed always gives the same run. After each event all promises have run before the next one.
  */
@@ -17,7 +17,7 @@ const SPAN_MS = 1_000;
 const SIMULATED_MS = 12_000;
 /** Messages that are lost. */
 const LOST_SHARE = 0.04;
-/** As far as rates of clocks may differ. */
+/** How far the rates of clocks may differ. */
 const DRIFT = 0.02;
 
 export interface WorldOptions {
@@ -164,7 +164,7 @@ class World {
     return this.#random() < this.#slow ? this.#between(20, 1_500) : this.#between(0.1, 5);
   }
 
-  /** Runs it on the process after the delay, when it is not paused; never if it died meanwhile. */
+  /** Runs it on the process after the delay, when it is not paused; never if it died before. */
   #on(process: Process, delay: number, run: () => void): void {
     const { life } = process;
     const go = (): void => {

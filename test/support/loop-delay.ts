@@ -19,9 +19,9 @@ if (file !== undefined && isMainThread && process.argv[1]?.endsWith('apps/server
   const ms = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
   const write = (): void => {
     // The test asks for a new measurement by a file, since a signal would be the server's own business.
-    if (existsSync(`${file}.anew`)) {
+    if (existsSync(`${file}.again`)) {
       delay.reset();
-      rmSync(`${file}.anew`);
+      rmSync(`${file}.again`);
     }
     // The test reads it at any moment.
     writeFileSync(`${file}.new`, JSON.stringify({ p99Ms: ms(delay.percentile(99)), maxMs: ms(delay.max) }));

@@ -1,6 +1,6 @@
 /**
- * Loaded into a program before its own modules (`node --import`): the clock of its machine, as it sees it, is 40 days ahead
- * if `TEST_CLOCK_AHEAD` is set; each SIGUSR2 sets it ahead, or right again.
+ * Loaded into a program before its own modules (`node --import`): the clock of its machine, as it sees it, is 40 days
+ * ahead if `TEST_CLOCK_AHEAD` is set; each SIGUSR2 sets it ahead, or right again.
  *
  * Invariants: only this process sees the clock move, as it sees a step of the real one: timers keep their pace.
  */

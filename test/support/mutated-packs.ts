@@ -148,7 +148,7 @@ export interface MutatedPack {
   readonly isSound: boolean;
 }
 
-/** Every so many packs hold many objects, of which as many as are allowed. */
+/** Each pack at this distance holds many objects, of which as many as are allowed. */
 const CROWDED_EACH = 20;
 const CROWD_MAX = 508;
 
@@ -224,7 +224,7 @@ function mutatedTree(dice: Dice, known: readonly string[], entries: readonly Ent
     if (change === 'swap') made.splice(at, 1, ...made.splice(dice.below(made.length), 1, entry));
     if (change === 'twice') made.splice(dice.below(made.length), 0, entry);
     if (change === 'drop') made.splice(at, 1);
-    // Of files with rules of their own, and of submodules, whose commits are nowhere.
+    // Files with rules of their own, and submodules, whose commits are nowhere.
     if (change === 'special') {
       const id = dice.pick([idOf(LONG_ATTRIBUTES), idOf(MODULES), '0'.repeat(40)]);
       const [name, mode] = dice.pick([
@@ -334,7 +334,7 @@ function oddEntry(dice: Dice, raw: RawEntry): Buffer {
   return Buffer.concat([start, deflateSync(raw.bytes.subarray(0, length - 1))]);
 }
 
-/** The entry with so many more bytes of no value in its size. */
+/** The entry with this many more bytes of no value in its size. */
 export function overlongEntry(entry: Buffer, more: number): Buffer {
   const end = entry.findIndex((byte) => byte < 0x80);
   const size = Buffer.from([...entry.subarray(0, end + 1), ...Array<number>(more).fill(0)]);

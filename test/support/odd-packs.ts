@@ -1,6 +1,6 @@
 /**
- * Small packs of odd shapes, made byte by byte, for the repository of mutated-packs.ts: some that git takes, and some that
- * it refuses. Chance comes upon few of them.
+ * Small packs of odd shapes, made byte by byte, for the repository of mutated-packs.ts: some that git takes, and some
+ * that it refuses. Chance comes upon few of them.
  */
 import { deflateRawSync, deflateSync } from 'node:zlib';
 import { DOCS, GUIDE, idOf, overlongEntry, tree } from './mutated-packs.ts';

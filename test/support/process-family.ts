@@ -1,7 +1,7 @@
 /** Finds processes and reads what Linux's /proc shows of them (proc(5)). */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The process and all processes below it, itself first; a zombie is none. */
+/** The process and all processes below it, itself first; a zombie does not count. */
 export function familyOf(pid: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of readdirSync('/proc')) {

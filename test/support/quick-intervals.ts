@@ -1,6 +1,6 @@
 /**
- * Loaded into a server before its own modules (`node --import`): what it does every ten minutes or more rarely, such as its
- * sweeps, it does twice a second, and the first time as soon; every `QUICK_INTERVALS_MS` where that is set.
+ * Loaded into a server before its own modules (`node --import`): what it does every ten minutes or more rarely, such as
+ * its sweeps, it does twice a second, and the first time as soon; every `QUICK_INTERVALS_MS` where that is set.
  *
  * Invariants: what it does more often keeps its interval.
  */

@@ -73,7 +73,7 @@ export class Appender {
     return this.together(stream, account, [{ type, data }]);
   }
 
-  /** Appends several events at once. */
+  /** Appends several events together. */
   async together(
     stream: StreamName,
     account: AccountId,

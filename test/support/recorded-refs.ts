@@ -31,7 +31,7 @@ export async function recordRefs(shared: SharedParts, recorded: RecordedRefs): P
   }
 }
 
-/** As `recordRefs`, in a log that the test has open. */
+/** Does what `recordRefs` does, in a log that the test has open. */
 export async function recordRefsIn(
   events: Pick<EventStore, 'readStream' | 'append'>,
   { account, repository, refs, defaultBranch }: RecordedRefs,
@@ -63,6 +63,6 @@ export async function recordRefsIn(
       : [newEvent({ ...about, type: 'DefaultBranchChanged', data: { default_branch: defaultBranch } })];
   const appended = [newEvent({ ...about, type: 'RefsUpdated', data: moved }), ...chosen];
   const result = await events.append({ stream, expected: recorded.length - 1, events: appended });
-  if (result.outcome === 'conflict') throw new Error(`${stream} was changed meanwhile`);
+  if (result.outcome === 'conflict') throw new Error(`${stream} was changed first`);
   return appended.at(-1)?.id ?? '';
 }

@@ -17,7 +17,7 @@ export type S3Fault =
   | { readonly kind: 'lose-answer' }
   /** The server gets the request twice; the client gets the second answer. */
   | { readonly kind: 'twice' }
-  /** After so many bytes of the answer's body the connection breaks, or nothing more comes. */
+  /** After this many bytes of the answer's body the connection breaks, or nothing more comes. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
   | { readonly kind: 'stall'; readonly afterBytes: number };
 

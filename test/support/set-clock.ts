@@ -1,6 +1,6 @@
 /**
- * Loaded into a server before its own modules (`node --import`): sets the server's clock ahead by the milliseconds in the
- * file that `TEST_CLOCK_FILE` names, as a test writes them there while the server runs.
+ * Loaded into a server before its own modules (`node --import`): sets the server's clock ahead by the milliseconds in
+ * the file that `TEST_CLOCK_FILE` names, as a test writes them there while the server runs.
  *
  * Invariants: only the clock that is passed to the core moves. Timers, certificates and what is signed for other
  * servers follow the machine's clock.

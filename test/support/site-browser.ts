@@ -11,8 +11,8 @@ import { keepLog } from './log.ts';
 import type { Account, Strata } from './strata.ts';
 
 /**
- * Stores a session as a sign-in does, and returns a browser that the account's owner is signed in with. It works for the
- * running server, also after a restart on the same address.
+ * Stores a session as a sign-in does, and returns a browser that the account's owner is signed in with. It works for
+ * the running server, also after a restart on the same address.
  */
 export async function signIn(strata: Pick<Strata, 'url' | 'env'>, account: Account): Promise<SiteBrowser> {
   const pool = createPool({

@@ -32,7 +32,9 @@ export interface Misbehaviour {
 }
 
 export interface SoftwareAuthenticator {
-  /** Answers the options of a creation, as JSON. Refuses, as browsers do, if it holds one of the excluded credentials. */
+  /**
+   * Answers the options of a creation, as JSON. Refuses, as browsers do, if it holds one of the excluded credentials.
+   */
   create(options: JsonObject, misbehaviour?: Misbehaviour): string;
   /** Answers the options of a sign-in with the first of the allowed credentials that it holds. */
   get(options: JsonObject, misbehaviour?: Misbehaviour): string;

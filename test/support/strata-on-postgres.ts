@@ -1,7 +1,7 @@
 /**
- * Servers on a database of the shared PostgreSQL, which start fast, alone or several at once, with their event log open
- * to the test. The log is in that database or on EventStoreDB's protocol server; the workflows run in the servers or on
- * Temporal.
+ * Servers on a database of the shared PostgreSQL, which start fast, alone or several at the same time, with their event
+ * log open to the test. The log is in that database or on EventStoreDB's protocol server; the workflows run in the
+ * servers or on Temporal.
  */
 import path from 'node:path';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';

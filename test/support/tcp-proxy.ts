@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createConnection, createServer, type NetConnectOpts, type Socket } from 'node:net';
 
 export interface Link {
-  /** Ends both sides at once, as when the network fails. */
+  /** Ends both sides together, as when the network fails. */
   cut(): void;
   /** Sends data to the server that the test held back before. */
   send(data: Buffer): void;
@@ -15,9 +15,11 @@ export interface TcpProxy {
   /** Called with each chunk from the client; the proxy forwards what it returns, and nothing for null. */
   onQuery: (data: Buffer, link: Link) => Buffer | null;
   onAnswer: (data: Buffer, link: Link) => Buffer | null;
-  /** Cuts all connections; clients can connect again at once. */
+  /** Cuts all connections; clients can connect again immediately. */
   cutAll(): void;
-  /** Passes nothing on, either way, on the connections that are open now; the returned function goes on where it was. */
+  /**
+   * Passes nothing on, either way, on the connections that are open now; the returned function goes on where it was.
+   */
   freeze(): () => void;
   /** Cuts all connections and refuses new ones. */
   close(): Promise<void>;

@@ -20,7 +20,7 @@ export function createTestLeads(): TestLeads {
       if (!leading.has(name)) {
         leading.add(name);
         try {
-          // When a process dies, others may lead at once, whatever its work still does.
+          // When a process dies, others may lead immediately, whatever its work still does.
           await Promise.race([work(signal), dead]);
         } finally {
           leading.delete(name);

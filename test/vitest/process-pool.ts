@@ -38,7 +38,7 @@ export interface ProcessPool {
   ended(): Promise<void>;
 }
 
-/** How long output may still arrive: a child that left the group may hold the pipe open for ever. */
+/** How long output may still arrive: a child that left the group may hold the pipe open. */
 const LATE_OUTPUT_MS = 1_000;
 
 export function createProcessPool(options: ProcessPoolOptions): ProcessPool {

@@ -1,6 +1,7 @@
 /**
- * Prints the end of a run, after vitest's own report: the slowest files, figures that tests measured, skipped tests with
- * their reasons, optional suites that did not run, processes that had to be killed, failures, and one line of counts.
+ * Prints the end of a run, after vitest's own report: the slowest files, figures that tests measured, skipped tests
+ * with their reasons, optional suites that did not run, processes that had to be killed, failures, and one line of
+ * counts.
  *
  * Invariants: the last line is `N passed, N failed, N skipped`; the exit code is 0 only when at least one file ran
  * and nothing failed.

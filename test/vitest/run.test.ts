@@ -267,7 +267,7 @@ const MISBEHAVING: readonly { readonly name: string; readonly source: string; re
     reported: /: did not end by itself within 2 s after its tests$/,
   },
   {
-    name: 'waits for ever',
+    name: 'waits without end',
     source: `${IMPORT}test('a', { timeout: 60_000 }, () => new Promise(() => setInterval(() => {}, 1e3)));`,
     reported: /: ended after 5 s without an end; not known to have ended: a$/,
   },
@@ -291,7 +291,7 @@ test('a', () => {
   writeFileSync('left', String(left.pid));
 });\n`;
 
-describe('Of test files that misbehave', () => {
+describe('Test files that misbehave', () => {
   let root = '';
   let ended: Ended = { status: null, output: '', lastLine: '' };
   beforeAll(async () => {

@@ -99,7 +99,7 @@ describe.for([
     });
   }
 
-  test('comes at once after a denial', async (context) => {
+  test('comes immediately after a denial', async (context) => {
     const login = await newLogin(context, form);
     await login.deny();
     await until(async () => (await login.types()) === `${first}Denied Closed`);

@@ -105,7 +105,7 @@ describe('A manifest is wanted', () => {
     assert.deepEqual([await revisions(), await dueAt()], [[49], null]);
   });
 
-  test('again after a change that came while it was written, and not at once', async (context) => {
+  test('again after a change that came while it was written, and not immediately', async (context) => {
     const { clock, policy, pushOnce, manifests, repository, dueAt, runDue, revisions } = await start(context);
     await pushOnce();
     await policy();
@@ -189,7 +189,7 @@ describe('A store that fails', () => {
     assert.deepEqual([await revisions(), await dueAt()], [[0], null]);
   });
 
-  test('is not called for its other repositories meanwhile, which are put off', async (context) => {
+  test('is not called for its other repositories in between, which are put off', async (context) => {
     const { clock, policy, pushOnce, runDue, dueAt, calls, fail } = await start(context);
     await pushOnce();
     await policy();
@@ -206,7 +206,7 @@ describe('A store that fails', () => {
 });
 
 describe('A process', () => {
-  test('writes few manifests at once, whatever the engine starts, and one of an account', async () => {
+  test('writes few manifests at the same time, whatever the engine starts, and one of an account', async () => {
     const { node, layers } = await startPushing();
     const { entities } = node;
     let [underWay, most] = [0, 0];

@@ -30,10 +30,11 @@ import { findRepositoryById } from '../../core/use-cases/repositories/repositori
 import { createDrops, type DropsContext } from './drops.ts';
 import { DROPPING_RETRY_MS } from './limits.ts';
 
-/** Compactions that one process makes at once: each takes a processor. Internal: further compactions wait. */
+/** Compactions that one process makes at the same time: each takes a processor. Internal: further compactions wait. */
 const COMPACTIONS_AT_ONCE_MAX = 2;
 /**
- * Buckets of users in which a process compacts at once, one repository in each. Internal: further compactions wait.
+ * Buckets of users in which a process compacts at the same time, one repository in each. Internal: further compactions
+ * wait.
  */
 export const BUCKET_COMPACTIONS_AT_ONCE_MAX = 4;
 

@@ -13,8 +13,8 @@ import type { StepActions } from '../../core/ports/workflows.ts';
 import { type ManifestContext, manifestPlace, writeManifest } from '../../core/use-cases/manifests/write-manifest.ts';
 
 /**
- * Manifests that one process writes at once. One account has one of them, since its bucket may be slow. Internal:
- * further manifests wait.
+ * Manifests that one process writes at the same time. One account has one of them, since its bucket may be slow.
+ * Internal: further manifests wait.
  */
 export const MANIFESTS_AT_ONCE_MAX = 4;
 /**

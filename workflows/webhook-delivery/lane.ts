@@ -77,8 +77,8 @@ export function runsLow({ window, moreFirsts, moreOthers }: Lane): boolean {
 }
 
 /**
- * Sets the window to the rows that were read, without deliveries whose attempt is running. Drops the pauses of deliveries
- * that are not in the window.
+ * Sets the window to the rows that were read, without deliveries whose attempt is running. Drops the pauses of
+ * deliveries that are not in the window.
  */
 export function setWindow(lane: Lane, found: readonly DueDeliveryRow[]): void {
   lane.window = found.filter(({ id }) => !lane.running.has(id));

@@ -2,8 +2,8 @@
  * Caches whole answers of git upload-pack on this node's disk: one CI pipeline makes the same clone hundreds of times
  * (docs/git-path.md, Answers are cached whole).
  *
- * Invariants: an answer is kept only if git ended without an error; a request for an answer that is being made
- * reads the growing file, and fails if git fails; git runs as long as at least one request follows its answer. All files
+ * Invariants: an answer is kept only if git ended without an error; a request for an answer that is being made reads
+ * the growing file, and fails if git fails; git runs as long as at least one request follows its answer. All files
  * together, those that somebody still reads after they left the cache included, take no more than the bound: kept
  * answers make room, and what finds none goes from git to its followers at the pace of the slowest. Their number is
  * bounded too, since each takes memory, however small it is. What is in memory is one of the whole answers, and leaves

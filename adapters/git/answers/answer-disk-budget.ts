@@ -7,7 +7,7 @@
  */
 import { MIB } from '../../../core/kernel/byte-units.ts';
 
-/** A growing answer reserves so much at once, so that it rarely waits. */
+/** A growing answer reserves this much each time, so that it rarely waits. */
 const STEP_BYTES_MAX = MIB;
 const STEPS = 64;
 const ACCOUNT_SHARE = 0.5;
@@ -69,7 +69,7 @@ export function createAnswerDiskBudget({ bytesMax, removeOne }: AnswerDiskBudget
         const needed = bytes - held;
         if (!mayTake(needed)) return false;
         while (!fits(needed)) if (!(await removeOne())) return false;
-        // The account may have taken its share meanwhile, or this answer may have ended.
+        // The account may have taken its share since, or this answer may have ended.
         if (state !== 'growing' || !mayTake(needed)) return false;
         take(needed);
         return true;

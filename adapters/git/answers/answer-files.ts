@@ -1,7 +1,8 @@
 /**
  * The files of answers on this node's disk.
  *
- * Invariants: a full disk is no failure; kept answers are removed first, and then the caller learns that the disk is full.
+ * Invariants: a full disk is no failure; kept answers are removed first, and then the caller learns that the disk is
+ * full.
  */
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open } from 'node:fs/promises';

@@ -33,8 +33,8 @@ export interface AnswerMemory {
   /** Returns an answer that is here; whoever takes it releases it. */
   take(key: string): HeldBytes | null;
   /**
-   * Reads an answer in, and returns it to its first reader. Resolves null if it is too large, if there is no room, or if
-   * it is here already or being read in.
+   * Reads an answer in, and returns it to its first reader. Resolves null if it is too large, if there is no room, or
+   * if it is here already or being read in.
    */
   fill(answer: FilledAnswer): Promise<HeldBytes | null>;
   /** Nobody finds this answer here any more; who reads it goes on. */
@@ -86,7 +86,7 @@ class LatestAnswers implements AnswerMemory {
     this.#entries.set(key, entry);
     this.#count(entry, sizeBytes);
     try {
-      // Of its own: Node's pool would keep far more than a small answer alive.
+      // A buffer of its own: Node's pool would keep far more than a small answer alive.
       const bytes = Buffer.allocUnsafeSlow(sizeBytes);
       await read(bytes);
       entry.bytes = bytes;
@@ -116,7 +116,7 @@ class LatestAnswers implements AnswerMemory {
     return { bytes, release };
   }
 
-  /** Whether so many bytes fit now, for this account. Its own answers leave first where it has too much. */
+  /** Whether this many bytes fit now, for this account. Its own answers leave first where it has too much. */
   #freeMemory(account: string, bytes: number): boolean {
     const accountBytesMax = this.#bytesMax * ACCOUNT_SHARE;
     const fitsAccount = () => (this.#ofAccount.get(account) ?? 0) + bytes <= accountBytesMax;

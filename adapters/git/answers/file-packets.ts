@@ -1,6 +1,6 @@
 /**
- * The bytes of a file in packets of a side band of 64 KiB: each is read to where it is sent from, behind the header of its
- * packet, so nothing copies it.
+ * The bytes of a file in packets of a side band of 64 KiB: each is read to where it is sent from, behind the header of
+ * its packet, so nothing copies it.
  *
  * Invariants: every reader has a buffer of its own, which is written over only after that reader asked for what is
  * next, and only if it said that it is done with the last bytes by then.
@@ -12,7 +12,7 @@ import {
   sideBandHeader,
 } from '../../../core/git/wire/side-band.ts';
 
-/** So many wait in memory for each reader, and some are slow. */
+/** This many wait in memory for each reader, and some are slow. */
 const PACKETS = 4;
 const PAYLOAD_BYTES_MAX = SIDE_BAND_PACKET_BYTES_MAX - SIDE_BAND_HEADER_BYTES;
 

@@ -16,7 +16,7 @@ import type { GitLog } from '../process/log.ts';
 const OBJECTS_MIN = 1_000;
 /** git counts a million objects in some ten seconds, and takes some 200 bytes of memory for each. */
 const OBJECTS_MAX = 1_000_000;
-/** A clone that waits for the count gets no byte meanwhile. */
+/** A clone that waits for the count gets no byte until then. */
 const COUNT_SPAN_MS = 30_000;
 /** Each clone compares its wants with all the tips. */
 const TIPS_MAX = 10_000;

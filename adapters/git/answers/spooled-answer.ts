@@ -60,7 +60,9 @@ class Spool {
   readonly #options: SpoolOptions;
   #queue: Uint8Array[] = [];
   #queuedBytes = 0;
-  /** What follows the queue: the bytes of the file from `from` to `to`. It is used from its start whenever it is empty. */
+  /**
+   * What follows the queue: the bytes of the file from `from` to `to`. It is used from its start whenever it is empty.
+   */
   #file: FileHandle | null = null;
   #from = 0;
   #to = 0;
@@ -168,7 +170,7 @@ class Spool {
     return true;
   }
 
-  /** Nobody else opens it, so its name goes at once: nothing is left of it after a crash. */
+  /** Nobody else opens it, so its name goes immediately: nothing is left of it after a crash. */
   async #create(): Promise<FileHandle | null> {
     const { files } = this.#options;
     const path = files.newPath();

@@ -49,7 +49,7 @@ function isHeader(bytes: Buffer): boolean {
 
 export interface Sending {
   readonly protocol: 0 | 1 | 2;
-  /** As in `UploadPackOptions`. */
+  /** The same as in `UploadPackOptions`. */
   readonly mayOverwrite?: boolean;
 }
 

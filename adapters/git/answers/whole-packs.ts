@@ -2,8 +2,8 @@
  * Answers a plain clone with a stored pack as it lies, followed by what is newer: git then counts nothing of what the
  * pack holds, and copies nothing of it (docs/git-path.md, A stored pack as it lies).
  *
- * Invariants: a pack is sent whole only after git counted that its tips reach as many objects as it has and they
- * all lie in it, and only to a client whose wants reach all these tips. So an answer holds exactly what its wants reach,
+ * Invariants: a pack is sent whole only after git counted that its tips reach as many objects as it has and they all
+ * lie in it, and only to a client whose wants reach all these tips. So an answer holds exactly what its wants reach,
  * each object once.
  */
 import { LRUCache } from 'lru-cache';
@@ -48,8 +48,8 @@ export interface CloneOptions extends Sending {
 
 export interface WholePacks {
   /**
-   * Takes over that these tips reach exactly what a pack of the folder holds. Call it for one that refers to no other, as
-   * the first one of a repository.
+   * Takes over that these tips reach exactly what a pack of the folder holds. Call it for one that refers to no other,
+   * as the first one of a repository.
    */
   received(folder: CacheFolder, pack: OpenPack, tips: readonly ObjectId[]): void;
   /** The answer to a clone, or null if git must make it. */
@@ -145,7 +145,7 @@ async function reachAll(
   if (moved.length === 0) return true;
   if (moved.length > MOVED_TIPS_MAX) return false;
   const infos = await readInTurn(moved, (id) => source.info(id));
-  // Of a tag, git would compare the commit that it leads to.
+  // For a tag, git would compare the commit that it leads to.
   if (infos.some((info) => info?.type !== 'commit')) return false;
   return areReached(git, view, moved, wants, signal);
 }

@@ -18,14 +18,14 @@ const OBJECTS_MIN = 2_000;
 export interface Bitmaps {
   /**
    * Call it after a fetch from the folder. After the first fetch of a large repository it writes a bitmap for the next
-   * ones. `extendLease` keeps the folder meanwhile, and returns its release.
+   * ones. `extendLease` keeps the folder for that time, and returns its release.
    */
   fetched(folder: CacheFolder, view: RefsView, objectCount: number, extendLease: () => () => void): void;
   /** Writes a bitmap of the last fetched refs into a folder that is to replace another one; nothing before a fetch. */
   prepareReplacement(from: CacheFolder, to: CacheFolder): Promise<void>;
   /**
-   * As `prepareReplacement`, but only if somebody has fetched from that very folder: a repository that is compacted again
-   * and again, and never fetched, gets no bitmaps.
+   * As `prepareReplacement`, but only if somebody has fetched from that very folder: a repository that is compacted
+   * again and again, and never fetched, gets no bitmaps.
    */
   prepareCompacted(from: CacheFolder, to: CacheFolder): Promise<void>;
   /** Resolves when the bitmaps that fetches began are written. */

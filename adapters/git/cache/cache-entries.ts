@@ -102,8 +102,8 @@ export class CacheEntries {
   }
 
   /**
-   * Resolves with the entry of this repository at this epoch, and a lease on it. A new entry begins with the layers that
-   * another one of the repository has.
+   * Resolves with the entry of this repository at this epoch, and a lease on it. A new entry begins with the layers
+   * that another one of the repository has.
    */
   async acquire(objects: CommittedObjects): Promise<CacheEntry> {
     const entry = await this.acquireAhead(objects);
@@ -111,7 +111,7 @@ export class CacheEntries {
     return entry;
   }
 
-  /** As `acquire`, before anybody reads the repository at this epoch: entries of older epochs stay. */
+  /** Does what `acquire` does, before anybody reads the repository at this epoch: entries of older epochs stay. */
   async acquireAhead(objects: CommittedObjects): Promise<CacheEntry> {
     const key = entryKey(objects.repository, objects.shrinkEpoch);
     for (;;) {
@@ -146,7 +146,7 @@ export class CacheEntries {
     this.#doubts += 1;
   }
 
-  /** As `acquire`, but never makes or checks a folder: null when the repository is not on the disk. */
+  /** Does what `acquire` does, but never makes or checks a folder: null when the repository is not on the disk. */
   acquireExisting(repository: RepositoryId, shrinkEpoch: number): CacheEntry | null {
     const found = this.#known.get(entryKey(repository, shrinkEpoch));
     return found === undefined ? null : this.#take(found);
@@ -173,8 +173,8 @@ export class CacheEntries {
   }
 
   /**
-   * Says that a pack of an entry came into memory only. The packs of an entry are written when no other one has come for a
-   * while, so that the next process finds most of them.
+   * Says that a pack of an entry came into memory only. The packs of an entry are written when no other one has come
+   * for a while, so that the next process finds most of them.
    */
   holds(entry: CacheEntry): void {
     this.#heldAtMs.set(entry, performance.now());
@@ -198,7 +198,7 @@ export class CacheEntries {
     if (entry.isRetired) return;
     this.#take(entry);
     const { folder } = entry;
-    // One entry after the other: all at once would have thousands of files open.
+    // One entry after the other: all together would have thousands of files open.
     this.#writing = this.#writing
       .then(() => writeHeld(folder))
       // They stay in memory until git needs them, or the entry gets another one.

@@ -121,7 +121,10 @@ async function foldersIn(path: string): Promise<readonly string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Whether every pack and index that is not in memory is still there, with its exact size, and what makes it a repository. */
+/**
+ * Whether every pack and index that is not in memory is still there, with its exact size, and what makes it a
+ * repository.
+ */
 export async function isWhole(folder: CacheFolder): Promise<boolean> {
   const own = await Promise.all(['HEAD', 'refs', 'objects/pack'].map((name) => sizeOf(join(folder.path, name))));
   if (own.includes(null)) return false;
@@ -157,7 +160,7 @@ export async function addPack(folder: CacheFolder, layer: Layer, files: PackFile
   return addPresent(folder, { id, sha256, pack, packBytes, idxBytes });
 }
 
-/** As `addPack`, for a pack of these bytes, whose files it writes. */
+/** Does what `addPack` does, for a pack of these bytes, whose files it writes. */
 export async function writePack(folder: CacheFolder, layer: Layer, bytes: PackBytes): Promise<PresentLayer> {
   await writePackFiles(packBase(folder.path, layer.pack), bytes);
   return addPresent(folder, presentOf(layer, bytes));
@@ -172,7 +175,7 @@ function addPresent(folder: CacheFolder, present: PresentLayer): PresentLayer {
   return present;
 }
 
-/** As `addPack`, for a small pack that comes onto the disk when git needs it. */
+/** Does what `addPack` does, for a small pack that comes onto the disk when git needs it. */
 export function holdPack(
   folder: CacheFolder,
   layer: Pick<Layer, 'id' | 'sha256' | 'pack'>,
@@ -183,7 +186,9 @@ export function holdPack(
   return addPresent(folder, present);
 }
 
-/** Writes the packs that are in memory only. The caller has a lease on the folder. Rejects with an ObjectDatabaseError. */
+/**
+ * Writes the packs that are in memory only. The caller has a lease on the folder. Rejects with an ObjectDatabaseError.
+ */
 export async function writeHeld(folder: CacheFolder): Promise<void> {
   const { held } = folder;
   if (held.count === 0) return;
@@ -211,8 +216,8 @@ export async function recordLayers(folder: CacheFolder, layers: readonly Present
 }
 
 /**
- * Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other. Packs
- * that are in memory are so in both.
+ * Adds layers of one folder to another by hard-linking their packs: either folder can be removed without the other.
+ * Packs that are in memory are so in both.
  */
 export async function copyLayers(from: CacheFolder, to: CacheFolder, layers: readonly PresentLayer[]): Promise<void> {
   const written: PresentLayer[] = [];

@@ -15,7 +15,7 @@ import { type CacheFolder, isMissing, objectsPath, viewOf } from './cache-folder
 
 /** In smaller repositories git is as fast without. */
 const OBJECTS_MIN = 2_000;
-/** A graph is written again when so many layers have come since. */
+/** A graph is written again when this many layers have come since. */
 const LAYERS_BEHIND = 100;
 /** The longest time for one that also says which paths each commit changed; else it is written without. */
 const PATHS_SPAN_MS = 120_000;
@@ -23,7 +23,7 @@ const PATHS_SPAN_MS = 120_000;
 export interface CommitGraphs {
   /**
    * Call it before a walk from these tips, which are commits or tags of the folder. Begins to write a graph if the
-   * folder is large and has none, or an old one. `extendLease` keeps the folder meanwhile, and returns its release.
+   * folder is large and has none, or an old one. `extendLease` keeps the folder for that time, and returns its release.
    */
   walked(folder: CacheFolder, tips: readonly ObjectId[], objectCount: number, extendLease: () => () => void): void;
   /** Links the graph of a folder into the one that is to replace it, if it has one. */

@@ -64,7 +64,7 @@ export class FolderMerges {
     return this.#last;
   }
 
-  /** Replaces the entry's folder with one of fewer packs, which also gets the layers that arrived meanwhile. */
+  /** Replaces the entry's folder with one of fewer packs, which also gets the layers that arrived in between. */
   async #merge(entry: CacheEntry): Promise<void> {
     const { entries, merge } = this.#options;
     const merged = await merge(entry.folder);

@@ -1,10 +1,10 @@
 /**
- * The packs of small pushes that a cached repository has in memory only. Mostly a compaction joins them before git needs
- * their files, so these are never written.
+ * The packs of small pushes that a cached repository has in memory only. Mostly a compaction joins them before git
+ * needs their files, so these are never written.
  *
  * Invariants: a pack is in memory until its files are whole, and git starts in the folder only after `write`, so it
- * finds every pack. What all repositories hold together is bounded. Nothing is lost with the process: the layer store has
- * every layer.
+ * finds every pack. What all repositories hold together is bounded. Nothing is lost with the process: the layer store
+ * has every layer.
  */
 import { rename, writeFile } from 'node:fs/promises';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
@@ -14,7 +14,7 @@ import type { WithDiskSpace } from './disk-space.ts';
 
 /** What a pack takes at least, with all that is known of it. */
 const PACK_BYTES_MIN = 4_096;
-/** Packs that are written at once. */
+/** Packs that are written at the same time. */
 const WRITTEN_AT_ONCE = 4;
 
 export interface HeldMemoryOptions {
@@ -133,7 +133,9 @@ export class HeldPacks<Layer> {
   }
 }
 
-/** Writes a pack and its index at a path without extension, each under another name first: git sees whole files only. */
+/**
+ * Writes a pack and its index at a path without extension, each under another name first: git sees whole files only.
+ */
 export async function writePackFiles(path: string, bytes: PackBytes): Promise<void> {
   const unfinished = `${path}.unfinished-`;
   const write = (extension: keyof PackBytes) =>

@@ -29,7 +29,10 @@ import {
 import type { WithDiskSpace } from './disk-space.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
-/** Layers fetched at once: from the platform's storage in all, and for one repository; from one bucket of a user. */
+/**
+ * Layers fetched at the same time: from the platform's storage in all, and for one repository; from one bucket of a
+ * user.
+ */
 const FETCHES_MAX = 16;
 const FETCHES_PER_REPOSITORY_MAX = 6;
 const FETCHES_PER_BUCKET_MAX = 6;
@@ -77,8 +80,8 @@ export class LayerArrivals {
   }
 
   /**
-   * As `fetch`, for a layer whose pack is in files on this disk, or in memory. Calls `onMoved` only if the entry has taken
-   * them.
+   * As `fetch`, for a layer whose pack is in files on this disk, or in memory. Calls `onMoved` only if the entry has
+   * taken them.
    */
   move(entry: CacheEntry, layer: Layer, pack: PackFiles | PackBytes, onMoved: () => void): Promise<PresentLayer> {
     return this.#arrive(entry, layer, async () => {
@@ -98,7 +101,10 @@ export class LayerArrivals {
     return held;
   }
 
-  /** Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else anew. */
+  /**
+   * Brings the layers' own packs into a folder of the caller's: as links where the entry has them alone, else fetched
+   * again.
+   */
   async bring(entry: CacheEntry | null, wanted: WantedLayers, folder: CacheFolder): Promise<void> {
     const { place, layers } = wanted;
     if (entry !== null) await copyLayers(entry.folder, folder, this.alone(entry, layers));

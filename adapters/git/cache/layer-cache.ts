@@ -2,7 +2,7 @@
  * The layers on this node: fetched and checked when a repository is opened, then kept for the next time.
  *
  * Invariants: the holder of a lease finds every layer that it acquired, even if the repository is evicted, merged
- * or dropped meanwhile; every folder can be made again from the layer store.
+ * or dropped by others; every folder can be made again from the layer store.
  */
 import { join } from 'node:path';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
@@ -45,15 +45,15 @@ export interface LayerCache {
   /** Resolves when every layer is on this node and checked. Rejects with an ObjectDatabaseError. */
   acquire(objects: CommittedObjects): Promise<CacheLease>;
   /**
-   * Adds a layer whose pack is in files on this disk, or in memory, so that `acquire` need not fetch it. Resolves true if
-   * the cache has taken them, false if it does not need them, for example because it fetched the layer first.
+   * Adds a layer whose pack is in files on this disk, or in memory, so that `acquire` need not fetch it. Resolves true
+   * if the cache has taken them, false if it does not need them, for example because it fetched the layer first.
    */
   install(lease: CacheLease, layer: Layer, pack: PackFiles | PackBytes, opened: OpenPack): Promise<boolean>;
-  /** As `install`, for objects whose shrink epoch nobody reads yet: the layers that stay are kept. */
+  /** Does what `install` does, for objects whose shrink epoch nobody reads yet: the layers that stay are kept. */
   installAhead(objects: CommittedObjects, layer: Layer, files: PackFiles, opened: OpenPack): Promise<boolean>;
   /**
-   * Brings the packs of some layers into a folder of the caller's, each alone: a pack that this node merged from several
-   * layers is fetched again, and so is everything if somebody deleted files of the cache.
+   * Brings the packs of some layers into a folder of the caller's, each alone: a pack that this node merged from
+   * several layers is fetched again, and so is everything if somebody deleted files of the cache.
    */
   collect(objects: CommittedObjects, layers: readonly Layer[], folder: CacheFolder): Promise<void>;
   /**
@@ -97,8 +97,8 @@ export interface LayerCacheOptions {
   /** Called when a folder begins with packs of another one of the same repository, and will hold all its objects. */
   readonly onBegun: (from: CacheFolder, to: CacheFolder) => Promise<void>;
   /**
-   * Called when a compaction on this node has filled the folder that is read from now on instead of another one, and has
-   * dropped nothing of it.
+   * Called when a compaction on this node has filled the folder that is read from now on instead of another one, and
+   * has dropped nothing of it.
    */
   readonly onCompacted: (from: CacheFolder, to: CacheFolder) => Promise<void>;
 }

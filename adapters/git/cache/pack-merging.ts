@@ -101,8 +101,8 @@ export async function writeMergedPack(git: Git, options: MergedPackOptions): Pro
 /** How long a join has the event loop at a time. */
 const JOIN_TURN_MS = 2;
 /**
- * git inflates each object to index a pack, which takes milliseconds for what people push. Of a pack that was made to take
- * longer it makes another one without.
+ * git inflates each object to index a pack, which takes milliseconds for what people push. Of a pack that was made to
+ * take longer it makes another one without.
  */
 const INDEXING_CPU_MS_MAX = 5_000;
 
@@ -112,7 +112,7 @@ export interface JoinedPackOptions extends Pick<MergedPackOptions, 'target' | 's
   readonly key: string;
 }
 
-/** As `writeMergedPack`, of these parts. Resolves null, and nothing is left, if they cannot be joined. */
+/** Does what `writeMergedPack` does, from these parts. Resolves null, and nothing is left, if they cannot be joined. */
 export async function writeJoinedPack(
   git: Git,
   { parts, key, target, signal }: JoinedPackOptions,
@@ -123,7 +123,7 @@ export async function writeJoinedPack(
   await writeFile(file('pack'), joined.bytes, { mode: 0o444 });
   const command: GitCommand = {
     args: ['index-pack', '--threads=1', '-o', file('idx'), file('pack')],
-    // Of no repository, with whose objects git would compare these.
+    // It is no repository's, with whose objects git would compare these.
     view: { key, variables: async () => ({}) },
     cpuMsMax: () => INDEXING_CPU_MS_MAX,
     ...inBackground(signal),
@@ -162,7 +162,7 @@ async function readPack(folder: CacheFolder, name: string): Promise<PackBytes> {
   return { pack, idx };
 }
 
-/** As `writeMergedPack`, with deltas that git finds. */
+/** Does what `writeMergedPack` does, with deltas that git finds. */
 export async function writeRepackedPack(
   git: Git,
   { folder, packs, target, signal }: MergedPackOptions,

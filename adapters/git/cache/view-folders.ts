@@ -16,7 +16,7 @@ const VIEWS_MAX = 4;
 
 export interface LeasedView {
   readonly path: string;
-  /** Whether its files are still there. If not, this view is made anew when it is next acquired. */
+  /** Whether its files are still there. If not, this view is made again when it is next acquired. */
   isWhole(): Promise<boolean>;
   release(): void;
 }

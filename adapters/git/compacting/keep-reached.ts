@@ -20,7 +20,7 @@ import type { GitCommand } from '../process/git-commands.ts';
 import { createDroppedObjects } from './dropped-objects.ts';
 import { type MergingContext, mergedLayers, openWritten } from './merge-layers.ts';
 
-/** Ids that are read from an index at once. */
+/** Ids that are read from an index in one step. */
 const IDS_AT_ONCE = 4_096;
 
 /** One run: the folder with all layers, in which git works, and what was written so far. */

@@ -2,7 +2,7 @@
  * A layer as a tar (docs/architecture.md, Storage): `objects/pack/pack-<hex>.pack` and `.idx`, `updates`, `layer.json`,
  * in that order, ustar (POSIX.1-1988) with times and owners of zero.
  *
- * Invariants: the same pack, updates and description give the same bytes for ever.
+ * Invariants: the same pack, updates and description always give the same bytes.
  */
 import { createHash } from 'node:crypto';
 import type { LayerContent } from '../../../core/ports/object-database.ts';

@@ -15,8 +15,8 @@ import { parseCommitLinks } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
 
 /**
- * Different moves of refs, of one push, that git compares because they are far: each takes a process. Those that are near
- * are found by walks, of so many commits in all. And the time for all that git compares.
+ * Different moves of refs, of one push, that git compares because they are far: each takes a process. Those that are
+ * near are found by walks, of a bounded number of commits in all. And the time for all that git compares.
  */
 export const PUSH_MOVES_FAR_MAX = 10_000;
 export const PUSH_MOVES_WALKED_MAX = 100_000;
@@ -91,13 +91,13 @@ async function isCommit(source: ObjectSource, id: ObjectId): Promise<boolean> {
 }
 
 function tooManyMoves(far: number): PackRefusal {
-  const detail = `the push moves refs far in ${far} different ways, at most ${PUSH_MOVES_FAR_MAX} are allowed: push fewer refs at once`;
+  const detail = `the push moves refs far in ${far} different ways, at most ${PUSH_MOVES_FAR_MAX} are allowed: push fewer refs together`;
   return { refused: 'pack-too-costly', detail };
 }
 
 const TOOK_TOO_LONG: PackRefusal = {
   refused: 'pack-too-costly',
-  detail: 'comparing where the refs are moved took too long: push fewer refs at once',
+  detail: 'comparing where the refs are moved took too long: push fewer refs together',
 };
 
 async function isAncestorByGit(

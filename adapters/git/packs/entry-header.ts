@@ -14,7 +14,7 @@ const REF_DELTA = 7;
 /** git index-pack takes longer sizes; the rest of git calls the header of such an object bad, and dies of it. */
 const SIZE_BYTES_MAX = 9;
 
-/** Of a delta, `base` is its distance in bytes behind its base, or the bytes of the base's id. */
+/** For a delta, `base` is its distance in bytes behind its base, or the bytes of the base's id. */
 export type EntryHeader = {
   /** The inflated size of what is stored: for a delta its instructions, not the object. */
   readonly sizeBytes: number;
@@ -50,12 +50,12 @@ export function entryHeader(bytes: Buffer): EntryHeader | null {
   return distance <= 0 || at > bytes.length ? null : { type: null, base: distance, sizeBytes, length: at };
 }
 
-/** The header of a whole object of so many bytes. */
+/** The header of a whole object of this many bytes. */
 export function wholeHeader(type: ObjectType, sizeBytes: number): Buffer {
   return Buffer.from(typeAndSize(CODES[type], sizeBytes));
 }
 
-/** The header of a delta of so many bytes, which stands so many bytes behind its base. */
+/** The header of a delta of this many bytes, which stands this many bytes behind its base. */
 export function deltaHeader(sizeBytes: number, distance: number): Buffer {
   const groups = [distance % 128];
   for (let rest = Math.floor(distance / 128); rest > 0; rest = Math.floor(rest / 128)) {

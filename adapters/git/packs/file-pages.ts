@@ -29,13 +29,17 @@ export interface PagedFile {
 
 export interface FilePages {
   open(path: string): Promise<PagedFile>;
-  /** As `open`, for a file that was just written, so that the kernel has it in memory: reads a small one at once. */
+  /**
+   * Opens like `open`, for a file that was just written, so that the kernel has it in memory: reads a small one here.
+   */
   openFresh(path: string): PagedFile;
   /** A file of these bytes that is not on the disk yet. It is read from its path once `held` returns null. */
   openHeld(path: string, bytes: Buffer, held: () => Buffer | null): PagedFile;
-  /** The page that the byte at `start` lies in, if it is in memory: a search looks at many without a buffer for each. */
+  /**
+   * The page that the byte at `start` lies in, if it is in memory: a search looks at many without a buffer for each.
+   */
   page(file: PagedFile, start: number): Buffer | null;
-  /** As `read`, but returns null unless all of the bytes are in memory. */
+  /** Reads like `read`, but returns null unless all of the bytes are in memory. */
   peek(file: PagedFile, start: number, length: number): Buffer | null;
   /** Resolves with `length` bytes from `start`; fewer only where the file ends. */
   read(file: PagedFile, start: number, length: number): Promise<Buffer>;
@@ -118,7 +122,7 @@ function keyOf({ number }: PagedFile, page: number): number {
   return number * PAGES_MAX + page;
 }
 
-/** Reads a small file on the event loop; of a larger one, or one that is cut short meanwhile, only the size. */
+/** Reads a small file on the event loop; of a larger one, or one that is cut short during it, only the size. */
 function readFresh(path: string): { readonly sizeBytes: number; readonly bytes: Buffer | null } {
   const descriptor = openSync(path, 'r');
   try {

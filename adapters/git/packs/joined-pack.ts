@@ -2,7 +2,7 @@
  * Joins small packs into one by copying their entries as they are stored: nothing is inflated, and no process started.
  *
  * Invariants: the joined pack holds every object of its parts once. A delta stands behind its base, which is in the
- * pack too, so no delta needs itself. Whoever keeps the pack has git index it first, which computes each id anew.
+ * pack too, so no delta needs itself. Whoever keeps the pack has git index it first, which computes each id again.
  */
 import { createHash } from 'node:crypto';
 import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
@@ -20,14 +20,14 @@ export interface JoinedPack {
   readonly bytes: Buffer;
   /** The pack's checksum, hex. */
   readonly name: string;
-  /** Of its objects, hex. */
+  /** The ids of its objects, hex. */
   readonly ids: ReadonlySet<string>;
 }
 
 /**
- * So many packs, of so many bytes and objects in sum, are joined: git looks through its packs anew for each object that
- * these ones refer to and do not hold, so hundreds of small ones take it seconds. Of larger ones it makes a smaller pack
- * than this does, since it looks for deltas.
+ * This many packs, of this many bytes and objects in sum, are joined: git looks through its packs again for each object
+ * that these ones refer to and do not hold, so hundreds of small ones take it seconds. Of larger ones it makes a
+ * smaller pack than this does, since it looks for deltas.
  */
 const PACKS_MAX = 1_024;
 const BYTES_MAX = 1024 * 1024;
@@ -53,7 +53,10 @@ export function joinable<Pack extends PackSizes>(packs: readonly Pack[]): readon
 }
 
 const HEADER_BYTES = 12;
-/** What git allows its own chains (git-pack-objects(1), --depth). Behind it an object is stored whole where a part has it whole. */
+/**
+ * What git allows its own chains (git-pack-objects(1), --depth). Behind it an object is stored whole where a part has
+ * it whole.
+ */
 const DEPTH_WANTED_MAX = 50;
 
 /** An object as one part stores it. */
@@ -78,8 +81,8 @@ interface Step {
 }
 
 /**
- * Returns null where objects of different parts are made from each other, so that copying them makes no pack. Throws if a
- * part is broken.
+ * Returns null where objects of different parts are made from each other, so that copying them makes no pack. Throws if
+ * a part is broken.
  */
 export async function joinPacks(parts: readonly PackBytes[], turns: Turns): Promise<JoinedPack | null> {
   const wholes = new Map<string, Stored>();
@@ -146,14 +149,16 @@ class Joining {
     return true;
   }
 
-  /** As a delta if it can be one, which takes less room. */
+  /** A delta if it can be one, which takes less room. */
   #choose(id: string, inChain: ReadonlySet<string>): Stored | null {
     const delta = this.#deltas.get(id);
     const isPossible = delta !== undefined && delta.base !== null && !inChain.has(delta.base);
     return isPossible ? delta : (this.#wholes.get(id) ?? null);
   }
 
-  /** Ends a chain that leads back to itself with the last of its objects that a part has whole. False if there is none. */
+  /**
+   * Ends a chain that leads back to itself with the last of its objects that a part has whole. False if there is none.
+   */
   #endWhole(chain: Step[]): boolean {
     for (let step = chain.pop(); step !== undefined; step = chain.pop()) {
       const whole = this.#wholes.get(step.id);

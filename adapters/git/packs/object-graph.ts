@@ -1,7 +1,7 @@
 /**
  * Reads many objects one after the other: what tips are, what tags lead to, the dates of commits.
  *
- * Invariants: others have the event loop meanwhile, and a chain of tags is followed up to a bound only.
+ * Invariants: others have the event loop in between, and a chain of tags is followed up to a bound only.
  */
 import type { FoundTip, ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';

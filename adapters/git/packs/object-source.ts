@@ -32,7 +32,7 @@ export async function openPack(memory: PackMemory, name: string, packPath: strin
   return { name, index, file: openPackFile(memory, packFile, index) };
 }
 
-/** As `openPack`, for a pack that was written a moment ago. */
+/** Opens like `openPack`, for a pack that was written a moment ago. */
 export async function openFreshPack(
   memory: PackMemory,
   name: string,
@@ -61,7 +61,7 @@ export interface PackFiles {
   readonly idxBytes: number;
 }
 
-/** As `openPack`, for a pack of these bytes that is not on the disk yet. */
+/** Opens like `openPack`, for a pack of these bytes that is not on the disk yet. */
 export async function openHeldPack(
   memory: PackMemory,
   name: string,
@@ -116,8 +116,8 @@ interface Place {
 }
 
 /**
- * Searches the pack of the last hit, then the packs from the last to the first: most requested objects are new. `fileOf`
- * gives the file of a pack as this source may read it.
+ * Searches the pack of the last hit, then the packs from the last to the first: most requested objects are new.
+ * `fileOf` gives the file of a pack as this source may read it.
  */
 export function createObjectSource(
   packs: readonly OpenPack[],

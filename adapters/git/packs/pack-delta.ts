@@ -98,7 +98,7 @@ function isDone({ delta, result, at, written }: DeltaWork): boolean {
   return true;
 }
 
-/** Copies of up to so many bytes are done byte by byte, which takes less time than calling the copying of buffers. */
+/** Copies of up to this many bytes are done byte by byte, which takes less time than calling the copying of buffers. */
 const SHORT_COPY_BYTES = 16;
 
 /** Returns the number of instructions that were done. */

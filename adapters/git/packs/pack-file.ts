@@ -25,11 +25,11 @@ const CHAIN_LENGTH_MAX = 4_095;
 const CHAIN_READ_LENGTH_MAX = 256;
 /** The same for larger chains, by the bytes of their instructions. */
 const CHAIN_DELTAS_BYTES_MAX = 1024 * 1024;
-/** The base of an object is kept if so many bytes of deltas made it, since more objects may be made from it. */
+/** The base of an object is kept if this many bytes of deltas made it, since more objects may be made from it. */
 const COSTLY_DELTAS_BYTES = 64 * 1024;
 /** Larger objects, and instructions of deltas, are inflated off the event loop. */
 const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
-/** Who reads a larger object waits for its turn, because many at once would take gigabytes. */
+/** Who reads a larger object waits for its turn, because many together would take gigabytes. */
 const LARGE_OBJECT_BYTES = 1024 * 1024;
 /** Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop. */
 const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
@@ -64,9 +64,11 @@ export interface PackMemory {
 
 export interface PackFile {
   readonly file: PagedFile;
-  /** Null when more than `deltasMax` deltas make the object; by default, when they are too many to follow in process. */
+  /**
+   * Null when more than `deltasMax` deltas make the object; by default, when they are too many to follow in process.
+   */
   info(offset: number, deltasMax?: number): Promise<(FoundType & { readonly sizeBytes: number }) | null>;
-  /** As `info`, but inflates nothing. Throws where `info` rejects. */
+  /** Does what `info` does, but inflates nothing. Throws where `info` rejects. */
   type(offset: number, deltasMax?: number): Soon<FoundType | null>;
   /** What `read` has to do for an object; null when more than `deltasMax` deltas make it. */
   cost(offset: number, deltasMax: number): Promise<ObjectCost | null>;
@@ -86,9 +88,9 @@ export interface FoundType {
 export interface ObjectCost {
   /** Between the object and a whole one, or one in memory. */
   readonly deltas: number;
-  /** Of their instructions. */
+  /** The bytes of their instructions. */
   readonly deltaBytes: number;
-  /** Of the whole object, and of all that the deltas make. */
+  /** The bytes of the whole object, and of all that the deltas make. */
   readonly madeBytes: number;
 }
 

@@ -15,7 +15,7 @@ export interface PackRow {
   /** The bytes of the object's id. */
   readonly id: Buffer;
   readonly offset: number;
-  /** Of the entry as it is stored. */
+  /** The checksum of the entry as it is stored. */
   readonly crc32: number;
 }
 
@@ -50,12 +50,12 @@ function withChecksum(parts: readonly Buffer[]): Buffer {
   return Buffer.concat([bytes, createHash('sha1').update(bytes).digest()]);
 }
 
-/** Returns of how many objects an index of so many bytes is, of a pack below 2 GiB. */
+/** Returns of how many objects an index of this many bytes is, of a pack below 2 GiB. */
 export function objectsIn(idxBytes: number): number {
   return Math.floor((idxBytes - TABLES_START - TRAILER_BYTES) / ROW_BYTES);
 }
 
-/** Returns what a whole .idx file says, in the order of ids. Throws if it is none of a pack below 2 GiB. */
+/** Returns what a whole .idx file says, in the order of ids. Throws if it is not that of a pack below 2 GiB. */
 export function packIndexRows(idx: Buffer): readonly PackRow[] {
   const count = idx.length < TABLES_START ? -1 : idx.readUInt32BE(TABLES_START - 4);
   const crcs = TABLES_START + count * OBJECT_ID_BYTES;

@@ -106,7 +106,7 @@ function offsetOf(tables: Buffer, objectCount: number, row: number): number {
   return Number(tables.readBigUInt64BE(objectCount * ENTRY_BYTES + (offset - LARGE_OFFSET) * 8));
 }
 
-/** Finds it at once where the pages that the search looks at are in memory. */
+/** Finds it immediately where the pages that the search looks at are in memory. */
 function findPaged(
   pages: FilePages,
   file: PagedFile,

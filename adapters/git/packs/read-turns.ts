@@ -9,7 +9,9 @@ import type { NextTurn } from '../../../core/kernel/turns.ts';
 
 /** Bytes that take some five milliseconds to inflate. */
 const TURN_WORK = 1024 * 1024;
-/** What else reads do, in bytes inflated in the same time: to find an entry, and to follow an instruction of a delta. */
+/**
+ * What else reads do, in bytes inflated in the same time: to find an entry, and to follow an instruction of a delta.
+ */
 export const ENTRY_WORK = 4 * 1024;
 export const INSTRUCTION_WORK = 8;
 

@@ -1,10 +1,10 @@
 /**
- * Work that no request waits for, such as merging packs: one piece at a time, begun after a quiet moment. While git works
- * for a request, the processes of such work are stopped (SIGSTOP), so that the request has the processors.
+ * Work that no request waits for, such as merging packs: one piece at a time, begun after a quiet moment. While git
+ * works for a request, the processes of such work are stopped (SIGSTOP), so that the request has the processors.
  *
  * Invariants: each process, and the beginning of each piece, is held back for a bounded time in all, so that the work
- * also ends on a node that is never quiet. Pieces run in the order in which they were added; one that fails stops no later
- * one.
+ * also ends on a node that is never quiet. Pieces run in the order in which they were added; one that fails stops no
+ * later one.
  */
 
 /** How long no request has needed git before background work begins, or goes on. */
@@ -76,7 +76,7 @@ export class BackgroundWork {
     );
   }
 
-  /** Resolves when the work that was added so far is done, which is not held back meanwhile. */
+  /** Resolves when the work that was added so far is done, which is not held back until then. */
   async settled(): Promise<void> {
     this.#hurrying += 1;
     this.#update();

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 export interface ControlGroup {
   readonly version: 1 | 2;
-  /** Of version 1: what its hierarchy controls, such as `memory`. Version 2 has one hierarchy, and names none here. */
+  /** For version 1: what its hierarchy controls, such as `memory`. Version 2 has one hierarchy, and names none here. */
   readonly controllers: readonly string[];
   readonly folder: string;
   /** The top of what this process sees of the hierarchy; `folder` is there or below. */
@@ -41,7 +41,10 @@ interface HierarchyMount {
   readonly options: readonly string[];
 }
 
-/** `35 31 0:32 /root /mount/point rw - cgroup cgroup rw,memory`; before the dash there may be more: proc_pid_mountinfo(5). */
+/**
+ * `35 31 0:32 /root /mount/point rw - cgroup cgroup rw,memory`; before the dash there may be more:
+ * proc_pid_mountinfo(5).
+ */
 function hierarchyMounts(mountinfo: string): readonly HierarchyMount[] {
   return mountinfo.split('\n').flatMap((line) => {
     const [, root, mountPoint, type, options] = /^\d+ \d+ \S+ (\S+) (\S+) .*- (cgroup2?) \S+ (\S+)$/.exec(line) ?? [];

@@ -45,7 +45,7 @@ function moveToLeaf(folder: string, proc: string): void {
     try {
       appendFileSync(join(leaf, 'cgroup.procs'), `${pid}\n`);
     } catch (error) {
-      // It has ended meanwhile.
+      // It has ended since.
       if (codeOf(error) !== 'ESRCH') throw error;
     }
   }

@@ -36,13 +36,16 @@ export interface GitCommand {
   readonly slots?: FairSlots;
   /** The memory beyond which it is killed and its end says `outgrown`; by default its hard limit holds alone. */
   readonly memoryBytesMax?: number;
-  /** The processor time beyond which it is killed as at its timeout; asked again while it runs. Its hard limit holds too. */
+  /**
+   * The processor time beyond which it is killed as at its timeout; asked again while it runs. Its hard limit holds
+   * too.
+   */
   readonly cpuMsMax?: () => number;
   /** For background work: gives way to others (nice(1)), and stops while git works for a request. */
   readonly background?: true;
   /** Called once, when a NUL appears on standard error. */
   readonly onNul?: () => void;
-  /** Of a command whose output is streamed: lets whoever takes it say that it goes on at the pace of a slow reader. */
+  /** For a command whose output is streamed: lets whoever takes it say that it goes on at the pace of a slow reader. */
   readonly pacing?: Pacing;
 }
 

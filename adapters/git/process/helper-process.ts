@@ -143,8 +143,8 @@ function acceptConnection(helper: Helper, socket: Socket, onControl: (control: S
 }
 
 /**
- * A limit that the system refuses, because a stricter hard limit is already set, is left as it is. A group that cannot be
- * joined any more is done without.
+ * A limit that the system refuses, because a stricter hard limit is already set, is left as it is. A group that cannot
+ * be joined any more is done without.
  */
 function spawnHelper(options: HelperOptions, socketPath: string): ChildProcess {
   const { limits } = options;
@@ -228,7 +228,7 @@ export interface DataConnection {
   readonly socket: Socket;
 }
 
-/** Takes all connections at once: processes that each took one and waited for another would wait for ever. */
+/** Takes all connections together: processes that each took one and waited for another would wait without end. */
 export async function takeConnections(helper: Helper, count: number): Promise<DataConnection[]> {
   while (helper.idle.size < count && !helper.dead) {
     helper.restoreSocket();

@@ -102,7 +102,9 @@ function leastBound(folder: string, mountPoint: string, limitFile: string): numb
   return Math.min(bytes, leastBound(dirname(folder), mountPoint, limitFile));
 }
 
-/** Removes what killed servers left. A process id says nothing about one of another namespace, so the name holds both. */
+/**
+ * Removes what killed servers left. A process id says nothing about one of another namespace, so the name holds both.
+ */
 function sweep(parent: string, prefix: string): void {
   for (const name of readdirSync(parent)) {
     const pid = name.startsWith(prefix) ? /^(\d+)-[A-Za-z0-9]{6}$/.exec(name.slice(prefix.length))?.[1] : undefined;

@@ -1,5 +1,5 @@
 /**
- * Runs processes through the helper, a bounded number at once, each in a process group of its own.
+ * Runs processes through the helper, a bounded number at the same time, each in a process group of its own.
  *
  * Invariants: cancelling a process, its timeout and the death of its helper kill its whole group; a helper that
  * dies is replaced, and its death fails only the processes it ran.
@@ -40,9 +40,14 @@ export interface RunOptions {
   readonly onNul?: () => void;
   /** How far the process gives way to others (nice(1)); by default not at all. */
   readonly niceness?: number;
-  /** It is killed, and its end says `outgrown`, when it takes more memory of its own; by default only at its hard limit. */
+  /**
+   * It is killed, and its end says `outgrown`, when it takes more memory of its own; by default only at its hard limit.
+   */
   readonly memoryBytesMax?: number;
-  /** It is killed as at its timeout when it has taken more processor time than this returns, which is asked again and again. */
+  /**
+   * It is killed as at its timeout when it has taken more processor time than this returns, which is asked again and
+   * again.
+   */
   readonly cpuMsMax?: () => number;
 }
 
@@ -77,7 +82,7 @@ export interface ProcessRunner {
 }
 
 export interface ProcessRunnerOptions extends HelperOptions {
-  /** Of those without slots of their own. A quarter of them only write at the pace of slow readers. */
+  /** The slots of processes without slots of their own. A quarter of them only write at the pace of slow readers. */
   readonly processesMax: number;
   readonly processesPerKeyMax: number;
   /** How long a process waits for a slot among those; by default 30 seconds. */

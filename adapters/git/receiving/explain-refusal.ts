@@ -1,6 +1,6 @@
 /**
- * Says of an object that git refused or misses what it is, and which commit and path of the pack lead to it, so that its
- * owner finds it. git index-pack names no more than its id, and of a tag not even that.
+ * Says of an object that git refused or misses what it is, and which commit and path of the pack lead to it, so that
+ * its owner finds it. git index-pack names no more than its id, and of a tag not even that.
  *
  * Invariants: an explanation never accepts anything, and never fails a push that is refused anyway: the refusal then
  * stays as it was. It costs at most as much as a pack that is accepted, and then a bounded walk.
@@ -18,7 +18,10 @@ import { boundBy, counted, type QuarantineFolder } from './index-pack.ts';
 import type { PackAdmission } from './push-memory.ts';
 import type { SentPack } from './sent-pack.ts';
 
-/** Commits, trees and tags, of each so many, of a refused pack among which the server looks for what leads to the refused object. */
+/**
+ * This many commits, trees and tags each, of a refused pack among which the server looks for what leads to the refused
+ * object.
+ */
 export const EXPLAINED_OBJECTS_MAX = 200_000;
 /** How long the server looks for what leads to a refused object. */
 export const EXPLAINING_MS_MAX = 30_000;
@@ -33,7 +36,7 @@ export interface Explaining {
   readonly alone: ObjectView;
   /** The pack's objects and the committed ones. */
   readonly whole: ObjectView;
-  /** Of the process that refused it. */
+  /** The error output of the process that refused it. */
   readonly admission: PackAdmission;
   readonly signal: AbortSignal;
 }

@@ -54,11 +54,13 @@ export function createIncomingBytes({ bytesMax, accountBytesMax, kept }: Incomin
         add: (bytes) => {
           const ofAccount = (ofAccounts.get(account) ?? 0) + bytes;
           if (ofAccount > accountBytesMax) {
-            throw new IncomingFullError('other pushes of this account are larger together than may arrive at once');
+            throw new IncomingFullError(
+              'other pushes of this account are larger together than may arrive at the same time',
+            );
           }
           const allowedBytes = bytesMax - (ofAccount > kept.accountBytesMax ? kept.bytes : 0);
           if (all + bytes > allowedBytes) {
-            throw new IncomingFullError('more is being pushed to this server than it has room for at once');
+            throw new IncomingFullError('more is being pushed to this server than it has room for');
           }
           count(bytes);
         },

@@ -43,7 +43,10 @@ const TAKES_TOO_MUCH: PackRefusal = {
     'the pack takes more memory than a push may; where large files changed, git -c core.bigFileThreshold=16m push sends them whole',
 };
 
-/** Writes pack and index into the quarantine's folder, unless they stay in memory. Resolves with the pack, or the refusal. */
+/**
+ * Writes pack and index into the quarantine's folder, unless they stay in memory. Resolves with the pack, or the
+ * refusal.
+ */
 export async function indexArriving(arriving: ArrivingPack): Promise<IndexedPack | PackRefusal> {
   const { input, memory, signal } = arriving;
   try {

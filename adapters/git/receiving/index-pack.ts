@@ -139,7 +139,7 @@ export async function indexPack(
   return end.outgrown ? 'outgrown' : outcomeOf(command, end);
 }
 
-/** What an admission says of its process, which has read so many bytes of the pack. */
+/** What an admission says of its process, which has read this many bytes of the pack. */
 export function boundBy(
   { slots, memoryBytesMax, cpuMsMax }: PackAdmission,
   bytesSoFar: () => number,

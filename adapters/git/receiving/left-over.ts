@@ -134,7 +134,7 @@ async function countOnce(
   throw new TypeError(`git ${args[0]} did not count`);
 }
 
-/** Whether the pack holds more than so many objects that are in no committed layer. */
+/** Whether the pack holds more than this many objects that are in no committed layer. */
 async function hasMoreNew(
   { pack: { index }, committed }: Pick<PackToCompare, 'pack' | 'committed'>,
   reached: number,

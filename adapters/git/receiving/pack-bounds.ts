@@ -1,6 +1,6 @@
 /**
- * Checks the inflated sizes of the objects of a pack in quarantine (core/git/object-bounds.ts), and that git can read them:
- * git index-pack takes entries that every other command of git calls corrupt, and no clone would end well.
+ * Checks the inflated sizes of the objects of a pack in quarantine (core/git/object-bounds.ts), and that git can read
+ * them: git index-pack takes entries that every other command of git calls corrupt, and no clone would end well.
  *
  * Invariants: only headers are inflated here: an entry's own, and for a delta the size of its result. So the cost
  * does not depend on the inflated sizes, and of a large pack only the pages that hold headers are read.
@@ -43,7 +43,7 @@ interface Unreadable {
 
 /** A check that goes on while its pack is made ready to be stored. */
 export interface BoundsCheck {
-  /** As `refuseLargeObjects` resolves. */
+  /** What `refuseLargeObjects` resolves with. */
   readonly refusal: Promise<PackRefusal | null>;
   /** Stops the check if it goes on. Resolves when it reads the pack no more. */
   end(): Promise<void>;

@@ -108,11 +108,14 @@ const OUT_OF_MEMORY: PackRefusal = {
   detail: 'the server ran out of memory for git while it checked the pack: nothing was changed, try again later',
 };
 
-/** More than its bytes are worth (PUSH_CPU_MS_PER_MIB), as only hostile packs take, and long rows of deltas on large files. */
+/**
+ * More than its bytes are worth (PUSH_CPU_MS_PER_MIB), as only hostile packs take, and long rows of deltas on large
+ * files.
+ */
 const TOOK_TOO_MUCH_TIME: PackRefusal = {
   refused: 'pack-too-costly',
   detail:
-    'checking the pack took too much time; push fewer commits at once, or, where large files changed, with git -c core.bigFileThreshold=16m push',
+    'checking the pack took too much time; push fewer commits together, or, where large files changed, with git -c core.bigFileThreshold=16m push',
 };
 
 /** Why git refused the pack; null when the failure is this machine's. */

@@ -79,8 +79,8 @@ const NAME_BYTES_MAX = 255;
 const SPACE = 0x20;
 
 /**
- * ASCII, without what hides a name on a file system: on NTFS a backslash, a colon, and the tilde of short names; on HFS+
- * ignored characters, none of which is ASCII.
+ * ASCII, without what hides a name on a file system: on NTFS a backslash, a colon, and the tilde of short names; on
+ * HFS+ ignored characters, none of which is ASCII.
  */
 const PLAIN_NAME = /^[\x20-\x2e\x30-\x39\x3b-\x5b\x5d-\x7d]+$/;
 
@@ -144,8 +144,8 @@ function arePlainAttributes(bytes: Buffer): boolean {
 }
 
 /**
- * What a link may lead to: printable ASCII, shorter than a path may be, and nothing that some file system knows as a name
- * that begins with `.git`. Git 2.39.4 and other versions of that day refuse links into `.git`, and longer ones.
+ * What a link may lead to: printable ASCII, shorter than a path may be, and nothing that some file system knows as a
+ * name that begins with `.git`. Git 2.39.4 and other versions of that day refuse links into `.git`, and longer ones.
  */
 const PLAIN_TARGET = /^[\x20-\x7e]+$/;
 const TARGET_BYTES_MAX = 4_095;

@@ -3,16 +3,16 @@
  * processor time of each.
  *
  * Invariants: what runs may take no more than the budget, but for packs whose objects alone take more, of which one
- * runs at a time; no account has all of it, and no pack keeps ordinary ones of others waiting. A process that takes more
- * memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a pack
- * inflates to cannot be known before.
+ * runs at a time; no account has all of it, and no pack keeps ordinary ones of others waiting. A process that takes
+ * more memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a
+ * pack inflates to cannot be known before.
  */
 
 import { MIB } from '../../../core/kernel/byte-units.ts';
 import { createFairShares, createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 
 /**
- * The processor time for checking one pack: that of a pack which was whole at once, and of others; and what each MiB that
+ * The processor time for checking one pack: that of a pack which arrived whole, and of others; and what each MiB that
  * was received adds. Of honest packs git checks a MiB in a tenth of a second, on slow machines in one.
  */
 export const PUSH_CPU_SMALL_MS_MAX = 20_000;
@@ -26,10 +26,10 @@ const SMALL_BYTES = 24 * MIB;
 const LARGE_BYTES = 48 * MIB;
 /** A pack that is admitted with more, for its many objects, counts as heavy: as one that has all it may have. */
 const ORDINARY_BYTES_MAX = 64 * MIB;
-/** Of the budget: small packs have a part of their own, so that they never wait for large ones. */
+/** The first part of the budget: small packs have a part of their own, so that they never wait for large ones. */
 const SMALL_SHARE = 0.3;
 const SMALL_OF_ACCOUNT_SHARE = 0.75;
-/** Of the rest: ordinary packs have a part in which they never wait for heavy ones, of two packs at least. */
+/** The second part: ordinary packs have a part in which they never wait for heavy ones, of two packs at least. */
 const ORDINARY_SHARE = 1 / 3;
 const ORDINARY_BYTES_MIN = 100 * MIB;
 const OF_ACCOUNT_SHARE = 0.5;

@@ -64,7 +64,7 @@ export async function receivePack(
   }
 }
 
-/** A pack is not to blame for what it lacks when committed objects were deleted from the cache meanwhile. */
+/** A pack is not to blame for what it lacks when committed objects were deleted from the cache since. */
 async function assertNotLost({ cache }: QuarantineContext, { folder }: CacheLease): Promise<void> {
   if (!(await cache.isLost(folder))) return;
   throw new ObjectDatabaseError('object-database-unavailable', 'Cached objects were deleted while a push was checked');

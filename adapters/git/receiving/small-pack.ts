@@ -1,10 +1,10 @@
 /**
- * Checks and indexes a small pack in process, as git index-pack would, when everything in it is plain (plain-objects.ts):
- * most pushes are such, and starting git takes longer than all the rest of them.
+ * Checks and indexes a small pack in process, as git index-pack would, when everything in it is plain
+ * (plain-objects.ts): most pushes are such, and starting git takes longer than all the rest of them.
  *
- * Invariants: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left
- * to git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and takes
- * no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
+ * Invariants: it accepts nothing that git would refuse. Whatever is unusual, large, broken or known already is left to
+ * git, which decides, and says why. A pack has the event loop for a few milliseconds at a time, starts no git, and
+ * takes no longer than git would, whatever was committed before. It takes 2 MiB of memory at most.
  */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -33,15 +33,15 @@ export interface SmallPack {
 }
 
 const OBJECTS_MAX = 512;
-/** Of all objects and deltas together, and of the bases that are read for them. */
+/** The bytes of all objects and deltas together, and of the bases that are read for them. */
 const INFLATED_BYTES_MAX = 512 * 1024;
 const BASE_BYTES_MAX = 256 * 1024;
 const BASES_MAX = 64;
 /** Committed blobs whose bytes are looked at. */
 const CONTENTS_MAX = 32;
-/** Of all deltas together: one may have hundreds of thousands, of a byte each. */
+/** The instructions of all deltas together: one may have hundreds of thousands, of a byte each. */
 const INSTRUCTIONS_MAX = 20_000;
-/** Of one tree, which is checked in one go, some 1,000 entries; and of all together. */
+/** The bytes of one tree, which is checked in one go, some 1,000 entries; and of all together. */
 const TREE_BYTES_MAX = 32 * 1024;
 const TREES_BYTES_MAX = 256 * 1024;
 /** Larger objects are deflated off the event loop. */
@@ -152,7 +152,7 @@ function entryAt(pack: Buffer, offset: number, packEnd: number, bytesMax: number
   return { ...place, type: null, base: typeof base === 'number' ? offset - base : objectId(base.toString('hex')) };
 }
 
-/** Inflates the stream that the bytes begin with, which holds exactly so many; null if it does not. */
+/** Inflates the stream that the bytes begin with, which holds exactly this many; null if it does not. */
 function inflated(input: Buffer, size: number): { readonly bytes: Buffer; readonly consumed: number } | null {
   try {
     // With `info`, zlib says how many bytes of its input the stream took.
@@ -225,8 +225,8 @@ async function resolve(entries: readonly Entry[], checking: Checking): Promise<R
 }
 
 /**
- * Reads the committed bases that are still missing; false if there are none, if they are too many or too large, or if one
- * has rotted on the disk: git completes no pack with such a base.
+ * Reads the committed bases that are still missing; false if there are none, if they are too many or too large, or if
+ * one has rotted on the disk: git completes no pack with such a base.
  */
 async function addBases(
   deltas: readonly DeltaEntry[],

@@ -2,7 +2,8 @@
  * A quarantine whose pack is still being checked (pack-bounds.ts), while the push goes on.
  *
  * Invariants: until the pack has passed, nothing but its tips is read, what they reach is counted within the bounds of
- * a push, nothing else is made of it, and nobody gets the end of its layer; so no store takes a layer of a pack that fails.
+ * a push, nothing else is made of it, and nobody gets the end of its layer; so no store takes a layer of a pack that
+ * fails.
  */
 import { PackRefusedError } from '../../../core/git/pack-refusal.ts';
 import type { LayerContent, Quarantine } from '../../../core/ports/object-database.ts';

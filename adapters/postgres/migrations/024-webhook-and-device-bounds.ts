@@ -152,8 +152,8 @@ $function$`;
 
 /**
  * As in 011-device-logins.ts, with counts that are kept. The row that gives way is the oldest of the network with the
- * most pending rows; of several such networks, the one that asked first. A row that is held while this call waits for it
- * stays, and nothing else goes instead of it.
+ * most pending rows; of several such networks, the one that asked first. A row that is held while this call waits for
+ * it stays, and nothing else goes instead of it.
  */
 const ADD_REQUEST = `
 CREATE OR REPLACE FUNCTION add_device_login_request(request json, pending_max integer, kept_since text) RETURNS void

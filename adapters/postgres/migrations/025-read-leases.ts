@@ -2,8 +2,8 @@
  * Read leases: who may answer from memory without asking the log (docs/read-leases.md).
  *
  * Invariants: an append sees every lease that was inserted before it committed, since both take the lock of the
- * appends. A server of an older version knows no leases and calls append_events: that call removes them all, and commits
- * after each of them has ended.
+ * appends. A server of an older version knows no leases and calls append_events: that call removes them all, and
+ * commits after each of them has ended.
  */
 import { type Kysely, sql } from 'kysely';
 
@@ -67,8 +67,8 @@ END
 $function$`;
 
 /**
- * Returns [the result of append_events_locked, the leases as [node, epoch, renewals, "heard", span in ms]]. The processes other than
- * \`appender\` that hold leases are told of the log's head and of all leases.
+ * Returns [the result of append_events_locked, the leases as [node, epoch, renewals, "heard", span in ms]]. The
+ * processes other than \`appender\` that hold leases are told of the log's head and of all leases.
  */
 const APPEND_EVENTS_LEASED = `
 CREATE FUNCTION append_events_leased(batch json, appender text) RETURNS text

@@ -1,6 +1,6 @@
 /**
- * Which pushes webhooks were notified of (core/ports/notified-pushes.ts): one row, with the accounts whose pushes are not
- * done. A purge asks it for one account.
+ * Which pushes webhooks were notified of (core/ports/notified-pushes.ts): one row, with the accounts whose pushes are
+ * not done. A purge asks it for one account.
  *
  * Invariants: there is one row. The positions in it are those of the log that the policy follows. An older version
  * kept only the policy's mark, up to which every push was done: a purge that comes before the policy starts goes by it.

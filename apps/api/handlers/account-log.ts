@@ -11,7 +11,7 @@ const ENTRIES_NOTES =
   "Every event of the account's record, numbered without gaps (docs/audit.md). A page may end before its limit if its entries are large; `has_more` tells.";
 
 const EXPORT_NOTES =
-  'As `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
+  'The type is `application/x-ndjson`: a line for each entry, and a last one with the signed checkpoint, each in canonical JSON (docs/audit.md). With `since` or `until` it is a slice, which proves its place in the whole. An account may have two exports at a time.';
 
 export const ACCOUNT_LOG_ROUTES: readonly Route[] = [
   accountRoute({

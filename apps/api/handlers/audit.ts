@@ -10,7 +10,7 @@ import { type AccountCall, accountRoute, type Outcome, type PublicCall, publicRo
 import { CONSISTENCY_QUERY, INCLUSION_QUERY, PROOF } from '../schemas/audit.ts';
 
 /**
- * How long anybody may keep the list of keys: a new key signs at once, and a verifier that lacks it reads again.
+ * How long anybody may keep the list of keys: a new key signs immediately, and a verifier that lacks it reads again.
  * Internal: it is a header of an answer, which its readers judge.
  */
 const LOG_KEYS_CACHE_SECONDS = 60;

@@ -33,7 +33,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
     tag: 'Code',
     summary: 'Read a commit and what it changed',
     description:
-      'Of a commit that a branch or tag reaches. What is compared is bounded in bytes and time: then lines are not counted, or files are missing.',
+      'The commit must be one that a branch or tag reaches. What is compared is bounded in bytes and time: then lines are not counted, or files are missing.',
     method: 'GET',
     path: '/v1/repos/{username}/{name}/commits/{hexsha}',
     grant: 'API_COMMITS_READ',

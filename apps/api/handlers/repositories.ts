@@ -78,7 +78,7 @@ export const REPOSITORY_ROUTES: readonly Route[] = [
     operationId: 'deleteRepository',
     tag: 'Repositories',
     summary: 'Delete a repository',
-    description: 'The name can be used again at once.',
+    description: 'The name can be used again immediately.',
     method: 'DELETE',
     path: '/v1/repos/{username}/{name}',
     grant: 'API_REPOS_WRITE',

@@ -20,7 +20,7 @@ export const WEBHOOK_DELIVERY_ROUTES: readonly Route[] = [
     tag: 'Webhooks',
     summary: 'Send a ping',
     description:
-      'The ping is sent to this webhook only, whether or not `events` lists it. Its delivery is listed like any other. The delivery of an inactive webhook fails at once.',
+      'The ping is sent to this webhook only, whether or not `events` lists it. Its delivery is listed like any other. The delivery of an inactive webhook fails immediately.',
     method: 'POST',
     path: '/v1/webhooks/{id}/ping',
     beyondQuota: true,

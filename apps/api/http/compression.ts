@@ -1,9 +1,10 @@
 /**
  * Compresses JSON for clients that accept gzip (RFC 9110, section 12.5.3).
  *
- * Invariants: a body that is sent again and again, as those of apps/api/body-cache.ts, is compressed once; what is
- * kept of it goes with the body and takes no more memory than its bytes. Only zlib's threads compress, never the event loop. The entity tag of a compressed
- * answer is weak, since its bytes are others than those of the same answer without compression.
+ * Invariants: a body that is sent again and again, as those of apps/api/body-cache.ts, is compressed once; what is kept
+ * of it goes with the body and takes no more memory than its bytes. Only zlib's threads compress, never the event loop.
+ * The entity tag of a compressed answer is weak, since its bytes are others than those of the same answer without
+ * compression.
  */
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';

@@ -51,7 +51,7 @@ function parsed(text: string): unknown {
   }
 }
 
-const TOO_MANY_VALUES = `The body holds more than ${JSON_BODY_VALUES_MAX} values: send fewer at once`;
+const TOO_MANY_VALUES = `The body holds more than ${JSON_BODY_VALUES_MAX} values: send fewer in one request`;
 
 /** Each value costs its check, and a wrong one a fault, of many times its size. Not recursive: see `refuseStrings`. */
 function holdsTooMuch(body: unknown): boolean {

@@ -15,7 +15,10 @@ const ENTRY = z
     stream: z.string().meta({ examples: ['repository-0197d2f0-0000-7000-8000-000000000000'] }),
     revision: z.int().nonnegative().meta({ description: 'Its number in its stream, from 0.' }),
     type: z.string().meta({ examples: ['RefsUpdated'] }),
-    version: z.int().positive().meta({ description: 'Of the form of `data`, which is shown as it was first written.' }),
+    version: z
+      .int()
+      .positive()
+      .meta({ description: 'The version of the form of `data`, which is shown as it was first written.' }),
     occurred_at: TIMESTAMP,
     actor: z.object({ kind: z.enum(['token', 'user', 'trust_rule', 'system', 'admin']), id: z.string() }),
     request_id: z.string().meta({ description: 'The `X-Request-Id` of the answer.' }),
@@ -70,9 +73,9 @@ function filterText(form: RegExp, description: string) {
 export const ACCOUNT_EVENTS_QUERY = z.object({
   after: sequenceNumber('Entries behind this sequence.'),
   limit: pageLength(ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX),
-  type: filterText(PRINTABLE, 'Of this type.'),
-  stream: filterText(STREAM, 'Of this stream.').transform(parseStream),
-  repository_id: idSchema<RepositoryId>("Of this repository, and the account's own that name it.").optional(),
+  type: filterText(PRINTABLE, 'Entries of this type.'),
+  stream: filterText(STREAM, 'Entries of this stream.').transform(parseStream),
+  repository_id: idSchema<RepositoryId>("Entries of this repository, and the account's own that name it.").optional(),
   actor_id: filterText(PRINTABLE, 'Caused by this token, user, trust rule, policy or command.'),
   ...LOG_TIMES,
 });

@@ -13,7 +13,7 @@ export const ACTIVITY = z
           at: TIMESTAMP,
           actor: z.object({
             kind: z.enum(['token', 'user', 'trust_rule', 'system', 'admin']),
-            id: z.string().meta({ description: 'Of a token or trust rule its id, of a user that of the account.' }),
+            id: z.string().meta({ description: 'For a token or trust rule its id, for a user that of the account.' }),
           }),
           ref: z.string().meta({ description: 'The full name.', examples: ['refs/heads/main'] }),
           before: OBJECT_ID,

@@ -44,7 +44,7 @@ export const CHANGED_COMMIT = z
         z
           .object({
             path: FILE_PATH.meta({ examples: ['src/main.c'] }),
-            previous_path: FILE_PATH.nullable().meta({ description: 'Of a renamed file.' }),
+            previous_path: FILE_PATH.nullable().meta({ description: 'The earlier path of a renamed file.' }),
             status: z.enum(['added', 'modified', 'deleted', 'renamed', 'typechange']),
             additions: LINES,
             deletions: LINES,

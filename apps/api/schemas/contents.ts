@@ -66,7 +66,7 @@ export const FOLDER = z
 export const CONTENTS = z.union([FILE, FOLDER, SYMLINK, SUBMODULE]).meta({ id: 'Contents' });
 
 export const CONTENTS_QUERY = z.object({
-  page: PAGE_QUERY.shape.page.meta({ description: 'Of the entries of a folder. Pages count from 0.' }),
+  page: PAGE_QUERY.shape.page.meta({ description: 'The page of the entries of a folder. Pages count from 0.' }),
   limit: pageLength(CONTENTS_ENTRIES_MAX, CONTENTS_ENTRIES_MAX),
   ref: REF.optional(),
   raw: z

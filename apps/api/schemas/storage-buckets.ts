@@ -56,7 +56,7 @@ const SETTINGS = {
   provider: PROVIDER,
   auth_mode: AUTH_MODE,
   bucket_name: z.string().meta({
-    description: 'As its provider names it.',
+    description: 'The name that its provider uses.',
     minLength: 3,
     maxLength: 63,
     pattern: '^(?!.*\\.\\.)(?![0-9]+\\.[0-9]+\\.[0-9]+\\.[0-9]+$)[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$',
@@ -111,7 +111,7 @@ const KEYS = {
   }),
   access_key_id: needed({
     lengthMax: BUCKET_ACCESS_KEY_ID_LENGTH_MAX,
-    description: 'Of the access key.',
+    description: 'The id of the access key.',
     pattern: '^[A-Za-z0-9._~+=@:-]+$',
   }),
   secret_access_key: needed({
@@ -148,7 +148,10 @@ export const OFFERED_STORAGE_BUCKET = z.union([
         pattern: '^arn:aws[a-z-]{0,20}:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,575}$',
       }),
     })
-    .meta({ id: 'NewStorageBucketWithRole', description: 'Of Amazon S3, by a role that trusts this service.' }),
+    .meta({
+      id: 'NewStorageBucketWithRole',
+      description: 'A bucket of Amazon S3, by a role that trusts this service.',
+    }),
   z
     .strictObject({
       ...COMMON,
@@ -159,7 +162,7 @@ export const OFFERED_STORAGE_BUCKET = z.union([
         .nullable()
         .optional(),
     })
-    .meta({ id: 'NewStorageBucketWithKeys', description: 'Of Amazon S3, by an access key.' }),
+    .meta({ id: 'NewStorageBucketWithKeys', description: 'A bucket of Amazon S3, by an access key.' }),
   z
     .strictObject({
       ...COMMON,
@@ -168,7 +171,7 @@ export const OFFERED_STORAGE_BUCKET = z.union([
       provider: z.enum(['R2', 'MINIO']),
       endpoint_url: needed(ENDPOINT),
     })
-    .meta({ id: 'NewStorageBucketAtEndpoint', description: 'Of another provider, by an access key.' }),
+    .meta({ id: 'NewStorageBucketAtEndpoint', description: 'A bucket of another provider, by an access key.' }),
 ]);
 
 export const STORAGE_BUCKET_CHANGES = z

@@ -8,8 +8,8 @@ const TAG = z
     name: z.string(),
     target: HEXSHA.meta({ description: 'What the tag leads to in the end: mostly a commit.' }),
     annotated: z.boolean(),
-    message: z.string().nullable().meta({ description: 'Of an annotated tag.' }),
-    tagger: PERSON.nullable().meta({ description: 'Of an annotated tag that names one.' }),
+    message: z.string().nullable().meta({ description: 'The message of an annotated tag.' }),
+    tagger: PERSON.nullable().meta({ description: 'The tagger of an annotated tag that names one.' }),
     commit: COMMIT.nullable().meta({ description: 'Null for a tag that leads to a tree or a blob.' }),
   })
   .meta({ id: 'Tag' });

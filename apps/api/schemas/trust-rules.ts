@@ -61,7 +61,7 @@ export const TRUST_RULE = z
     repository_ids: z.array(ID),
     created_at: TIMESTAMP,
     last_used_at: TIMESTAMP.nullable().meta({
-      description: 'Of the rule, or of a token that it gave out; to the minute.',
+      description: 'The last use of the rule, or of a token that it gave out; to the minute.',
       moves: true,
     }),
   })

@@ -28,7 +28,7 @@ const DELETED_FIGURE = z
   .object({
     used: z.int().nonnegative().meta({
       description:
-        'Of `storage_bytes`: what deleted repositories hold, until the retention is over or they are purged.',
+        'The part of `storage_bytes` that is waiting: what deleted repositories hold, until the retention is over or they are purged.',
     }),
     quota: z.null().meta({ description: 'It counts within `storage_bytes`.' }),
   })
@@ -106,7 +106,7 @@ export const USAGE_LEDGER = z
           event_id: ID,
           member: z.enum(['repos', 'storage_bytes', 'transfer_bytes', 'ingress_bytes']),
           delta: z.int(),
-          at: TIMESTAMP.meta({ description: 'Of transfer the minute in which the bytes were sent.' }),
+          at: TIMESTAMP.meta({ description: 'For transfer the minute in which the bytes were sent.' }),
           repository_id: ID.nullable().meta({ description: 'Null: not known.' }),
           token_id: ID.nullable().meta({ description: 'The access token that caused it. Null: none, or not known.' }),
         }),
@@ -118,6 +118,6 @@ export const USAGE_LEDGER = z
     }),
     totals: z
       .object({ repos: LEVEL, storage_bytes: LEVEL, transfer_bytes: LEVEL, ingress_bytes: LEVEL })
-      .meta({ description: 'Of the whole month, whatever the page: the opening and all entries together.' }),
+      .meta({ description: 'The sums of the whole month, whatever the page: the opening and all entries together.' }),
   })
   .meta({ id: 'UsageLedger' });

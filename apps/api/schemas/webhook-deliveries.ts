@@ -19,11 +19,11 @@ const DELIVERY = z
     event_id: ID.meta({ description: 'Sent as X-Service-Event-Id.' }),
     event: z.enum(WEBHOOK_EVENT_KINDS),
     status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
-    http_status: HTTP_STATUS.meta({ description: 'Of the last attempt.' }),
+    http_status: HTTP_STATUS.meta({ description: 'The status of the last attempt.' }),
     attempts: z.int().nonnegative().meta({ description: 'Attempts so far, those before a redelivery included.' }),
     error: ERROR_TEXT.meta({
       description:
-        "Of the last attempt. While the account's budget of the hour makes the delivery wait: that, and until when.",
+        "The error of the last attempt. While the account's budget of the hour makes the delivery wait: that, and until when.",
     }),
     response_body: z.string().nullable().meta({
       description: 'The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced.',

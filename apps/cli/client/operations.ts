@@ -167,7 +167,7 @@ export interface ActivityList {
     readonly at: string;
     readonly actor: {
       readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin';
-      /** Of a token or trust rule its id, of a user that of the account. */
+      /** For a token or trust rule its id, for a user that of the account. */
       readonly id: string;
     };
     /** The full name. */
@@ -207,7 +207,7 @@ export interface BucketUsageFigure {
 
 export interface ChangedFile {
   /** From the root. Bytes that are not UTF-8 show as U+FFFD. */ readonly path: string;
-  /** Of a renamed file. */
+  /** The earlier path of a renamed file. */
   readonly previous_path: string | null;
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
   /** Null if they were not counted, as in a binary file. */
@@ -406,7 +406,7 @@ export interface DeletedRepositoryList {
 }
 
 export interface DeletedUsageFigure {
-  /** Of `storage_bytes`: what deleted repositories hold, until the retention is over or they are purged. */
+  /** The part of `storage_bytes` that is waiting: what deleted repositories hold, until the retention is over or they are purged. */
   readonly used: number;
   /** It counts within `storage_bytes`. */
   readonly quota: null;
@@ -461,7 +461,7 @@ export interface LogEntry {
   /** Its number in its stream, from 0. */
   readonly revision: number;
   readonly type: string;
-  /** Of the form of `data`, which is shown as it was first written. */
+  /** The version of the form of `data`, which is shown as it was first written. */
   readonly version: number;
   readonly occurred_at: string;
   readonly actor: { readonly kind: 'token' | 'user' | 'trust_rule' | 'system' | 'admin'; readonly id: string };
@@ -531,10 +531,10 @@ export interface NewAccessTokenForSelected {
   readonly repository_ids: readonly string[];
 }
 
-/** Of another provider, by an access key. */
+/** A bucket of another provider, by an access key. */
 export interface NewStorageBucketAtEndpoint {
   /** A label, unique in the account without case. It stays in the record of the account. */ readonly name: string;
-  /** As its provider names it. */
+  /** The name that its provider uses. */
   readonly bucket_name: string;
   /** A slash is added at its end. */
   readonly key_prefix?: string;
@@ -543,7 +543,7 @@ export interface NewStorageBucketAtEndpoint {
   readonly auth_mode: 'STATIC_KEYS';
   /** Where the bucket is. */
   readonly region: string;
-  /** Of the access key. */
+  /** The id of the access key. */
   readonly access_key_id: string;
   /** No answer shows it. */
   readonly secret_access_key: string;
@@ -554,10 +554,10 @@ export interface NewStorageBucketAtEndpoint {
   readonly endpoint_url: string;
 }
 
-/** Of Amazon S3, by an access key. */
+/** A bucket of Amazon S3, by an access key. */
 export interface NewStorageBucketWithKeys {
   /** A label, unique in the account without case. It stays in the record of the account. */ readonly name: string;
-  /** As its provider names it. */
+  /** The name that its provider uses. */
   readonly bucket_name: string;
   /** A slash is added at its end. */
   readonly key_prefix?: string;
@@ -566,7 +566,7 @@ export interface NewStorageBucketWithKeys {
   readonly auth_mode: 'STATIC_KEYS';
   /** Where the bucket is. */
   readonly region: string;
-  /** Of the access key. */
+  /** The id of the access key. */
   readonly access_key_id: string;
   /** No answer shows it. */
   readonly secret_access_key: string;
@@ -576,10 +576,10 @@ export interface NewStorageBucketWithKeys {
   readonly endpoint_url?: string | null;
 }
 
-/** Of Amazon S3, by a role that trusts this service. */
+/** A bucket of Amazon S3, by a role that trusts this service. */
 export interface NewStorageBucketWithRole {
   /** A label, unique in the account without case. It stays in the record of the account. */ readonly name: string;
-  /** As its provider names it. */
+  /** The name that its provider uses. */
   readonly bucket_name: string;
   /** A slash is added at its end. */
   readonly key_prefix?: string;
@@ -798,9 +798,9 @@ export interface Tag {
   /** What the tag leads to in the end: mostly a commit. */
   readonly target: string;
   readonly annotated: boolean;
-  /** Of an annotated tag. */
+  /** The message of an annotated tag. */
   readonly message: string | null;
-  /** Of an annotated tag that names one. */
+  /** The tagger of an annotated tag that names one. */
   readonly tagger: Person | null;
   /** Null for a tag that leads to a tree or a blob. */
   readonly commit: Commit | null;
@@ -875,7 +875,7 @@ export interface TrustRule {
   readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
   readonly repository_ids: readonly string[];
   readonly created_at: string;
-  /** Of the rule, or of a token that it gave out; to the minute. */
+  /** The last use of the rule, or of a token that it gave out; to the minute. */
   readonly last_used_at: string | null;
 }
 
@@ -909,7 +909,7 @@ export interface UsageLedger {
     readonly event_id: string;
     readonly member: 'repos' | 'storage_bytes' | 'transfer_bytes' | 'ingress_bytes';
     readonly delta: number;
-    /** Of transfer the minute in which the bytes were sent. */
+    /** For transfer the minute in which the bytes were sent. */
     readonly at: string;
     /** Null: not known. */
     readonly repository_id: string | null;
@@ -920,7 +920,7 @@ export interface UsageLedger {
     /** The value of `after` for the next page. */ readonly next_after: string | null;
     readonly has_more: boolean;
   };
-  /** Of the whole month, whatever the page: the opening and all entries together. */
+  /** The sums of the whole month, whatever the page: the opening and all entries together. */
   readonly totals: {
     readonly repos: number;
     readonly storage_bytes: number;
@@ -955,11 +955,11 @@ export interface WebhookDelivery {
   readonly event_id: string;
   readonly event: 'push' | 'create' | 'delete' | 'ping';
   readonly status: 'PENDING' | 'SUCCESS' | 'FAILED';
-  /** Of the last attempt. */
+  /** The status of the last attempt. */
   readonly http_status: number | null;
   /** Attempts so far, those before a redelivery included. */
   readonly attempts: number;
-  /** Of the last attempt. While the account's budget of the hour makes the delivery wait: that, and until when. */
+  /** The error of the last attempt. While the account's budget of the hour makes the delivery wait: that, and until when. */
   readonly error: string | null;
   /** The first 16 KiB of the last answer, while they are kept; bytes that are not UTF-8 are replaced. */
   readonly response_body: string | null;
@@ -1290,7 +1290,7 @@ export interface Operations {
       readonly name: string;
     };
     readonly query: {
-      /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
+      /** The page of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
       /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
@@ -1311,7 +1311,7 @@ export interface Operations {
       readonly path: string;
     };
     readonly query: {
-      /** Of the entries of a folder. Pages count from 0. */ readonly page?: number;
+      /** The page of the entries of a folder. Pages count from 0. */ readonly page?: number;
       /** Items on a page. */
       readonly limit?: number;
       /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
@@ -1475,11 +1475,11 @@ export interface Operations {
       /** Entries behind this sequence. */ readonly after?: number;
       /** Items on a page. */
       readonly limit?: number;
-      /** Of this type. */
+      /** Entries of this type. */
       readonly type?: string;
-      /** Of this stream. */
+      /** Entries of this stream. */
       readonly stream?: string;
-      /** Of this repository, and the account's own that name it. */
+      /** Entries of this repository, and the account's own that name it. */
       readonly repository_id?: string;
       /** Caused by this token, user, trust rule, policy or command. */
       readonly actor_id?: string;
@@ -1615,7 +1615,7 @@ export interface Operations {
       readonly provider?: 'S3' | 'R2' | 'MINIO';
       /** OIDC: a role that trusts this service, for S3 only; no key is stored. STATIC_KEYS: an access key. */
       readonly auth_mode?: 'OIDC' | 'STATIC_KEYS';
-      /** As its provider names it. */
+      /** The name that its provider uses. */
       readonly bucket_name?: string;
       /** A slash is added at its end. */
       readonly key_prefix?: string;

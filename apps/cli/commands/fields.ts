@@ -1,4 +1,6 @@
-/** Values of options that several commands take. The parser has checked choices already; these give them their types. */
+/**
+ * Values of options that several commands take. The parser has checked choices already; these give them their types.
+ */
 import type { AccessToken, Webhook } from '../client/operations.ts';
 import type { Given } from '../session/context.ts';
 import { usageFailure } from '../session/failure.ts';

@@ -106,7 +106,9 @@ export async function purge(context: Context, given: Given): Promise<void> {
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** A living repository by its name, and a deleted one only by its id: a name must not turn out to be a deleted one's. */
+/**
+ * A living repository by its name, and a deleted one only by its id: a name must not turn out to be a deleted one's.
+ */
 async function purged(
   context: Context,
   session: Session,

@@ -1,5 +1,6 @@
 /**
- * The git of the machine, which the command line calls to clone, to ask for remotes and to set up the credential helper.
+ * The git of the machine, which the command line calls to clone, to ask for remotes and to set up the credential
+ * helper.
  *
  * Invariants: no shell reads an argument, no argument of a person's is taken for an option of git, and no argument
  * holds a secret.

@@ -51,7 +51,9 @@ function outageOf(error: unknown): BucketOutage | null {
   return error.cause instanceof LayerStoreError ? OF_STORE[error.cause.code] : null;
 }
 
-/** Returns a line about the bucket of a repository; null if the repository is in none, or the error is not the bucket's. */
+/**
+ * Returns a line about the bucket of a repository; null if the repository is in none, or the error is not the bucket's.
+ */
 export function bucketOutageLine(
   { account, owned: { storageBucketId } }: Pick<FoundRepository, 'account' | 'owned'>,
   error: unknown,

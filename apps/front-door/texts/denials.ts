@@ -32,7 +32,7 @@ export function rateRefusalText({ exceeded, waitSeconds }: RateRefusal): string 
     case 'events':
       return `This account has made its changes of this hour: ${again}`;
     case 'ref-changes':
-      return `This account has changed as many refs as it may within an hour: ${again}, or change fewer at once`;
+      return `This account has changed as many refs as it may within an hour: ${again}, or change fewer with one request`;
     case 'changes-of-tokens':
       return usedUpText('The access tokens of this account have', again);
     case 'changes-of-month':

@@ -183,7 +183,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'refs-moved-meanwhile': {
     status: 409,
-    message: () => 'Refs were changed meanwhile: look again at what would change',
+    message: () => 'Refs have been changed since: look again at what would change',
   },
   'webhooks-not-notified': {
     status: 409,
@@ -221,7 +221,8 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   },
   'too-many-archives': {
     status: 429,
-    message: () => `An account has at most ${ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX} archives at once: wait until one is read`,
+    message: () =>
+      `An account has at most ${ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX} archives at the same time: wait until one is read`,
   },
   'archives-busy': { status: 503, message: () => 'The service makes too many archives now, try again' },
   'webhook-not-found': { status: 404, message: () => 'Webhook not found' },
@@ -301,7 +302,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'storage-bucket-needs-all-repositories': { status: 403, message: () => 'This token lacks the scope ALL_REPO' },
   'storage-bucket-changed': {
     status: 409,
-    message: () => 'The settings of the storage bucket were changed meanwhile: try again',
+    message: () => 'The settings of the storage bucket were changed before the end: try again',
   },
   'storage-bucket-verification-failed': {
     status: 422,
@@ -310,7 +311,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'log-export-limit-reached': {
     status: 429,
     message: () =>
-      `As many exports as may run at once are under way, at most ${LOG_EXPORTS_OF_ACCOUNT_MAX} of an account: try again when one has ended`,
+      `All exports that may run at the same time are under way, at most ${LOG_EXPORTS_OF_ACCOUNT_MAX} of an account: try again when one has ended`,
   },
   'storage-quota-reached': { status: 422, message: () => "The plan's quota of storage is reached" },
   'ingress-quota-reached': { status: 422, message: () => "The plan's quota of ingress is reached for this month" },

@@ -17,7 +17,7 @@ const WORDS: { readonly [Fault in ExchangeFault]: string } = {
   'key-unknown': 'The issuer has no key for this token',
   'signature-invalid': 'The signature of the token is wrong',
   'claim-mismatch': 'A claim does not match',
-  'rule-changed': 'The rule was changed meanwhile',
+  'rule-changed': 'The rule was changed during the exchange',
 };
 
 export function faultMessage({ fault, claim, found }: Pick<RefusedExchange, 'fault' | 'claim' | 'found'>): string {

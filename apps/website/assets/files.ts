@@ -1,7 +1,7 @@
 /**
  * The stylesheet, the scripts and the mark, each served under a URL that holds a digest of its content.
  *
- * Invariants: a URL's content never changes, so browsers may keep it for ever. Only the files listed here are
+ * Invariants: a URL's content never changes, so browsers may keep it permanently. Only the files listed here are
  * served, and they are read once at the start.
  */
 import { createHash } from 'node:crypto';
@@ -26,8 +26,8 @@ export interface Asset {
 }
 
 /**
- * Files of packages that are served as they are. The bundle of @simplewebauthn/browser is a UMD one: as a module it sets
- * `globalThis.SimpleWebAuthnBrowser`, which passkeys.js reads.
+ * Files of packages that are served as they are. The bundle of @simplewebauthn/browser is a UMD one: as a module it
+ * sets `globalThis.SimpleWebAuthnBrowser`, which passkeys.js reads.
  */
 const OF_PACKAGES: Readonly<Partial<Record<AssetName, string>>> = {
   'webauthn.js': fileURLToPath(

@@ -133,7 +133,7 @@ const LABELS = {
   secret_access_key: 'Secret access key',
 } as const;
 
-/** Says of each field that must not be empty and is that it is required: of all at once. A stored secret may stay. */
+/** Says of each field that must not be empty and is that it is required: of all together. A stored secret may stay. */
 function emptyFields({ provider, settings }: BucketKind, entered: EnteredBucket, isNew: boolean): FieldErrors {
   const optional: readonly string[] = [provider === 'S3' ? 'endpoint_url' : '', isNew ? '' : 'secret_access_key'];
   const needed = settings.filter((name) => !optional.includes(name));

@@ -1,4 +1,7 @@
-/** What the pages of storage buckets take from a visit: the viewer, the origin of a change, and the bucket of the address. */
+/**
+ * What the pages of storage buckets take from a visit: the viewer, the origin of a change, and the bucket of the
+ * address.
+ */
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { parseUuid, type StorageBucketId } from '../../../core/kernel/ids.ts';
 import {

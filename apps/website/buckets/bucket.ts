@@ -1,4 +1,7 @@
-/** The page of one storage bucket: what it is, how its verification ended, which repositories depend on it, and its errors. */
+/**
+ * The page of one storage bucket: what it is, how its verification ended, which repositories depend on it, and its
+ * errors.
+ */
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 import { type FoundBucket, findBucket } from '../../../core/use-cases/buckets/buckets.ts';

@@ -1,4 +1,7 @@
-/** The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change one. */
+/**
+ * The pages about storage buckets: the list, the guide, one bucket with its errors, and the forms that make and change
+ * one.
+ */
 import type { Room } from '../layout/room.ts';
 import { bucketRoutes } from './bucket.ts';
 import { createRoutes } from './create.ts';

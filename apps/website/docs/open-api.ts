@@ -100,7 +100,7 @@ export interface FieldRow {
 
 /** The fields of an object; several for one of several objects, each with what tells them apart. */
 export interface FieldTable {
-  /** Of one of several alternatives, its name in words. */
+  /** The name in words of one of several alternatives. */
   readonly name: string | null;
   readonly title: string | null;
   readonly rows: readonly FieldRow[];

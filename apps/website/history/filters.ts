@@ -23,7 +23,7 @@ const FILTERS = ['type', 'repository', 'by', 'since', 'until'] as const;
 type FilterName = (typeof FILTERS)[number];
 
 export interface Filters {
-  /** As they were written; those that are empty are left out. */
+  /** The filters as they were written; those that are empty are left out. */
   readonly texts: Readonly<Partial<Record<FilterName, string>>>;
   /** Null if one of them cannot be read. */
   readonly filter: EntryFilter | null;

@@ -26,7 +26,7 @@ import { expiryText, grantsText, repositoriesText } from '../tokens/words.ts';
 import { historyAddress } from './filters.ts';
 
 const BEGINNING: TokenActivityPlace = { changes: 0, used: null };
-/** Of changes, and of uses: their rows are long. */
+/** Rows on a page of changes, and of uses: they are long. */
 const PAGE_ROWS = 25;
 
 export async function showTokenActivity(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {

@@ -18,7 +18,7 @@ interface Telling {
   readonly data: JsonObject;
   /** A text of the data in bold; nothing if the data lack it. */
   readonly name: (member: string) => Content;
-  /** The repository that the event is about, by its name of now, or else by that in the event. */
+  /** The repository that the event is about, by its current name, or else by that in the event. */
   readonly repository: Content;
 }
 

@@ -1,4 +1,6 @@
-/** The start page: what the service is, and how to begin, on one screen. Who is signed in reaches their repositories. */
+/**
+ * The start page: what the service is, and how to begin, on one screen. Who is signed in reaches their repositories.
+ */
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
 import { html } from '../layout/html.ts';

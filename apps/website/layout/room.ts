@@ -31,8 +31,8 @@ export interface Site {
   page(path: string, handler: (visit: PersonVisit) => Promise<SiteAnswer>): void;
   form(path: string, handler: (visit: PersonVisit, fields: Fields) => Promise<SiteAnswer>, options?: FormOptions): void;
   /**
-   * Goes on when the account's changes of the month are used up: what deletes, revokes and purges, what keeps the account
-   * its person's, and what appends nothing to the account's record.
+   * Goes on when the account's changes of the month are used up: what deletes, revokes and purges, what keeps the
+   * account its person's, and what appends nothing to the account's record.
    */
   formBeyondQuota: Site['form'];
   publicPage(path: string, handler: (visit: Visit) => Promise<SiteAnswer>): void;

@@ -89,7 +89,7 @@ export interface PersonVisit extends Visit {
   readonly position: LogPosition;
   /**
    * Returns the origin of a change that the person makes, for use cases. An append is refused if the session ended
-   * meanwhile. `repository` is what the change is about, null for the account.
+   * before it. `repository` is what the change is about, null for the account.
    */
   origin(repository: OwnedBy | null): Promise<Origin>;
 }

@@ -8,7 +8,10 @@
 /** Controls but tab and line feed, embeddings, overrides and isolates of direction, and the marks LRM, RLM and ALM. */
 const INVISIBLE = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
-/** Replaces each such character by its code point in brackets, such as `⟨U+202E⟩`. A carriage return at a line's end goes. */
+/**
+ * Replaces each such character by its code point in brackets, such as `⟨U+202E⟩`. A carriage return at a line's end
+ * goes.
+ */
 export function markInvisible(text: string): string {
   return text
     .replaceAll('\r\n', '\n')

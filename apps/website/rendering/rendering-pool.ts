@@ -1,8 +1,8 @@
 /**
  * Threads that render: what may take long or never end happens beside the event loop, which serves Git and the API.
  *
- * Invariants: a job past its time ends its thread, so no text can hold one for longer. Few jobs wait, and people
- * take turns: nobody's texts hold up those of others for longer than the jobs that run already. A job that is refused or
+ * Invariants: a job past its time ends its thread, so no text can hold one for longer. Few jobs wait, and people take
+ * turns: nobody's texts hold up those of others for longer than the jobs that run already. A job that is refused or
  * fails is no error, since every page shows its text without it.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
@@ -14,7 +14,8 @@ const RENDERING_SPAN_MS = 1_500;
 /** The time that a text waits for its turn to be rendered. */
 const RENDERING_WAIT_MS = 1_500;
 /**
- * Texts rendered at once on a node; one person has all but one of these threads at most. Internal: further texts wait.
+ * Texts rendered at the same time on a node; one person has all but one of these threads at most. Internal: further
+ * texts wait.
  */
 const RENDERING_THREADS_MAX = 2;
 /** Texts that wait to be rendered: of one person, and in all. */

@@ -16,7 +16,7 @@ type Names = readonly Uint8Array[];
 /** The name of the moment in queries. */
 const MOMENT = 'at';
 
-/** Returns the query that keeps the moment which a page shows; none for a page of now. */
+/** Returns the query that keeps the moment which a page shows; none for a page of today. */
 export function momentQuery({ asOf }: Pick<FoundRepository, 'asOf'>): Readonly<Record<string, string>> {
   return asOf === undefined ? {} : { [MOMENT]: momentInUrl(asOf) };
 }

@@ -50,7 +50,7 @@ function problemOf(denial: MomentDenial): Problem {
   }
 }
 
-/** What a page of the past begins with; nothing for a page of now. */
+/** What a page of the past begins with; nothing for a page of today. */
 export function asOfBand({ repository }: { readonly repository: FoundRepository }): Content {
   const { asOf, entity } = repository;
   if (asOf === undefined) return null;

@@ -40,7 +40,7 @@ export function onRepository(
   };
 }
 
-/** As `onRepository`, for pages that show the repository as of the moment that the address names. */
+/** Does what `onRepository` does, for pages that show the repository as of the moment that the address names. */
 export function onRepositoryAsOf(context: SiteContext, handler: (asked: Asked) => Promise<SiteAnswer>): Handler {
   return onRepository(context, async (asked) => {
     const { visit } = asked;
@@ -51,7 +51,7 @@ export function onRepositoryAsOf(context: SiteContext, handler: (asked: Asked) =
   });
 }
 
-/** As `onRepositoryAsOf`, for addresses that end in `<ref>/<path>`. */
+/** Does what `onRepositoryAsOf` does, for addresses that end in `<ref>/<path>`. */
 export function onPlace(context: SiteContext, handler: (asked: Asked, place: RefPath) => Promise<SiteAnswer>): Handler {
   return onRepositoryAsOf(context, async (asked) => {
     const segments = segmentsOf(asked.visit.target);

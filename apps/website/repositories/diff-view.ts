@@ -1,8 +1,8 @@
 /**
  * What changed, file by file, each in a part that folds.
  *
- * Invariants: the page says what a bound left out. A page shows so many lines; the other files are folded away with
- * a link that shows one of them alone.
+ * Invariants: the page says what a bound left out. A page shows a bounded number of lines; the other files are folded
+ * away with a link that shows one of them alone.
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
 import { type Content, type Html, html } from '../layout/html.ts';

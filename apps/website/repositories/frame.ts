@@ -1,4 +1,6 @@
-/** The head of every page of a repository: its names, its description and its tabs; and parts that several pages show. */
+/**
+ * The head of every page of a repository: its names, its description and its tabs; and parts that several pages show.
+ */
 import { momentInUrl } from '../../../core/audit/moment.ts';
 import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
@@ -14,7 +16,7 @@ import { shortId, shownName } from './shown-text.ts';
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
 
 interface FrameOptions {
-  /** Of this page; the repository's name is added. */
+  /** The title of this page; the repository's name is added. */
   readonly title: string | null;
   readonly tab: Tab;
   /** Whether the repository's name is the page's h1. Otherwise the content has it. */
@@ -52,7 +54,9 @@ function tabsOf({ repository }: Asked, current: Tab): Content {
   );
 }
 
-/** What the document around the content takes, without the names of its repository, and how often it has their address. */
+/**
+ * What the document around the content takes, without the names of its repository, and how often it has their address.
+ */
 const FRAME_BYTES = 4_500;
 const FRAME_ADDRESSES = 16;
 /** The band of a page of the past, and the moment in its links. */
@@ -107,10 +111,14 @@ async function refsToPick({ context, repository }: Asked) {
   return { branches: findDefaultBranch(repository) === null ? others : [repository.defaultBranch, ...others], tags };
 }
 
-/** The bytes of the links to a path's folders: each holds the path up to it, so those of a deep one weigh its square. */
+/**
+ * The bytes of the links to a path's folders: each holds the path up to it, so those of a deep one weigh its square.
+ */
 const CRUMBS_BYTES_MAX = 3_000;
 
-/** The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named. */
+/**
+ * The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named.
+ */
 export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[]): Html {
   const { repository } = asked;
   const folders: Html[] = [];

@@ -59,7 +59,7 @@ function cloneBox(asked: Asked): Html {
 }
 
 async function facts({ context, visit, repository }: Asked): Promise<Html> {
-  // The last change is of now.
+  // The last change is the current one.
   const isPast = repository.asOf !== undefined;
   const { items } = isPast ? { items: [] } : await listActivity(context, repository, { offset: 0, limit: 1 });
   const push = items[0]?.push;

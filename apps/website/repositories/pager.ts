@@ -44,7 +44,7 @@ export function rowsWithin<Item>(
   bytesMax = PAGE_ROWS_BYTES_MAX,
 ): Fitting<Item> {
   const rows: { readonly item: Item; readonly row: Html }[] = [];
-  // Of the rows up to each. Those behind the first that is too much are on no page of this size.
+  // The lengths of the rows up to each. Those behind the first that is too much are on no page of this size.
   const sums: number[] = [];
   for (const item of items) {
     const row = rowOf(item);

@@ -1,5 +1,6 @@
 /**
- * Setting branches and tags back to before an event, or to a moment, which asks on a page of its own that shows what would change.
+ * Setting branches and tags back to before an event, or to a moment, which asks on a page of its own that shows what
+ * would change.
  *
  * Invariants: what is confirmed is what was shown. The form carries the revision of the plan, and after any change
  * of the repository since then the page shows the new plan instead.

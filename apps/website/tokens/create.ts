@@ -73,7 +73,9 @@ ${copyBox(secret, 'the token')}
   return showPage(page(visit, { title, width: 'middle' }, content));
 }
 
-/** Notes that the form was sent. It is noted before the token is made, so that of two sendings at most one makes one. */
+/**
+ * Notes that the form was sent. It is noted before the token is made, so that of two sendings at most one makes one.
+ */
 async function isFirstSending({ session }: PersonVisit, id: string): Promise<boolean> {
   const sent = (session.kept(KEPT_AS) ?? '').split(' ');
   if (!/^[0-9a-f-]{36}$/.test(id) || sent.includes(id)) return false;

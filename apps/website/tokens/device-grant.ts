@@ -44,7 +44,7 @@ export async function showGrant(context: SiteContext, visit: PersonVisit, sessio
   const pending = await pendingSession(context, session);
   if ('refused' in pending) return cannotDecide(visit, pending.refused);
   const own = await listOwnRepositories(context, visit.person.account);
-  // The host name stays out of the token's name: a name is in the log for ever, and the host name is personal.
+  // The host name stays out of the token's name: a name stays in the log, and the host name is personal.
   const choice = newChoice(defaultTokenName(visit.now));
   return grantPage(visit, pending, { own, choice, errors: {} });
 }
@@ -130,7 +130,7 @@ export async function decideGrant(
   return code.startsWith('device-') ? cannotDecide(visit, granted.refused) : refused(errorsOfRefusal(granted.refused));
 }
 
-/** Of a session that was decided, or that never was, nothing else is shown. */
+/** Nothing else is shown of a session that was decided, or that never was. */
 function cannotDecide(visit: PersonVisit, refusal: Refusal): SiteAnswer {
   const { status } = REFUSALS[refusal.code];
   const text = html`${refusalText(refusal)}. To log in, run the command again: it shows a new code.`;

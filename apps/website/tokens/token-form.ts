@@ -35,7 +35,7 @@ export interface TokenChoice {
   readonly grants: readonly string[];
   readonly scope: string;
   readonly repositoryIds: readonly string[];
-  /** One a line; only in a form for so many repositories that there are no boxes. */
+  /** One a line; only in a form for enough repositories that there are no boxes. */
   readonly repositoryNames: string;
   readonly expiry: string;
   readonly expiryTime: string;

@@ -69,7 +69,7 @@ export async function showLedger(context: SiteContext, visit: PersonVisit): Prom
   return showPage(page(visit, { title: `Ledger of ${monthText(ledger.month)}`, head }, content));
 }
 
-/** An empty field is none. */
+/** An empty field does not count. */
 function askedOf({ url }: PersonVisit): Readonly<Record<string, string>> {
   const asked = ['month', 'after'].map((name) => [name, url.searchParams.get(name) ?? ''] as const);
   return Object.fromEntries(asked.filter(([, text]) => text !== ''));

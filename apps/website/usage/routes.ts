@@ -49,7 +49,7 @@ function countText(count: number): string {
 interface Shown {
   readonly usage: UsageOfPlan;
   readonly changes: UsedOfQuota;
-  /** Of the used storage. */
+  /** Parts of the used storage. */
   readonly deletedBytes: number;
   /** What was taken out of repositories and has not left storage. */
   readonly waiting: UsedOfQuota;

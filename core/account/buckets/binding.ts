@@ -1,6 +1,6 @@
 /**
- * Where the layers of a repository are stored: the binding of a new one, which never changes afterwards, and whether what
- * is bound to a bucket can still be reached there.
+ * Where the layers of a repository are stored: the binding of a new one, which never changes afterwards, and whether
+ * what is bound to a bucket can still be reached there.
  *
  * Invariants: a bucket that is not verified gets no new repository. Each place that a bucket is given has a vault
  * record of its own, so another record is another place, whatever it says.

@@ -1,11 +1,11 @@
 /**
- * Events of an account's MFA tokens, on `account-<id>`. An MFA token is the second factor of a sign-in on the website: a
- * TOTP key in an authenticator app, or a passkey. It is enrolled as pending and becomes active once its owner has shown
- * that it works.
+ * Events of an account's MFA tokens, on `account-<id>`. An MFA token is the second factor of a sign-in on the website:
+ * a TOTP key in an authenticator app, or a passkey. It is enrolled as pending and becomes active once its owner has
+ * shown that it works.
  *
  * Invariants: no event holds a seed, a public key or a credential id. They are in the vault, because the first is a
- * secret and the others name a person's device (docs/architecture.md, invariant 5). Names are labels, as those of access
- * tokens are. A code works once because its use is an event: the append expects the revision it was decided at.
+ * secret and the others name a person's device (docs/architecture.md, invariant 5). Names are labels, as those of
+ * access tokens are. A code works once because its use is an event: the append expects the revision it was decided at.
  */
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
 

@@ -59,8 +59,8 @@ export interface DiffLine {
 }
 
 /**
- * Which bound left something out: the number of files or the bytes of their paths, the lines of a file, the bytes of all,
- * or the time.
+ * Which bound left something out: the number of files or the bytes of their paths, the lines of a file, the bytes of
+ * all, or the time.
  */
 export type DiffBound = 'files' | 'lines' | 'bytes' | 'time';
 

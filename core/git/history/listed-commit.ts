@@ -47,8 +47,8 @@ export function listedRow(commit: Commit): CommitRow {
 }
 
 /**
- * A commit of a list as JSON: id, message, author's name and e-mail, committer's name and e-mail, authored at, committed
- * at (Unix seconds), parents.
+ * A commit of a list as JSON: id, message, author's name and e-mail, committer's name and e-mail, authored at,
+ * committed at (Unix seconds), parents.
  */
 export type ListedEntry = readonly [
   string,

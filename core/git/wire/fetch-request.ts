@@ -19,8 +19,9 @@ import { excerpt, type SideBandKind } from './side-band.ts';
  */
 export const FETCH_WANTS_MAX = 524_288;
 /**
- * Haves of one fetch. Git begins with 16, doubles them up to 16,384, and then sends a tenth more each time (fetch-pack.c,
- * next_flush): with nothing in common, it has sent more than a million commits before one request holds so many.
+ * Haves of one fetch. Git begins with 16, doubles them up to 16,384, and then sends a tenth more each time
+ * (fetch-pack.c, next_flush): with nothing in common, it has sent more than a million commits before one request holds
+ * that many.
  */
 export const FETCH_HAVES_MAX = 131_072;
 /** Refs to exclude in a shallow fetch: upload-pack resolves and walks each of them. */

@@ -1,9 +1,9 @@
 /**
  * Changes the email address of an account, across the streams of the account and of both addresses.
  *
- * Invariants: the new address is claimed before `EmailChanged`, the commit point, and the old one is released after
- * it. The event is guarded by the claim's stream, and the release by the account's, so an account always holds the claim
- * of its address. The record of the old address leaves the vault before its claim is released: if this account takes the
+ * Invariants: the new address is claimed before `EmailChanged`, the commit point, and the old one is released after it.
+ * The event is guarded by the claim's stream, and the release by the account's, so an account always holds the claim of
+ * its address. The record of the old address leaves the vault before its claim is released: if this account takes the
  * address again, the vault then gives it a new reference. An interrupted change is finished by the next change, by the
  * sweep of the vault, which reads every event, or by the account's erasure.
  */

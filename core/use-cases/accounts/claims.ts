@@ -97,7 +97,7 @@ async function abandonFormer(
   return null;
 }
 
-/** Returns the name of the claim of the account's address; null if the account was erased meanwhile. */
+/** Returns the name of the claim of the account's address; null if the account has been erased. */
 export async function emailClaimOf(
   { vault }: Pick<ClaimContext, 'vault'>,
   account: AccountId,

@@ -42,9 +42,9 @@ export async function logAsOf(
 
 /** A repository at an earlier position of the log. */
 export interface RepositoryAsOf {
-  /** Its entry in the account's list at that position: the name and the description of then. */
+  /** Its entry in the account's list at that position: the name and the description that it had. */
   readonly owned: OwnedRepository;
-  /** Refs, layers and revision of then. The revision is `none` before the first push. */
+  /** Refs, layers and revision at that moment. The revision is `none` before the first push. */
   readonly entity: Entity<OpenRepository>;
   /** The short name of the branch that HEAD named. */
   readonly defaultBranch: string;

@@ -1,6 +1,7 @@
 /**
- * A repository as it stood at a moment, for whoever reads it with git or in a browser: the refs of then, over the layers
- * of now, which hold every object that a ref reached within the retention (docs/architecture.md, invariant 4).
+ * A repository as it stood at a moment, for whoever reads it with git or in a browser: the refs of that moment, over
+ * the layers of today, which hold every object that a ref reached within the retention (docs/architecture.md, invariant
+ * 4).
  *
  * Invariants: an answer shows all refs of that moment or none. If an object that one of them names has left storage,
  * it is refused. No object is readable but what these refs reach. Memory and work are bounded for each account.
@@ -33,7 +34,8 @@ import { type MomentContext, ownEvent } from './resolve-moment.ts';
 export const PAST_REPOSITORIES_SIZE_BYTES_MAX = 64 * MIB;
 export const PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX = 32 * MIB;
 /**
- * How many of them a node reads from the log at once; one account has one of them read. Internal: further reads wait.
+ * How many of them a node reads from the log at the same time; one account has one of them read. Internal: further
+ * reads wait.
  */
 export const PAST_REPOSITORIES_READ_AT_ONCE_MAX = 4;
 
@@ -42,7 +44,7 @@ export type MomentDenial =
   | { readonly code: 'moment-in-future' }
   | { readonly code: 'repository-not-yet-made'; readonly madeAt: Timestamp }
   | { readonly code: 'repository-deleted-then' }
-  /** The event is none of the repository's own stream. */
+  /** The event is not one of the repository's own stream. */
   | { readonly code: 'event-not-found' }
   /** Objects of that moment have left storage, by this event; null if no event is known. */
   | { readonly code: 'objects-expired'; readonly event: EventId | null };
@@ -155,7 +157,7 @@ function absentAt({ owned: { createdAt } }: FoundRepository, moment: Moment): De
   return { denied: { code: 'repository-deleted-then' } };
 }
 
-/** Whether it is known if the layers of now hold the objects of then. */
+/** Whether it is known if today's layers hold the objects of that moment. */
 function isChecked({ entity, checked }: KeptPast, { entity: { state: now } }: FoundRepository): boolean {
   const nothingDropped = now.keptSinceEpoch !== null && entity.state.shrinkEpoch >= now.keptSinceEpoch;
   return nothingDropped || checked?.shrinkEpoch === now.shrinkEpoch;
@@ -164,7 +166,10 @@ function isChecked({ entity, checked }: KeptPast, { entity: { state: now } }: Fo
 /** Ids that are looked up before the next look at whether one is missing. */
 const LOOKED_UP_AT_ONCE = 1_000;
 
-/** Looks for the objects that the refs of then name: the layers are closed under reachability (docs/architecture.md, invariant 3). */
+/**
+ * Looks for the objects that the refs of that moment name: the layers are closed under reachability
+ * (docs/architecture.md, invariant 3).
+ */
 async function check(
   context: PastRepositoriesContext,
   repository: FoundRepository,
@@ -192,8 +197,8 @@ async function check(
 }
 
 /**
- * The refs of then, over the layers of now. These hold more than the refs reach, so a want is never allowed just because
- * its object exists.
+ * The refs of that moment, over today's layers. These hold more than the refs reach, so a want is never allowed just
+ * because its object exists.
  */
 function withRefsOf(repository: FoundRepository, { owned, entity: then, defaultBranch }: KeptPast): FoundRepository {
   const { state: now, revision } = repository.entity;

@@ -37,7 +37,9 @@ export async function positionOf(
   return { position: 'event' in point ? place.position : positionBefore(place.position) };
 }
 
-/** Returns the place of an event of the repository's own stream, if the log had it at `seen`; null for any other event. */
+/**
+ * Returns the place of an event of the repository's own stream, if the log had it at `seen`; null for any other event.
+ */
 export async function ownEvent(
   { readModels }: Pick<MomentContext, 'readModels'>,
   { id, accountId }: FoundRepository,

@@ -99,7 +99,7 @@ export interface AccountStates {
   keepSnapshots(signal: AbortSignal): Promise<void>;
 }
 
-/** The places that are read at once. Their events are read in batches of a bounded length. */
+/** The places that are read in one step. Their events are read in batches of a bounded length. */
 const PAGE_ENTRIES_MAX = 200;
 const READ_AT_ONCE = { countMax: PAGE_ENTRIES_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
 

@@ -139,7 +139,7 @@ function contradiction(account: AccountId, size: number, what: string): Checkpoi
   );
 }
 
-/** As `readStored`; what somebody put in the place of a checkpoint is an outage of the store. */
+/** Does what `readStored` does; what somebody put in the place of a checkpoint is an outage of the store. */
 async function readKept(
   store: LayerStore,
   account: AccountId,
@@ -150,7 +150,7 @@ async function readKept(
     return stored === null ? null : { ...stored, signer: signerOf(stored.note) };
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
-    throw new LayerStoreError('layer-store-unavailable', `The checkpoint of ${account} is none`, { cause });
+    throw new LayerStoreError('layer-store-unavailable', `The checkpoint of ${account} cannot be read`, { cause });
   }
 }
 
@@ -189,14 +189,16 @@ export function sizeOf(key: LayerKey): number {
   return Number(key.slice(-SIZE_DIGITS));
 }
 
-/** Returns the sizes of the stored checkpoints, the smallest first. There are few: each signing removes the older ones. */
+/**
+ * Returns the sizes of the stored checkpoints, the smallest first. There are few: each signing removes the older ones.
+ */
 async function storedSizes(store: LayerStore, account: AccountId): Promise<readonly number[]> {
   const sizes: number[] = [];
   for await (const { key } of store.list(folderOf(account))) sizes.push(sizeOf(key));
   return sizes.toSorted((a, b) => a - b);
 }
 
-/** Returns null if another node has replaced it meanwhile: by one that continues it. */
+/** Returns null if another node has replaced it: by one that continues it. */
 export async function readStored(
   store: LayerStore,
   account: AccountId,

@@ -1,5 +1,5 @@
 /**
- * Splits places of an account's log into what is read at once.
+ * Splits places of an account's log into what is read in one step.
  *
  * Invariants: what a batch holds in memory is bounded by the length of its entries, because each may be as large as
  * an append may be, and whoever owns the account decides how many are.

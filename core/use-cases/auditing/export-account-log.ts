@@ -1,7 +1,7 @@
 /**
  * Exports an account's log, whole or the entries of a time, as lines that an auditor verifies offline (docs/audit.md).
  *
- * Invariants: the export is exactly of the tree that its checkpoint signs, whatever is appended meanwhile. Its
+ * Invariants: the export is exactly of the tree that its checkpoint signs, whatever is appended before its end. Its
  * memory does not grow with its length, and between two reads it holds nothing of the database. Each line is canonical
  * JSON.
  */
@@ -37,7 +37,7 @@ export interface OpenExport {
   readonly close: () => void;
 }
 
-/** Places that are read at once: each takes some hundred bytes. */
+/** Places that are read together: each takes some hundred bytes. */
 const PLACES_READ_AT_ONCE = 1_000;
 const CHUNK_LENGTH_MIN = 64 * 1024;
 

@@ -1,5 +1,5 @@
 /**
- * Bounds how many exports of accounts' logs a node sends at once, in all and for one account.
+ * Bounds how many exports of accounts' logs a node sends at the same time, in all and for one account.
  *
  * Invariants: an export that finds no slot is refused instead of waiting: those before it may be read for hours. A
  * slot is freed once.

@@ -26,7 +26,7 @@ export interface WantedEntries {
 }
 
 export interface EntriesPage {
-  /** As in an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
+  /** The form of an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
   readonly lines: readonly JsonObject[];
   /** The sequence of the page's last entry; `after` for an empty page. */
   readonly nextAfter: number | null;

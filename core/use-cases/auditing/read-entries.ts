@@ -17,7 +17,7 @@ import type { Vault } from '../../ports/vault.ts';
 import { entryBatches } from './entry-batches.ts';
 import { ENTRIES_READ_LENGTH_MAX } from './limits.ts';
 
-/** Entries that a page or an export holds in memory at once. Internal: both ways give the same entries. */
+/** Entries that a page or an export holds in memory at a time. Internal: both ways give the same entries. */
 export const ENTRIES_READ_AT_ONCE_MAX = 32;
 
 export interface EntriesContext {
@@ -29,7 +29,9 @@ export interface EntriesContext {
 const READ_AT_ONCE = { countMax: ENTRIES_READ_AT_ONCE_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
 const FIRST_INSTANT = timestamp('0001-01-01T00:00:00.000Z');
 
-/** Returns how many entries have an earlier log time: the sequence of the first one that has this time or a later one. */
+/**
+ * Returns how many entries have an earlier log time: the sequence of the first one that has this time or a later one.
+ */
 export async function entriesBefore(
   { readModels }: { readonly readModels: Pick<AccountLogReader, 'logPrefix'> },
   account: AccountId,
@@ -41,7 +43,7 @@ export async function entriesBefore(
 export interface ReadEntry {
   readonly place: EntryPlace;
   readonly event: RecordedEvent;
-  /** As in an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
+  /** The form of an export: `{entry, leaf, openings}` (core/audit/entry.ts). */
   readonly line: JsonObject;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The policy that signs each account's log once a day, if it has grown: so there is a checkpoint of it that nobody had to
- * ask for.
+ * The policy that signs each account's log once a day, if it has grown: so there is a checkpoint of it that nobody had
+ * to ask for.
  *
  * Invariants: it keeps nothing of its own, since the time of the last checkpoint is that of its object. Any number of
  * nodes may run it; one account that cannot be signed keeps no other from it.

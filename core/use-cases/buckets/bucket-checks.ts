@@ -1,5 +1,5 @@
 /**
- * Tries connections to buckets, a bounded number at once.
+ * Tries connections to buckets, a bounded number at the same time.
  *
  * Invariants: an account whose buckets answer slowly does not hold up another's verification.
  */
@@ -7,12 +7,12 @@ import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { BucketConnection, BucketFault, Buckets } from '../../ports/buckets.ts';
 
-/** Verifications at once on a node: in all, and of one account. Internal: further checks wait. */
+/** Concurrent verifications on a node: in all, and of one account. Internal: further checks wait. */
 const BUCKET_CHECKS_AT_ONCE_MAX = 8;
 const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 
 export interface BucketChecks {
-  /** As `Buckets.check`, when it is the account's turn. */
+  /** Does what `Buckets.check` does, when it is the account's turn. */
   check(account: AccountId, connection: BucketConnection): Promise<BucketFault | null>;
 }
 

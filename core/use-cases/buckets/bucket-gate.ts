@@ -1,13 +1,16 @@
 /**
- * Bounds the calls to one bucket that are under way at once on this node.
+ * Bounds the calls to one bucket that are under way at the same time on this node.
  *
- * Invariants: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail
- * with them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
- * body which it was given takes no place for ever.
+ * Invariants: while a bucket does not answer, few calls try it. The others wait for what these find out, and fail with
+ * them, so that a dead bucket costs a bounded number of connections and nobody waits twice. A caller that forgets a
+ * body which it was given takes no place without end.
  */
 import { LayerStoreError, type LayerStoreErrorCode } from '../../ports/layer-store.ts';
 
-/** Calls to one bucket of a user that a node makes at once, those that wait included; further ones fail at once. */
+/**
+ * Calls to one bucket of a user that a node makes at the same time, those that wait included; further ones fail
+ * immediately.
+ */
 export const BUCKET_CALLS_MAX = 128;
 /** Calls to one bucket of a user that are made while the bucket does not answer; the others wait for their outcome. */
 export const BUCKET_TRIALS_MAX = 4;

@@ -1,7 +1,7 @@
 /**
  * Gives each repository the store that it is bound to: the platform's, or a bucket of its account.
  *
- * Invariants: each call to a bucket uses the settings that the bucket has then, so that changed keys count at once.
+ * Invariants: each call to a bucket uses the settings that the bucket has then, so that changed keys count immediately.
  * A status other than verified stops nothing: the layers are there.
  */
 import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
@@ -25,7 +25,9 @@ export interface LayerStoresOptions extends Pick<BucketContext, 'entities' | 'va
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
-/** The codes of `LayerStoreError` as the list of a bucket's errors has them; null for what is no fault of the bucket. */
+/**
+ * The codes of `LayerStoreError` as the list of a bucket's errors has them; null for what is no fault of the bucket.
+ */
 const FAULTS: { readonly [Code in LayerStoreError['code']]: BucketFaultCode | null } = {
   'layer-not-found': 'object-missing',
   'layer-store-full': 'failed',

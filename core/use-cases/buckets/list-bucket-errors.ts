@@ -1,4 +1,6 @@
-/** Lists what went wrong with the storage buckets of an account: failed verifications, and errors of their repositories. */
+/**
+ * Lists what went wrong with the storage buckets of an account: failed verifications, and errors of their repositories.
+ */
 import { accounts } from '../../account/evolve.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';

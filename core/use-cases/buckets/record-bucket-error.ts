@@ -14,7 +14,7 @@ import { type Context, execute } from '../../runtime/execute.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
 
 /**
- * Errors of buckets that a node records at once; what fails meanwhile beside them is not recorded. Internal: it bounds
+ * Errors of buckets that a node records at the same time; what fails beside them is not recorded. Internal: it bounds
  * what a node notes of failing buckets.
  */
 export const BUCKET_ERRORS_AT_ONCE_MAX = 32;
@@ -45,8 +45,8 @@ export async function recordBucketError(
 }
 
 /**
- * Returns a function that records errors in the background. It keeps an error that is being recorded from being recorded
- * again meanwhile, so that a burst of failures costs one.
+ * Returns a function that records errors in the background. It keeps an error that is being recorded from being
+ * recorded again in between, so that a burst of failures costs one.
  */
 export function createBucketErrors(
   context: Context & { readonly background: Background },

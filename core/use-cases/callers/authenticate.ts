@@ -1,8 +1,8 @@
 /**
  * Finds the principal of an access token's secret, and the person of a session.
  *
- * Invariants: the token's id is derived from its secret, or stands in it if the token was exchanged, so one stream
- * of the log is enough to find it. A token that was exchanged is valid only while its trust rule is unchanged. The caller
+ * Invariants: the token's id is derived from its secret, or stands in it if the token was exchanged, so one stream of
+ * the log is enough to find it. A token that was exchanged is valid only while its trust rule is unchanged. The caller
  * must have awaited `entities.barrier()`: then every node refuses a token that was revoked or has expired, and a
  * session that has ended, at its next request.
  */
@@ -39,9 +39,9 @@ export function tokenIdOf(ids: Pick<Ids, 'derive'>, secretHash: string): AccessT
 export interface ReadSecret {
   /** SHA-256, hex. */
   readonly hash: string;
-  /** Of a token that was created: derived from the whole secret, so no other secret has it. */
+  /** The id of a token that was created: derived from the whole secret, so no other secret has it. */
   readonly derived: AccessTokenId;
-  /** Of a token that was exchanged: the secret names it. Null if the secret cannot be that of one. */
+  /** The id of a token that was exchanged: the secret names it. Null if the secret cannot be that of one. */
   readonly named: AccessTokenId | null;
 }
 
@@ -172,7 +172,7 @@ export function guardedBy(
   }
 }
 
-/** `readAgain` returns the token's principal as of now. */
+/** `readAgain` returns the token's principal at present. */
 function guardedByToken<Caller extends TokenPrincipal>(
   context: Context & { readonly digest: Digest },
   principal: Caller,

@@ -3,9 +3,9 @@ import { isIpv6, networkOf, wideNetworkOf } from '../../kernel/network.ts';
 import type { RateCount, RateLimit } from '../../ports/rate-limits.ts';
 
 export interface NetworkLimits {
-  /** Of an IPv4 address, or a /64 of IPv6. */
+  /** The count of an IPv4 address, or a /64 of IPv6. */
   readonly network: RateLimit;
-  /** Of a /48 of IPv6, whose networks one customer may hold. */
+  /** The count of a /48 of IPv6, whose networks one customer may hold. */
   readonly wide: RateLimit;
 }
 

@@ -10,8 +10,8 @@ import type { RateCount, RateLimit, RateLimits } from '../../ports/rate-limits.t
 import { networkCounts } from './network-counts.ts';
 
 /**
- * Wrong passwords within the span: of one login from one network, of one login, of one network, of a /48 of IPv6, and of
- * one login in a browser that has signed in before (core/kernel/network.ts).
+ * Wrong passwords within the span: of one login from one network, of one login, of one network, of a /48 of IPv6, and
+ * of one login in a browser that has signed in before (core/kernel/network.ts).
  */
 export const SIGN_IN_FAILURES_SPAN_MS = 15 * 60_000;
 export const SIGN_IN_FAILURES_PAIR_MAX = 10;
@@ -50,7 +50,7 @@ export function countsOf({ of, address, browser }: Guess): readonly RateCount[] 
   ];
 }
 
-/** Compares a secret, and gives the counts back if that fails: a guess that was not compared is none. */
+/** Compares a secret, and gives the counts back if that fails: a guess that was not compared does not count. */
 export async function unlessFailed<Result>(
   rateLimits: Pick<RateLimits, 'giveBack'>,
   counts: readonly RateCount[],

@@ -23,7 +23,7 @@ export interface AccessTokenPrincipal {
 
 /**
  * A person whose session was valid when it was read. `guard` holds the revision of the account's stream at that time,
- * so an append is refused if the account was closed or the session ended meanwhile.
+ * so an append is refused if the account was closed or the session ended since.
  */
 export interface SessionPrincipal {
   readonly kind: 'session';

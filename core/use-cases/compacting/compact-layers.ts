@@ -4,7 +4,7 @@
  * Invariants (docs/architecture.md, invariants 2, 3 and 4):
  * - the append of `LayersCompacted` is the only commit point; the merged layer is stored durably before it;
  * - the merged layer holds every object of the layers that it replaces, so the committed layers stay closed under
- *   reachability whatever was pushed meanwhile;
+ *   reachability whatever was pushed in between;
  * - of two compactions that race, the one that finds its layers replaced commits nothing, and removes what it stored;
  * - the replaced layers stay in storage.
  */
@@ -33,8 +33,9 @@ export interface CompactionContext extends Context {
 }
 
 /**
- * `partly`: more is to be merged at once, since one compaction is bounded, or many layers came meanwhile. `nothing`: the
- * repository has few layers, or is gone. `lost`: another compaction was faster, or the append came too late.
+ * `partly`: more is to be merged immediately, since one compaction is bounded, or many layers came in between.
+ * `nothing`: the repository has few layers, or is gone. `lost`: another compaction was faster, or the append came too
+ * late.
  */
 export type CompactionOutcome = 'compacted' | 'partly' | 'nothing' | 'lost';
 
@@ -105,7 +106,7 @@ async function commit(
   const { account, repository, revision, chosen, layer, found, merged } = compaction;
   const removed = chosen.map(({ id }) => id);
   const cause: Cause = systemCause(context.ids, 'layer-compaction');
-  // The commit point of a compaction. After a lost race it decides again, whatever was pushed meanwhile.
+  // The commit point of a compaction. After a lost race it decides again, whatever was pushed in between.
   const executed = await execute(context, repositories, repository, { account, cause }, (state) =>
     decideRepository(state, { type: 'MergeLayers', revision, removed, added: layer }),
   );
@@ -114,7 +115,7 @@ async function commit(
   if (state.status === 'closed' || ![...state.layers].some(({ id }) => id === layer.id)) return 'lost';
   await context.failpoint('compaction-appended');
   await merged.install(committedObjects(found, { ...executed.entity, state }), layer);
-  // A few layers that came meanwhile wait until there are more: else a busy repository is compacted without end.
+  // A few layers that came in between wait until there are more: else a busy repository is compacted without end.
   const isBounded = layersToMerge([layer, ...layersBut(chosen, found)]).length > 0;
   return isBounded || compactionWantedInMs(state.layers.length) === 0 ? 'partly' : 'compacted';
 }

@@ -7,10 +7,12 @@
  *   has, or had within the retention;
  * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips
  *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
- * - it calls the layers clean only if none that came while it ran holds an object of the replaced ones that is not kept;
+ * - it calls the layers clean only if none that came while it ran holds an object of the replaced ones that is not
+ *   kept;
  * - it drops nothing that a webhook delivery is still to be made of;
  * - it raises the shrink epoch, and a push that was checked before is checked again;
- * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in storage.
+ * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in
+ *   storage.
  */
 import { readEvent } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
@@ -64,9 +66,9 @@ export interface DroppingContext extends Omit<CompactionContext, 'objects'> {
 }
 
 /**
- * `nothing`: it is not due, or the repository is gone or beyond a limit. `lost`: another compaction was faster, or pushes
- * were, `DROPPING_RACES_MAX` times, or the append came too late. `waits`: webhooks are still to be notified of a push
- * that is older than the retention.
+ * `nothing`: it is not due, or the repository is gone or beyond a limit. `lost`: another compaction was faster, or
+ * pushes were, `DROPPING_RACES_MAX` times, or the append came too late. `waits`: webhooks are still to be notified of a
+ * push that is older than the retention.
  */
 export type DroppingOutcome = 'dropped' | 'nothing' | 'lost' | 'waits';
 
@@ -82,7 +84,9 @@ export interface DropAsked {
   readonly cause: Cause;
   /** The guard of the append. */
   readonly guarding: Guarding;
-  /** Why the repository may not be rewritten now; null if it may. `seen` is a position that its events are known up to. */
+  /**
+   * Why the repository may not be rewritten now; null if it may. `seen` is a position that its events are known up to.
+   */
   readonly refusal: (found: FoundRepository, seen: LogPosition) => Promise<Refusal | null>;
 }
 
@@ -103,7 +107,10 @@ export async function dropUnreached(
   return due === null ? 'nothing' : dropDue(context, { ...of, by: null }, due, signal);
 }
 
-/** As `dropUnreached`, for who asked for it: what is due is refused if the repository may not be rewritten now. */
+/**
+ * Does what `dropUnreached` does, for who asked for it: what is due is refused if the repository may not be rewritten
+ * now.
+ */
 export async function dropAsFor(
   context: DroppingContext,
   of: Dropped & { readonly by: DropAsked },
@@ -340,10 +347,10 @@ class Dropping {
     const { revision, state } = this.#checked;
     if (current.revision === revision) return;
     const changes = await changesBetween(this.#context, current.stream, { from: current.revision, after: revision });
-    if (changes === null) throw new RangeError(`More than ${DROPPING_TIPS_MAX} tips were left meanwhile`);
+    if (changes === null) throw new RangeError(`More than ${DROPPING_TIPS_MAX} tips were left since`);
     const layers = new Set([...state.layers].map(({ id }) => id));
     const added = [...current.state.layers].filter(({ id }) => !layers.has(id));
-    // Of many thousand refs few are new.
+    // Few of many thousand refs are new.
     const before = new Set(tipsOf(state));
     const tips = { refs: tipsOf(current.state).filter((id) => !before.has(id)), left: [...changes.left] };
     // Every layer comes with a push, or holds what other layers held.

@@ -1,10 +1,10 @@
 /**
  * Asks for compactions behind pushes.
  *
- * Invariants: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A
- * request that failed, or is lost with the process, is made again by the next push. A row may be served before its time,
- * while pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which
- * is no less than this remembers a request.
+ * Invariants: no push waits for it, and a push of a repository that was asked for a moment ago costs nothing. A request
+ * that failed, or is lost with the process, is made again by the next push. A row may be served before its time, while
+ * pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which is
+ * no less than this remembers a request.
  */
 
 import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
@@ -35,7 +35,7 @@ export function createCompactionRequests(context: CompactionRequestsContext): (p
     if (inMs === null) return;
     const now = clock.monotonicMs();
     const before = asked.get(repository);
-    // Where it was wanted at once and is not any more, it was made: the next time it is wanted at once is another one.
+    // Where it was wanted immediately and is not any more, it was made: the next time it is wanted so is another one.
     if (before?.inMs === inMs && now < before.until) return;
     asked.delete(repository);
     const [oldest] = asked.keys();

@@ -57,7 +57,7 @@ export async function eraseAccount(
   return erase(context, cause, account, { type: 'EraseAccount' });
 }
 
-/** As `eraseAccount`, for an account that is closed and whose time is over; refuses any other. */
+/** Does what `eraseAccount` does, for an account that is closed and whose time is over; refuses any other. */
 export async function eraseDueAccount(
   context: ErasureContext,
   cause: Cause,
@@ -117,7 +117,7 @@ async function removeLayers(context: ErasureContext, cause: Cause, account: Acco
     if (storageBucketId !== null) continue;
     const gone = await letLayersGo(context, { account, cause }, { id, all: true, reason: 'erasure' });
     if ('refused' in gone) throw new TypeError(`Letting layers go was refused: ${gone.refused.code}`);
-    // Unlike the layers of a purge they leave at once; what was stored and not committed, and manifests, too.
+    // Unlike the layers of a purge they leave without a delay; what was stored and not committed, and manifests, too.
     for await (const { key } of context.platformStore.list(`repositories/${id}/`)) {
       await context.platformStore.delete(key);
       await context.failpoint('erasure-layer-removed');

@@ -1,6 +1,6 @@
 /**
- * The policy that goes through each erasure a second time, when no request from before it can still be under way: a push
- * may have stored its layer after the erasure removed those, a delivery its answer, a sign-in its session.
+ * The policy that goes through each erasure a second time, when no request from before it can still be under way: a
+ * push may have stored its layer after the erasure removed those, a delivery its answer, a sign-in its session.
  *
  * Invariants: the policy passes `AccountErased` events in the order of the log, each only after the second pass, so the
  * mark is all that it must remember. Any number of nodes may run it.
@@ -23,8 +23,8 @@ export type LeftoversContext = ErasureContext & Pick<PassingContext, 'marks'>;
 const POLICY = 'erasure-leftovers';
 
 /**
- * Reads the log from where it stopped, up to the first erasure that is too young. Rejects if the log, the marks, the vault
- * or the platform's store cannot be reached. Resolves early when the signal is aborted.
+ * Reads the log from where it stopped, up to the first erasure that is too young. Rejects if the log, the marks, the
+ * vault or the platform's store cannot be reached. Resolves early when the signal is aborted.
  */
 export async function eraseLeftovers(context: LeftoversContext, signal: { readonly aborted: boolean }): Promise<void> {
   await passEvents(context, POLICY, (recorded) => pass(context, recorded), signal);

@@ -1,5 +1,6 @@
 /**
- * Replaces the signing keys before their time, as an operator asks. Commit point: `store.add` in create-signing-keys.ts.
+ * Replaces the signing keys before their time, as an operator asks. Commit point: `store.add` in
+ * create-signing-keys.ts.
  *
  * Invariants: keys are destroyed only after the set that replaces them is kept. The number of public sets is bounded.
  */
@@ -11,7 +12,7 @@ import { publicSets } from './key-schedule.ts';
 
 /**
  * How long a set of keys is public before it signs, for those who keep keys longer than they may, if the keys are
- * rotated at once. Internal: it is the schedule of keys.
+ * rotated immediately. Internal: it is the schedule of keys.
  */
 export const SIGNING_KEYS_SHORT_LEAD_MS = 10 * 60_000;
 /** Sets of keys that are public at the same time; each takes about 700 bytes of the answer. */
@@ -30,7 +31,7 @@ export type Rotation =
 
 /**
  * Adds a set that signs as soon as copies of the public keys can hold it. With `revoke`, for keys that somebody may
- * know, it signs now and every older set is destroyed, though tokens may fail until clouds read the public keys anew.
+ * know, it signs now and every older set is destroyed, though tokens may fail until clouds read the public keys again.
  */
 export async function rotateSigningKeys(
   context: RotationContext,

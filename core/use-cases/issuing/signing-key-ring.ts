@@ -1,5 +1,5 @@
 /**
- * The signing keys of this service, as one node knows them: read anew each minute, made when none are there, replaced
+ * The signing keys of this service, as one node knows them: read again each minute, made when none are there, replaced
  * on a schedule by whichever node notices first.
  *
  * Invariants: a request costs no query but for one each minute, also while the database is down: known keys stay in

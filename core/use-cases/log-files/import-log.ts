@@ -163,7 +163,7 @@ function toRequest(append: readonly FileEvent[]): AppendRequest {
   return { stream, expected: expectedBefore(revision), events: append.map(({ event }) => event) };
 }
 
-/** Reads the whole target back. Only this proves that every event arrived and that nobody else wrote meanwhile. */
+/** Reads the whole target back. Only this proves that every event arrived and that nobody else wrote in between. */
 async function verify({ events, digest }: LogTarget, end: LogFileEnd, version: LogFileVersion): Promise<void> {
   let last = firstDigest(digest, version);
   let count = 0;
@@ -176,6 +176,6 @@ async function verify({ events, digest }: LogTarget, end: LogFileEnd, version: L
   if (count === end.events && last === end.digest) return;
   throw new ImportError(
     `The target does not hold the events of the file: ${count} events read back of ${end.events}, digest ${last} ` +
-      `instead of ${end.digest}. Somebody else wrote to it meanwhile: begin again with an empty one`,
+      `instead of ${end.digest}. Somebody else wrote to it: begin again with an empty one`,
   );
 }

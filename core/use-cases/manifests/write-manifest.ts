@@ -112,8 +112,8 @@ export async function removeManifestsBefore(
 }
 
 /**
- * Manifests hold names of refs. Returns false if the account is not erased. Of one that is, only the platform's store can
- * be reached: the credentials of its buckets were in the vault.
+ * Manifests hold names of refs. Returns false if the account is not erased. Of one that is, only the platform's store
+ * can be reached: the credentials of its buckets were in the vault.
  */
 async function removeOfErased(context: ManifestContext, { account, repository }: ManifestOf): Promise<boolean> {
   const { state: owner } = await context.entities.get(accounts, account);
@@ -130,7 +130,7 @@ export async function manifestPlace(context: Context, { account, repository }: M
   return owned === undefined ? null : placeOf({ accountId: account, owned });
 }
 
-/** Of more objects than a repository has, as the owner of a bucket may put there, the rest is seen another time. */
+/** The owner of a bucket may put more objects there than a repository has: the rest is seen another time. */
 async function listFiles(store: LayerStore, repository: RepositoryId): Promise<ManifestFiles> {
   const listed: StoredLayer[] = [];
   for await (const stored of store.list(manifestPrefix(repository))) {

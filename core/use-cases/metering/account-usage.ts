@@ -97,8 +97,8 @@ export interface WaitingStorageContext extends Pick<Context, 'entities' | 'event
 }
 
 /**
- * Returns what purges, drops and compactions took out of the account's repositories and platform storage still holds, and
- * how much of it purges may leave. Refused with `account-not-found`.
+ * Returns what purges, drops and compactions took out of the account's repositories and platform storage still holds,
+ * and how much of it purges may leave. Refused with `account-not-found`.
  */
 export async function accountWaitingStorage(
   context: WaitingStorageContext,

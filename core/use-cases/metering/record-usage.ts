@@ -4,8 +4,8 @@
  *
  * Invariants: an operational event is in exactly one `UsageRecorded` of its account, whichever process dies. The
  * account's `UsageRecorded` name the events up to which they sum; the mark only says from where to read the log, and is
- * saved after all accounts have theirs. Any number of nodes may run the policy: of two that sum the same account one loses
- * the append, and its mark stays. Positions in events are not used: those of an imported log are another log's.
+ * saved after all accounts have theirs. Any number of nodes may run the policy: of two that sum the same account one
+ * loses the append, and its mark stays. Positions in events are not used: those of an imported log are another log's.
  */
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, LOG_START, type LogPosition, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
@@ -56,7 +56,7 @@ export async function recordUsage(
 /** An account in a run. */
 interface Summed {
   sums: DailySums;
-  /** Of the account's last `UsageRecorded`. */
+  /** The end of the account's last `UsageRecorded`. */
   readonly revision: ExpectedRevision;
   readonly lastAt: Timestamp | null;
   /** The last events of the sums that were recorded since the mark. */
@@ -79,7 +79,7 @@ class Run {
 
   constructor(context: UsageRecordingContext, mark: ReadMark | null, sumsAtOnceMax: number) {
     this.#context = context;
-    // One time for the whole run: the sums are of the days before, also when midnight passes meanwhile.
+    // One time for the whole run: the sums are of the days before, also when midnight passes during it.
     this.#today = context.clock.now();
     this.#sizeMax = sumsAtOnceMax;
     this.#before = mark;
@@ -166,7 +166,7 @@ class Run {
     };
   }
 
-  /** Resolves false if another node has recorded an account meanwhile. */
+  /** Resolves false if another node has recorded an account first. */
   async append(): Promise<boolean> {
     const { events, clock, ids } = this.#context;
     const day = plusMs(this.#today, -DAY_MS).slice(0, 10);

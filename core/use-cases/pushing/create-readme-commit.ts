@@ -89,7 +89,7 @@ export async function pushReadme(
     signal: options.signal,
   });
   if ('refused' in outcome) return refuse(refusalOf(outcome.refused));
-  // A result other than success means that somebody else pushed to the branch meanwhile. Then it is not empty either.
+  // A result other than success means that somebody else pushed to the branch first. Then it is not empty either.
   return (await findRepositoryById(context, origin.account, repository.id)) ?? refuse({ code: 'repository-not-found' });
 }
 

@@ -62,7 +62,9 @@ export async function leaveOutUnreached(about: LeftOut): Promise<RefusedRefs> {
   return refused;
 }
 
-/** The tips that the refs leave, and some others. A repository may have hundreds of thousands, and git would read all. */
+/**
+ * The tips that the refs leave, and some others. A repository may have hundreds of thousands, and git would read all.
+ */
 function nearTips({ updates }: UpdateRefsDecision, known: ReadonlySet<ObjectId>): ReadonlySet<ObjectId> {
   const near = new Set(known.values().take(NEAR_TIPS_MAX));
   for (const { before } of updates) {

@@ -3,8 +3,9 @@
  * again, before its caller gets an answer, if no append can name it.
  *
  * Invariants (docs/architecture.md, invariants 2 and 4):
- * - a layer stays if an append to the repository's stream was made since it was put, and if the outcome of any append is
- *   unknown: after an append that threw, the log may still commit what was sent. Only one that was too late was not sent;
+ * - a layer stays if an append to the repository's stream was made since it was put, and if the outcome of any append
+ *   is unknown: after an append that threw, the log may still commit what was sent. Only one that was too late was not
+ *   sent;
  * - no append is sent later than `PUSH_COMMIT_SPAN_MS` after the put of a layer that it may name began, however long it
  *   waited for its turn: the log asks right before each sending;
  * - a removal takes `NEW_LAYERS_REMOVAL_MS_MAX` at most, and its failure changes nothing for the caller.
@@ -30,11 +31,14 @@ export interface NewLayersContext {
 }
 
 export interface NewLayers {
-  /** As `LayerStore.put`, for a key that no event names yet. */
+  /** Does what `LayerStore.put` does, for a key that no event names yet. */
   readonly put: (store: LayerStore, ...of: Parameters<LayerStore['put']>) => ReturnType<LayerStore['put']>;
   /** Says that no append from now on names a layer that was put: it leaves even if another one is named. */
   readonly abandon: (key: LayerKey) => void;
-  /** As `EventStore.append`, with the deadline of the layers that were put. Every append of the work goes through it. */
+  /**
+   * Does what `EventStore.append` does, with the deadline of the layers that were put. Every append of the work goes
+   * through it.
+   */
   readonly append: EventStore['append'];
 }
 

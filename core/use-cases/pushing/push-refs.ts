@@ -77,7 +77,7 @@ export interface Push {
   readonly cause: Cause;
   /**
    * Returns the cause again once the pack is received and checked, which may take days: the vault record that it names
-   * may have been swept meanwhile, since no event names it. Without this function the cause stays as it is.
+   * may have been swept by then, since no event names it. Without this function the cause stays as it is.
    */
   readonly causeAgain?: () => Promise<Cause>;
   readonly guarding: Guarding;
@@ -171,7 +171,7 @@ async function decideAndAppend(
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
     if (quarantine !== null && entity.state.shrinkEpoch !== checked.shrinkEpoch) {
-      // Objects were removed meanwhile. Neither the pack nor a tip outside it may depend on them.
+      // Objects were removed since. Neither the pack nor a tip outside it may depend on them.
       const disconnected = await quarantine.recheck(committedObjects(push.repository, entity));
       if (disconnected !== null) return refusedPack(disconnected);
       updates = await inspect(push, quarantine);
@@ -202,8 +202,8 @@ async function decideAndAppend(
 type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) => Promise<'appended' | 'lost' | Refused>;
 
 /**
- * Returns a function that tries to append a decision. Its first call stores the layer, and so does a later one after the
- * pack was written again. Every call checks the quotas, the guards and the time.
+ * Returns a function that tries to append a decision. Its first call stores the layer, and so does a later one after
+ * the pack was written again. Every call checks the quotas, the guards and the time.
  */
 function createAttempts(
   { context, newLayers }: { readonly context: PushContext; readonly newLayers: NewLayers },

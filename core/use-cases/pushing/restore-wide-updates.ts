@@ -38,8 +38,8 @@ interface Shared {
 const SHARED = new WeakMap<WideContext['events'], Shared>();
 
 /**
- * Reads the updates of a wide push once for all who fold or project it at about the same time: they are some, and a push
- * may have 100,000 updates.
+ * Reads the updates of a wide push once for all who fold or project it at about the same time: they are some, and a
+ * push may have 100,000 updates.
  */
 async function sharedUpdates(context: WideContext, parts: UpdateParts): Promise<Updates> {
   const shared = SHARED.get(context.events) ?? { underWay: new Map<string, Promise<Updates>>(), last: null };

@@ -67,7 +67,7 @@ export interface Comparison {
 }
 
 export interface ComparedRef {
-  /** As the caller named it, or the short name of the default branch. */
+  /** The name that the caller gave, or the short name of the default branch. */
   readonly name: string;
   readonly commit: CommitRow;
 }

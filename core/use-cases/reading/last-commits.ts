@@ -1,9 +1,10 @@
 /**
  * Finds the commit that last touched each entry of a folder.
  *
- * Invariants: an answer is kept for its commit and path, which never change, and starts the next search: after a
- * push only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
- * However many ask for a folder at once, one walks. Names are kept and given to git, so long ones are not looked for.
+ * Invariants: an answer is kept for its commit and path, which never change, and starts the next search: after a push
+ * only the new commits are walked. Walks are bounded in time; for what they do not reach the commit is not known.
+ * However many ask for a folder at the same time, one walks. Names are kept and given to git, so long ones are not
+ * looked for.
  */
 import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
 import type { TreeEntry } from '../../git/objects.ts';

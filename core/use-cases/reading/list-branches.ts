@@ -11,7 +11,7 @@ export interface ListBranchesContext extends RowsContext {
 
 export interface BranchList {
   /**
-   * The version of the repository that the list shows. It is later than the caller's if a push was committed meanwhile.
+   * The version of the repository that the list shows. It is later than the caller's if a push was committed since.
    */
   readonly version: string;
   /** Short name. The branch need not exist. */
@@ -20,7 +20,7 @@ export interface BranchList {
   readonly branches: readonly BranchRow[];
 }
 
-/** Refused with `repository-not-found` if the repository was deleted meanwhile. */
+/** Refused with `repository-not-found` if the repository has been deleted. */
 export async function listBranches(
   context: ListBranchesContext,
   known: FoundRepository,

@@ -51,7 +51,7 @@ export interface WantedPath {
 
 export interface CommitList {
   /**
-   * The version of the repository that the list shows. It is later than the caller's if a push was committed meanwhile.
+   * The version of the repository that the list shows. It is later than the caller's if a push was committed since.
    */
   readonly version: string;
   /** The ref that the caller named, or the short name of the default branch. */
@@ -71,7 +71,7 @@ type FoundCommits = Pick<CommitList, 'commits' | 'total' | 'hasMore' | 'truncate
 
 /**
  * Refused with `repository-without-commits`, `default-branch-missing`, `ref-not-found`, `path-not-found` if no commit
- * ever had the path, or `repository-not-found` if it was deleted meanwhile.
+ * ever had the path, or `repository-not-found` if it has been deleted.
  */
 export async function listCommits(
   context: ListCommitsContext,

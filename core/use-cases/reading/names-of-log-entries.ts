@@ -20,7 +20,7 @@ export interface NamedInLog {
   readonly tokens: readonly AccessTokenId[];
 }
 
-/** Tokens that are folded at once. */
+/** Tokens that are folded at the same time. */
 const FOLDED_AT_ONCE = 8;
 
 export async function namesInLog(

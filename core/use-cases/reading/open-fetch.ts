@@ -2,8 +2,8 @@
  * Decides whether a fetch may be answered, and opens what its answer is made from (docs/git-path.md, Fetch).
  *
  * Invariants: upload-pack checks nobody's access, so the objects, or an answer in memory, are returned only after the
- * transfer quota, every want and every `deepen-not` were checked against the refs of the view. Whoever gets a fetch must
- * close it, or the repository's objects are never evicted; on every other exit this file closes them.
+ * transfer quota, every want and every `deepen-not` were checked against the refs of the view. Whoever gets a fetch
+ * must close it, or the repository's objects are never evicted; on every other exit this file closes them.
  */
 import { DEPTH_OF_ALL, type FetchRequest } from '../../git/wire/fetch-request.ts';
 import { GIB } from '../../kernel/byte-units.ts';

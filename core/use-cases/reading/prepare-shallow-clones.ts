@@ -1,10 +1,10 @@
 /**
- * Makes the answer of a shallow clone again after a push, in a moment in which git works for nobody: who asks next, as a
- * pipeline does that runs at each push, finds it made.
+ * Makes the answer of a shallow clone again after a push, in a moment in which git works for nobody: who asks next, as
+ * a pipeline does that runs at each push, finds it made.
  *
  * Invariants: a push waits for nothing of it, and it is made only for what a client asked for since the last time, so
- * that it costs no more than that client's own request. It goes through the same checks, and is charged to nobody until a
- * client gets it. What is remembered of requests is bounded.
+ * that it costs no more than that client's own request. It goes through the same checks, and is charged to nobody until
+ * a client gets it. What is remembered of requests is bounded.
  */
 import type { FetchRequest } from '../../git/wire/fetch-request.ts';
 import { parseUploadPackRequest } from '../../git/wire/upload-pack-request.ts';
@@ -76,7 +76,7 @@ export function createWarmClones(context: WarmClonesContext): WarmClones {
   };
 }
 
-/** Of one commit and its depth, by a client that has nothing. */
+/** The key of one commit and its depth, by a client that has nothing. */
 function isShallowClone({ wants, haveCount, done, shallow, deepen }: FetchRequest): boolean {
   return wants.length === 1 && haveCount === 0 && done && shallow.length === 0 && deepen?.kind === 'depth';
 }

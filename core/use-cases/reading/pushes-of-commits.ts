@@ -111,7 +111,7 @@ async function pushedCommits(
 }
 
 const NOTHING: Omit<PushedCommits, 'marks'> = { next: 0, boundary: [], incomplete: false };
-/** Rows that are read and parsed at once. */
+/** Rows that are read and parsed together. */
 const TIPS_PAGE = 2_000;
 /** Tips that end a walk: enough for nearly all repositories, and each is looked up. */
 const BOUNDARY_MAX = 200;

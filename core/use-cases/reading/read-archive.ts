@@ -11,7 +11,7 @@ import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveRef } from './resolve-ref.ts';
 
-/** The archives that a node makes at once. */
+/** The archives that a node makes at the same time. */
 export interface ArchiveLane {
   /**
    * Resolves with a place, or with a refusal if the account has its share already, or if its turn does not come in

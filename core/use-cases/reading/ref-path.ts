@@ -47,7 +47,9 @@ export function addressedRef(repository: FoundRepository, ref: string, names: re
   return fullName !== undefined && isFound(fullName) ? fullName : ref;
 }
 
-/** As `addressedRef`, for addresses with any path: those of links in a text, which nobody has followed yet. */
+/**
+ * Does what `addressedRef` does, for addresses with any path: those of links in a text, which nobody has followed yet.
+ */
 export function refOfAnyAddress(repository: FoundRepository, ref: string): string {
   const isShort = findRef(repository, ref) !== null && ref !== HEAD && !ref.startsWith(FULL);
   const fullName = isShort && isContinued(repository, ref) ? findRef(repository, ref)?.fullName : undefined;

@@ -27,8 +27,8 @@ export interface RepositoryView<Rows = null> {
 
 /**
  * Returns a name for the repository at this revision. While it is the same, every answer made from the repository's
- * branches, tags, commits and contents is the same too. The last event stands for the revision: after a failover that lost
- * the log's tail, another event may have that revision.
+ * branches, tags, commits and contents is the same too. The last event stands for the revision: after a failover that
+ * lost the log's tail, another event may have that revision.
  */
 export function versionOf({ id, entity }: Pick<FoundRepository, 'id' | 'entity'>): string {
   return `${id}-${entity.lastEventId}`;
@@ -58,7 +58,7 @@ const TRIES_MAX = 10;
 
 /**
  * Opens a view with rows of a read model. Its revision is later than the one the caller found if the model is ahead of
- * that. Rows are null if there are none. Refused with `repository-not-found` if the repository was deleted meanwhile.
+ * that. Rows are null if there are none. Refused with `repository-not-found` if the repository has been deleted.
  * Throws `ReadModelError` if the model and the entity do not reach the same revision.
  */
 export async function openViewWithRows<Rows extends AtRevision>(

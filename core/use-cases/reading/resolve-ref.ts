@@ -1,11 +1,11 @@
 /**
- * The one place that says what a text names for who reads a repository: its commit by a full id, or one of its refs, never
- * a revision expression.
+ * The one place that says what a text names for who reads a repository: its commit by a full id, or one of its refs,
+ * never a revision expression.
  *
  * Invariants: the form of the text decides first, so that nobody takes over what another pinned by pushing a name: 40
- * hex digits are an id, `HEAD` is the default branch, and what begins with `refs/` is a full name; each of these is nothing
- * else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found, so readers
- * cannot see the commits of a deleted branch.
+ * hex digits are an id, `HEAD` is the default branch, and what begins with `refs/` is a full name; each of these is
+ * nothing else. Then a branch is found before a tag. Only commits that the repository's current refs reach are found,
+ * so readers cannot see the commits of a deleted branch.
  */
 import type { Commit } from '../../git/objects.ts';
 import { byRefOrder } from '../../git/ref-name.ts';

@@ -50,7 +50,9 @@ const DELETED = { type: 'RepositoryDeleted', actorId: null, until: null };
 /** Events of accounts are small. */
 const PAGE_EVENTS_MAX = 500;
 
-/** Returns what the last deletion of a repository removed, however long ago; null if the account deleted no such one. */
+/**
+ * Returns what the last deletion of a repository removed, however long ago; null if the account deleted no such one.
+ */
 export async function findDeletion(
   context: DeletionsContext,
   account: AccountId,
@@ -66,8 +68,8 @@ export async function findDeletion(
 }
 
 /**
- * Returns the deletions within the retention, the newest first, but those that were undone. It folds what the account did
- * within the retention once, so its cost does not depend on the number of deletions.
+ * Returns the deletions within the retention, the newest first, but those that were undone. It folds what the account
+ * did within the retention once, so its cost does not depend on the number of deletions.
  */
 export async function deletionsWithinRetention(
   context: DeletionsContext,
@@ -92,7 +94,9 @@ export async function deletionsWithinRetention(
   return deletions.map((deletion) => ({ ...deletion, lost: lostPlace(state, deletion.place) }));
 }
 
-/** Returns the deleted repositories that can come back to the place where a bucket is now; of many, the last deleted. */
+/**
+ * Returns the deleted repositories that can come back to the place where a bucket is now; of many, the last deleted.
+ */
 export async function deletedInBucket(
   context: DeletionsContext,
   account: AccountId,

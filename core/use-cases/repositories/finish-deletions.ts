@@ -16,7 +16,7 @@ export interface DeletionFinisherContext extends Context {
 
 /**
  * Returns a function to call at intervals. It finishes the deletions that were already incomplete at its previous call.
- * Several nodes may run it at once.
+ * Several nodes may run it at the same time.
  */
 export function createDeletionFinisher(context: DeletionFinisherContext): () => Promise<void> {
   let seenBefore: ReadonlySet<RepositoryId> = new Set();

@@ -29,7 +29,7 @@ export interface DeletedRepository {
   readonly lost: LostPlace | null;
 }
 
-/** Streams that are folded at once. */
+/** Streams that are folded at the same time. */
 const FOLDED_AT_ONCE = 8;
 
 /** Returns those that were deleted within the retention and are not purged, the newest first. */

@@ -51,7 +51,7 @@ export interface FoundRepository extends ListedRepository {
   readonly entity: Entity<OpenRepository>;
   /** The short name of the branch that HEAD names. */
   readonly defaultBranch: string;
-  /** Present if it is shown as of a moment: its refs are those of then, and its layers those of now. */
+  /** Present if it is shown as of a moment: its refs are those of that moment, and its layers the current ones. */
   readonly asOf?: Moment;
 }
 
@@ -144,7 +144,7 @@ export function placeOf({ accountId, owned }: Pick<ListedRepository, 'accountId'
 export interface NewRepository {
   readonly name: string;
   readonly description: string | null;
-  /** As `parseDefaultBranch` takes it; null: the first push chooses. */
+  /** A text that `parseDefaultBranch` takes; null: the first push chooses. */
   readonly defaultBranch: string | null;
   readonly storageBucketId: WantedBucket;
 }
@@ -194,7 +194,7 @@ async function finishDeletion(context: Context, origin: RepositoryCommandOrigin,
 
 export interface RepositoryChanges {
   readonly description?: string | null;
-  /** As `parseDefaultBranch` takes it. The name that stands is taken too: clients read, change and write back. */
+  /** A text that `parseDefaultBranch` takes. The name that stands is taken too: clients read, change and write back. */
   readonly defaultBranch?: string;
 }
 

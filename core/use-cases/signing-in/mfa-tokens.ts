@@ -2,8 +2,8 @@
  * Lists, renames and removes MFA tokens of any kind.
  *
  * Invariants: a token's vault record is removed after the event that removes the token. An interrupted removal is
- * finished by the sweep of the vault (docs/architecture.md, invariant 5). The caller has asked its owner for the password
- * again before it deletes a token.
+ * finished by the sweep of the vault (docs/architecture.md, invariant 5). The caller has asked its owner for the
+ * password again before it deletes a token.
  */
 import { accounts } from '../../account/evolve.ts';
 import { decideMfa, decideMfaReset } from '../../account/mfa/decide.ts';

@@ -192,7 +192,7 @@ function userAgentRef(
   return put(context, account, 'user-agent', startOfText(userAgent, USER_AGENT_LENGTH_MAX));
 }
 
-/** Null if the account was erased meanwhile: then nothing about the person is stored. */
+/** Null if the account has been erased: then nothing about the person is stored. */
 async function put(
   { vault }: Pick<SignInContext, 'vault'>,
   account: AccountId,

@@ -73,7 +73,7 @@ export async function activateTotp(
   const now = context.clock.now();
   if (isEnrolmentOver(token, now)) return refuse({ code: 'mfa-enrolment-over' });
   const seed = await context.vault.get(origin.account, 'totp-seed', token.seedRef);
-  // The record is removed after the token was deleted: another request did so meanwhile.
+  // The record is removed after the token was deleted: another request did so first.
   if (seed === null) return refuse({ code: 'mfa-token-not-found' });
   const step = context.oneTimeCodes.stepOf(seed, code, now);
   if (step === null) return refuse({ code: 'mfa-code-wrong' });

@@ -1,5 +1,6 @@
 /**
- * The policy that lets the layers of deleted repositories go, after the retention. remove-purged.ts removes their bytes.
+ * The policy that lets the layers of deleted repositories go, after the retention. remove-purged.ts removes their
+ * bytes.
  *
  * Invariants: a repository that was undeleted keeps its layers, however late the policy runs: the expiry is decided on
  * the repository's own stream, and a later deletion counts from its own time. A closing is passed only after all layers
@@ -20,8 +21,8 @@ export interface DeletedExpiryContext extends Context, Pick<PassingContext, 'mar
 const POLICY = 'deleted-expiry';
 
 /**
- * Reads the log from where it stopped, up to the first deletion that is younger than the retention. Rejects if the log or
- * the marks cannot be reached. Resolves early when the signal is aborted.
+ * Reads the log from where it stopped, up to the first deletion that is younger than the retention. Rejects if the log
+ * or the marks cannot be reached. Resolves early when the signal is aborted.
  */
 export async function expireDeleted(
   context: DeletedExpiryContext,

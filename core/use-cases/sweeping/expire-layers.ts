@@ -2,8 +2,8 @@
  * The policy that removes layers which a compaction replaced, after the retention.
  *
  * Invariants (docs/architecture.md, invariant 4): `LayersExpired` is in the log before the first byte is removed. A
- * compaction is passed only after all its replaced layers were removed, in the order of the log, so the mark is all that
- * the policy must remember. Any number of nodes may run it.
+ * compaction is passed only after all its replaced layers were removed, in the order of the log, so the mark is all
+ * that the policy must remember. Any number of nodes may run it.
  */
 import { boundPlace, lostPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
@@ -93,8 +93,8 @@ interface LeavingLayers {
 }
 
 /**
- * A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind. `place`
- * null: the layers stay with the owner of their bucket.
+ * A bucket of a user that fails does not hold up the others: the sweep of that bucket removes what stays behind.
+ * `place` null: the layers stay with the owner of their bucket.
  */
 export async function removeLayers(
   {

@@ -4,7 +4,8 @@
  *
  * Invariants: a stream is removed whole, at its last event, and not before a `UsageRecorded` sums it. A pruned stream
  * is never written again: what would write it skips all that is older than the retention and `PENDING_DELIVERY_KEPT_MS`
- * (follow-pushes.ts), or writes the stream of today. A delivery that has not ended stays. Any number of nodes may run it.
+ * (follow-pushes.ts), or writes the stream of today. A delivery that has not ended stays. Any number of nodes may run
+ * it.
  */
 import { bucketErrors } from '../../bucket-errors/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
@@ -95,14 +96,14 @@ async function pass(
   const ends = recorded.isRecord ? undefined : kind.ends.get(categoryOf(stream));
   if (ends === undefined || (ends !== null && !ends.includes(recorded.type))) return true;
   if ((await lastRevision(context, recorded)) !== revision) return true;
-  // What no daily sum holds although they are made stays for ever.
+  // What no daily sum holds although they are made stays.
   if (!(await kind.isSummed(context, recorded))) return true;
   if (await context.pruning.prune({ stream, lastRevision: revision }, before)) {
     await context.failpoint('stream-pruned');
     context.onPruned();
     return true;
   }
-  // It grew meanwhile, and is looked at again at its new end; or it has to wait.
+  // It has grown since, and is looked at again at its new end; or it has to wait.
   return (await lastRevision(context, recorded)) !== revision;
 }
 

@@ -1,11 +1,12 @@
 /**
  * Drops what a node has cached of a repository whose layers went by a purge, an erasure or the end of a deleted
- * repository: nobody may find the objects on its disk afterwards. Of an erased account that is every repository, those in
- * buckets too, whose layers stay their owner's.
+ * repository: nobody may find the objects on its disk afterwards. Of an erased account that is every repository, those
+ * in buckets too, whose layers stay their owner's.
  *
- * Invariants: every node runs it. While it follows the log, each such event is met at once. Where it may have missed
- * events, at the start and after an outage, it looks at the end of the stream of every cached repository instead. A request
- * that read the repository before the event may cache it once more after it, so what was dropped is dropped again.
+ * Invariants: every node runs it. While it follows the log, each such event is met immediately. Where it may have
+ * missed events, at the start and after an outage, it looks at the end of the stream of every cached repository
+ * instead. A request that read the repository before the event may cache it once more after it, so what was dropped is
+ * dropped again.
  */
 
 import { accounts } from '../../account/evolve.ts';

@@ -19,8 +19,8 @@ import { type LayerExpiryContext, placeAt, removeLayers } from './expire-layers.
 export type PurgeRemovalContext = Omit<LayerExpiryContext, 'retentionMs'>;
 
 /**
- * Reads the log from where it stopped, up to the first of these events that is younger than an hour. Rejects if the log, the marks
- * or the store cannot be reached. Resolves early when the signal is aborted.
+ * Reads the log from where it stopped, up to the first of these events that is younger than an hour. Rejects if the
+ * log, the marks or the store cannot be reached. Resolves early when the signal is aborted.
  */
 export async function removePurged(context: PurgeRemovalContext, signal: { readonly aborted: boolean }): Promise<void> {
   await passEvents(context, PURGE_REMOVAL, (recorded) => pass(context, recorded), signal);
@@ -42,8 +42,9 @@ async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Prom
 }
 
 /**
- * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but has
- * it when its stream is closed. The layers were in the place of that time, which a bucket keeps while a repository is in it.
+ * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but
+ * has it when its stream is closed. The layers were in the place of that time, which a bucket keeps while a repository
+ * is in it.
  */
 async function lastOwned({ events }: PurgeRemovalContext, expiry: RecordedEvent): Promise<RecordedEvent> {
   for await (const recorded of readBack(events, expiry.stream, expiry.revision)) {

@@ -1,6 +1,6 @@
 /**
- * Tells the log, once a day, what crashes have left in the stores of layers: half-written layers, and layers that no event
- * names. No quota counts them, so an operator must see them move.
+ * Tells the log, once a day, what crashes have left in the stores of layers: half-written layers, and layers that no
+ * event names. No quota counts them, so an operator must see them move.
  *
  * Invariants: it changes nothing. A line names one leftover with its account; beyond `LISTED_LEFTOVERS_MAX` lines the
  * sums alone go on.

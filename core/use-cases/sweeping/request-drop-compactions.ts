@@ -49,8 +49,8 @@ async function pass(context: DropRequestsContext, recorded: RecordedEvent): Prom
 }
 
 /**
- * Whether the event may have set `uncleanSince`, or stands behind one that was passed in vain. The updates of a wide push
- * are in other streams.
+ * Whether the event may have set `uncleanSince`, or stands behind one that was passed in vain. The updates of a wide
+ * push are in other streams.
  */
 function mayLeave(recorded: RecordedEvent): boolean {
   const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);

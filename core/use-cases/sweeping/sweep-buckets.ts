@@ -16,8 +16,8 @@ import type { Context } from '../../runtime/execute.ts';
 import { type LayerSweepContext, sweepLayers } from './sweep-layers.ts';
 
 /**
- * Buckets of users that a node sweeps at once, and how long and how far it reads the listing of each. Internal: it is
- * the pace of background work.
+ * Buckets of users that a node sweeps at the same time, and how long and how far it reads the listing of each.
+ * Internal: it is the pace of background work.
  */
 export const BUCKET_SWEEPS_AT_ONCE_MAX = 8;
 export const BUCKET_SWEEP_SPAN_MS = 10 * 60_000;
@@ -30,7 +30,9 @@ export interface BucketSweepContext extends Omit<LayerSweepContext, 'layers'> {
   readonly readModels: BucketsInUse;
 }
 
-/** Rejects if the log cannot be reached, after the other buckets were swept. Resolves early when the signal is aborted. */
+/**
+ * Rejects if the log cannot be reached, after the other buckets were swept. Resolves early when the signal is aborted.
+ */
 export async function sweepBuckets(
   context: BucketSweepContext,
   signal: AbortSignal,

@@ -7,7 +7,7 @@
  * an hour to append. And no event of its repository's stream names it, or a `LayersExpired` does, read to the end after
  * the layer was listed. In any doubt the layer stays: if the stream cannot be read, if the log does not know the
  * repository (the database may not be the one these layers belong to), or if the key has another form. Any number of
- * nodes may sweep at once.
+ * nodes may sweep at the same time.
  */
 import { readEvent } from '../../kernel/decider.ts';
 import { type RecordedEvent, streamName } from '../../kernel/envelope.ts';
@@ -34,8 +34,8 @@ export interface LayerSweepContext {
    */
   readonly isInBucket?: (repository: RepositoryId) => boolean;
   /**
-   * Returns the account of a repository that has no event of its own yet, since nothing was pushed to it; null if nobody
-   * knows it. Absent: nobody does.
+   * Returns the account of a repository that has no event of its own yet, since nothing was pushed to it; null if
+   * nobody knows it. Absent: nobody does.
    */
   readonly ownerOf?: (repository: RepositoryId) => Promise<AccountId | null>;
   /** How old a layer must be. Absent: seven days. */
@@ -163,7 +163,8 @@ async function withoutName(
   for (let from = 0; left.size > 0 || isInBucket !== undefined; ) {
     if (signal.aborted) return NONE;
     const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    // A log without an event of this repository may not be the log that the layers belong to, unless it knows its owner.
+    // A log without an event of this repository may not be the log that the layers belong to, unless it knows its
+    // owner.
     if (from === 0) account = page[0] === undefined ? await ownerOf(repository) : page[0].accountId;
     for (const recorded of page) {
       for (const id of isInBucket === undefined ? [] : expiredIn(recorded)) {

@@ -1,6 +1,7 @@
 /**
  * The policy that removes vault records that no event names, and finishes interrupted work that follows an event:
- * erasures, changes of addresses, and the removal of superseded records (docs/architecture.md, invariant 5). It reads every event once.
+ * erasures, changes of addresses, and the removal of superseded records (docs/architecture.md, invariant 5). It reads
+ * every event once.
  *
  * Invariants: a record is removed only if it was last put more than 24 hours before the sweep began, by the vault's
  * clock, and no event names it up to a head that was read after that time. The sweep continues where the last one

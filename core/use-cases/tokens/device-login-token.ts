@@ -113,7 +113,7 @@ function pollRefusal({ state, request }: PolledSession, now: Timestamp): Refusal
 
 /**
  * Writes the token that a claim names, unless it exists. It cannot be refused, because the claim decided it. Returns
- * null if the owner has revoked the token meanwhile.
+ * null if the owner has revoked the token since.
  */
 async function createClaimedToken(
   context: Context,

@@ -2,10 +2,10 @@
  * Device login up to its decision: a machine requests a login, and a signed-in user grants or denies it. The token
  * follows in device-login-token.ts.
  *
- * Invariants: a request writes one operational row and no event. The decision is the first event of the login's
- * stream, so of many decisions one counts. Before it, the row is held, so that it gives way to no other, and the
- * event's references are in the vault (docs/architecture.md, invariant 5). A process that dies in between leaves a login
- * that still waits. Streams that began with the request, as older versions wrote them, are decided as they were.
+ * Invariants: a request writes one operational row and no event. The decision is the first event of the login's stream,
+ * so of many decisions one counts. Before it, the row is held, so that it gives way to no other, and the event's
+ * references are in the vault (docs/architecture.md, invariant 5). A process that dies in between leaves a login that
+ * still waits. Streams that began with the request, as older versions wrote them, are decided as they were.
  */
 import type { AccessTokenSettings } from '../../access-token/commands.ts';
 import { newTokenSettings } from '../../access-token/decide.ts';
@@ -117,7 +117,7 @@ async function readOlderDetails(
 ): Promise<DeviceSessionDetails | Refused> {
   const owner = vaultOwnerOf(id);
   const hostname = await vault.get(owner, 'hostname', hostnameRef);
-  // The record is removed after the session has ended: another request decided it meanwhile.
+  // The record is removed after the session has ended: another request decided it first.
   if (hostname === null) return refuse({ code: 'device-session-decided' });
   const address = addressRef === null ? null : await vault.get(owner, 'source-address', addressRef);
   return { userCode, hostname, address, requestedAt: plusMs(expiresAt, -DEVICE_SESSION_SPAN_MS), expiresAt };

@@ -1,10 +1,11 @@
 /**
  * Exchanges an identity token for an access token of 15 minutes.
  *
- * Invariants: `AccessTokenExchanged` is the commit point, on a stream whose name comes from the identity token's
- * issuer and `jti`, and which must be empty. So an identity token is exchanged once, on whatever nodes it races, and a
- * process that dies before the append has used nothing up. The append is guarded by the account's stream, so a rule that
- * was changed or deleted meanwhile gives out nothing. The caller learns nothing about a refusal of its token; the rule's owner does.
+ * Invariants: `AccessTokenExchanged` is the commit point, on a stream whose name comes from the identity token's issuer
+ * and `jti`, and which must be empty. So an identity token is exchanged once, on whatever nodes it races, and a process
+ * that dies before the append has used nothing up. The append is guarded by the account's stream, so a rule that was
+ * changed or deleted during an exchange gives out nothing. The caller learns nothing about a refusal of its token; the
+ * rule's owner does.
  */
 import { decideAccessToken } from '../../access-token/decide.ts';
 import { accessTokens } from '../../access-token/evolve.ts';

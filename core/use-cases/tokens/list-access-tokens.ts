@@ -42,7 +42,7 @@ export async function listAccessTokens(
   return { items: await withLastUse(context, wanted), total: tokens.length };
 }
 
-/** A token that is about to list so many repositories: a new one, or one that `changed` names. */
+/** A token that is about to list this many repositories: a new one, or one that `changed` names. */
 export interface WantedToken {
   readonly account: AccountId;
   readonly repositories: number;
@@ -51,8 +51,8 @@ export interface WantedToken {
 
 /**
  * Refused with `token-limit-reached` if the account has as many tokens as it may, or with `token-repositories-reached`
- * if its tokens list as many repositories in sum. The list may lag a little, so that creations which race each other may
- * exceed both.
+ * if its tokens list as many repositories in sum. The list may lag a little, so that creations which race each other
+ * may exceed both.
  */
 export async function refuseBeyondTokens(
   {

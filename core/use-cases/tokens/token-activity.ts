@@ -2,8 +2,8 @@
  * Shows what became of an access token, and what was done with it: its changes, and its uses by minute and repository.
  *
  * Invariants: a revoked token is shown as long as its events are kept, and another account's token is not found. The
- * cost of a page of uses does not grow with the uses before it; that of a page of changes grows with the token's stream,
- * which every use of the token reads as well.
+ * cost of a page of uses does not grow with the uses before it; that of a page of changes grows with the token's
+ * stream, which every use of the token reads as well.
  */
 
 import { type AccessTokenEvent, accessTokenEventKinds } from '../../access-token/events.ts';
@@ -59,7 +59,7 @@ export interface WantedTokenActivity {
   /** The page includes the log up to this position. */
   readonly seen: LogPosition;
   readonly from: TokenActivityPlace;
-  /** Of changes, and of uses. */
+  /** The places of changes, and of uses. */
   readonly limit: number;
 }
 

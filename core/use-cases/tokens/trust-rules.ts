@@ -40,7 +40,7 @@ export interface TrustRuleOrigin {
 }
 
 export interface FoundTrustRule {
-  /** Of the rule's account: the audience of identity tokens names it. */
+  /** The name of the rule's account: the audience of identity tokens names it. */
   readonly username: string;
   readonly rule: TrustRule;
   readonly conditions: TrustConditions;

@@ -95,7 +95,7 @@ export async function planPurge(
     const of = { account: origin.account, repository: id, ...left };
     return droppedBytes(withoutWindow(context), of, signal);
   });
-  // Objects that are packed anew may take more than before.
+  // Objects that are packed again may take more than before.
   return purged(found, null, Math.max(0, waiting + dropped));
 }
 
@@ -167,7 +167,7 @@ async function whatIsLeft(
   return isDroppable(state) ? { holdsMoreIn: state.shrinkEpoch } : refuse({ code: 'repository-too-large-to-purge' });
 }
 
-/** Waits for the webhooks of a push that was made just now, and holds no slot meanwhile. */
+/** Waits for the webhooks of a push that was made just now, and holds no slot for that time. */
 async function dropWhenNotified(
   context: PurgeContext,
   origin: RepositoryCommandOrigin,

@@ -2,9 +2,9 @@
  * Restores refs to what they were at an earlier revision: one `RefsUpdated`, as a push makes it.
  *
  * Invariants: the updates are decided on one revision of the stream, and the append expects it. So no restoration
- * overwrites a ref that it has not seen: whoever loses the race to a push is refused. Every restored tip is found in the
- * committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3). A ref whose
- * name nobody may create any more is left out if the restoration would have to make it, and the plan names it.
+ * overwrites a ref that it has not seen: whoever loses the race to a push is refused. Every restored tip is found in
+ * the committed layers of that revision, which are closed under reachability (docs/architecture.md, invariant 3). A ref
+ * whose name nobody may create any more is left out if the restoration would have to make it, and the plan names it.
  */
 import type { FoundTip } from '../../git/objects.ts';
 import { newNameRefusal, parseRefName, type RefName } from '../../git/ref-name.ts';

@@ -4,8 +4,8 @@
  * Invariants: two streams need two commits. First the account lists the repository again, which alone can be refused,
  * for its name, the quota or its bucket; then its own stream is reopened, guarded by the account's revision. A process
  * that dies between them leaves the repository listed and closed, as an interrupted deletion does: the next request
- * finishes it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream, so
- * a repository whose layers have expired is never listed.
+ * finishes it, or finish-deletions.ts deletes the repository again. The first append is guarded by the closed stream,
+ * so a repository whose layers have expired is never listed.
  */
 import { boundPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';

@@ -20,7 +20,7 @@ import type { PendingRoom } from './pending-delivery-limit.ts';
 
 /**
  * Deliveries of one account that are still to be made, in rows for a push and a webhook, where a row counts as the
- * second number at least. With so many a further push is one row, and listed when there is room.
+ * second number at least. With this many a further push is one row, and listed when there is room.
  */
 const WEBHOOK_WAITING_DELIVERIES_MAX = 1_000_000;
 const WEBHOOK_ROW_LEAST = 100;
@@ -89,7 +89,7 @@ export class StalledAccounts {
     if (!this.#looks.has(account)) this.#lookLater(account, newSpans());
   }
 
-  /** Returns whether the account has so many rows that a further push of it becomes one row. */
+  /** Returns whether the account has enough rows that a further push of it becomes one row. */
   async isFull(account: AccountId): Promise<boolean> {
     const { waiting, pushes } = this.#options;
     if ((await pushes.earliest(account, 1)).length > 0) return true;
@@ -196,7 +196,7 @@ export class StalledAccounts {
     return event?.id === id ? event : null;
   }
 
-  /** Returns whether the account sends nothing more now, and looks at it when it does, behind so many deliveries. */
+  /** Returns whether the account sends nothing more now, and looks at it when it does, behind this many deliveries. */
   async #waitsForHour(account: AccountId, behind: number): Promise<boolean> {
     const { clock, paceOf } = this.#options;
     const pace = await paceOf(account);

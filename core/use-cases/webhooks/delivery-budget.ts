@@ -16,7 +16,7 @@ import type { WebhookBudgets } from '../../ports/webhook-budgets.ts';
 import type { Context } from '../../runtime/execute.ts';
 import { WEBHOOK_BUDGET_GROUP } from './limits.ts';
 
-/** A first attempt counts once more for each so many bytes of its payload. */
+/** A first attempt counts once more for each time this length of its payload. */
 export const WEBHOOK_BUDGET_PAYLOAD_BYTES = 8 * KIB;
 
 export interface BudgetContext extends Pick<Context, 'entities' | 'clock'> {
@@ -24,7 +24,7 @@ export interface BudgetContext extends Pick<Context, 'entities' | 'clock'> {
   readonly budgets: WebhookBudgets;
 }
 
-/** The time of a delivery's first attempt; null: at once. */
+/** The time of a delivery's first attempt; null: immediately. */
 export type NotBefore = Timestamp | null;
 
 const HOUR_MS = 60 * 60_000;
@@ -51,7 +51,7 @@ export async function takeTime(context: BudgetContext, account: AccountId): Prom
   return slotTime({ hour: part.hour, perHour, taken: part.first }, 0);
 }
 
-/** First attempts of one payload, which takes so many bytes. */
+/** First attempts of one payload, which takes this many bytes. */
 export interface WantedAttempts {
   readonly count: number;
   readonly payloadBytes: number;
@@ -87,7 +87,7 @@ export async function takeNow(
   return taken;
 }
 
-/** How an account's hours are divided, as of now. */
+/** How an account's hours are divided at present. */
 export interface Pace {
   readonly hour: Timestamp;
   readonly perHour: number;
@@ -104,7 +104,7 @@ export async function paceOf(context: BudgetContext, account: AccountId): Promis
   return { hour, perHour, taken: Math.min(perHour, await context.budgets.taken(account, hour)) };
 }
 
-/** Returns when a delivery begins that waits behind so many others: hours are divided into groups, spread evenly. */
+/** Returns when a delivery begins that waits behind this many others: hours are divided into groups, spread evenly. */
 export function slotTime({ hour, perHour, taken }: Pace, ahead: number): Timestamp {
   const slot = taken + ahead;
   const group = Math.floor((slot % perHour) / WEBHOOK_BUDGET_GROUP);

@@ -1,8 +1,9 @@
 /**
- * How far the log is followed: the mark up to which webhooks were notified of every push, and of which pushes beyond it.
+ * How far the log is followed: the mark up to which webhooks were notified of every push, and of which pushes beyond
+ * it.
  *
- * Invariants: the saved mark is before the oldest event that is not done, and a restart from it begins inside no append.
- * One account's push that is not done keeps the mark back, and only that account's from counting as done.
+ * Invariants: the saved mark is before the oldest event that is not done, and a restart from it begins inside no
+ * append. One account's push that is not done keeps the mark back, and only that account's from counting as done.
  */
 
 import type { LogPosition } from '../../kernel/envelope.ts';

@@ -51,8 +51,8 @@ export interface FollowPushesContext extends NotifyContext {
   /** Puts back the parts of an event that are on another stream. */
   readonly complete: Complete;
   /**
-   * Older pushes are skipped, because the bodies of their deliveries would be removed at once. A push whose deliveries
-   * are late, because this was down, is not skipped for a day, however short the retention.
+   * Older pushes are skipped, because the bodies of their deliveries would be removed immediately. A push whose
+   * deliveries are late, because this was down, is not skipped for a day, however short the retention.
    */
   readonly retentionMs: number;
   readonly pause: Pause;

@@ -59,7 +59,7 @@ function boundsOf(plans: Plans, plan: keyof Plans): Omit<BodySums, 'account'> {
   return { payloadBytes: WEBHOOK_BODIES_UNLIMITED_BYTES_MAX, answerBytes: WEBHOOK_BODIES_UNLIMITED_BYTES_MAX };
 }
 
-/** Removes the oldest bodies of the kind until so many bytes are gone, page by page. */
+/** Removes the oldest bodies of the kind until this many bytes are gone, page by page. */
 async function makeRoom(
   context: BoundBodiesContext,
   account: AccountId,

@@ -1,7 +1,7 @@
 /** Limits that several files of this folder share. */
 
 /**
- * Deliveries that wait for an hour fall due in groups of so many, spread over it evenly. Internal: it is how waiting
+ * Deliveries that wait for an hour fall due in groups of this many, spread over it evenly. Internal: it is how waiting
  * deliveries are spread over an hour.
  */
 export const WEBHOOK_BUDGET_GROUP = 100;

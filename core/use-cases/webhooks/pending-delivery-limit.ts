@@ -10,7 +10,7 @@ import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 
 export interface PendingRoom {
   hasRoom(account: AccountId, count: number): Promise<boolean>;
-  /** Whether so many have ended that pushes which waited may go on. */
+  /** Whether enough have ended that pushes which waited may go on. */
   mayResume(account: AccountId): Promise<boolean>;
   /** Counts deliveries that were requested, the last at the position. */
   requested(account: AccountId, count: number, position: LogPosition): void;

@@ -1,9 +1,9 @@
 /**
  * Removes the bodies of webhook deliveries after retention.
  *
- * Invariants: each removal takes a bounded number of bodies, however many are old. The next run removes what this
- * one leaves. A delivery that has not ended finds its payload, unless it is older than the retention and a day: one that
- * waits for ever must not keep everybody's bodies.
+ * Invariants: each removal takes a bounded number of bodies, however many are old. The next run removes what this one
+ * leaves. A delivery that has not ended finds its payload, unless it is older than the retention and a day: one that
+ * waits without end must not keep everybody's bodies.
  */
 import { plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { PENDING_DELIVERY_KEPT_MS } from '../../kernel/limits.ts';
@@ -30,7 +30,10 @@ export async function removeOldDeliveries(context: RemoveOldDeliveriesContext, s
   while (!signal.aborted && (await deliveries.removeBefore(before, REMOVED_AT_ONCE_MAX)) > 0);
 }
 
-/** A payload is stored before its delivery is requested, so one that is under way at this moment is inside the retention. */
+/**
+ * A payload is stored before its delivery is requested, so one that is under way at this moment is inside the
+ * retention.
+ */
 async function keptSince({ clock, due, retentionMs }: RemoveOldDeliveriesContext): Promise<Timestamp> {
   const now = clock.now();
   const since = plusMs(now, -retentionMs);

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { newEvent, newStream } from '../../support/events.ts';
 import { openLog } from '../../support/eventstoredb/open-log.ts';
 
-/** As many appends as are with the client at a time. */
+/** The number of appends that are with the client at a time. */
 const CONCURRENT_APPENDS = 15;
 
 const plain = () => ({ stream: newStream(), expected: 'none', events: [newEvent()] }) as const;

@@ -124,7 +124,7 @@ describe('an append to EventStoreDB without an answer', () => {
     assert.deepEqual([result.outcome, refusals], ['appended', -1]);
   });
 
-  test("gives up a client that keeps gRPC's own error for ever", { timeout: 20_000 }, async (context) => {
+  test("gives up a client that keeps gRPC's own error permanently", { timeout: 20_000 }, async (context) => {
     const { server, store } = await openLog(context, { appendRetrySpanMs: 5_000 });
     await store.head();
     // After the restart the same client requests the server's features again, and keeps whatever answer it gets.

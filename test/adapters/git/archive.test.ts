@@ -114,20 +114,24 @@ describe('An archive', () => {
   });
 
   // The attack: begin archives and read none of them, until no process is left for anybody's push.
-  test('takes no slot of other processes, and no more run at once than the limit', skippedFor(NO_PROC), async () => {
-    const stop = new AbortController();
-    const running = Array.from({ length: ARCHIVES_AT_ONCE_MAX }, () => begin(reader, large, stop.signal));
-    for (const chunks of running) assert.equal((await chunks.next()).done, false);
-    const later = begin(reader, large, stop.signal);
-    const began = later.next();
-    // The database has one slot for all other processes.
-    assert.equal(await reader.isAncestor(thousand, thousand), true);
-    await database.push(database.newObjects(), repository.pack([thousand]));
-    assert.equal(archiveProcesses().length, ARCHIVES_AT_ONCE_MAX);
-    await running[0]?.return?.();
-    assert.equal((await began).done, false);
-    stop.abort(new Error('The client left'));
-    await eventually('every git ends with its client', () => archiveProcesses().length === 0);
-    for (const chunks of [...running, later]) await chunks.return?.();
-  });
+  test(
+    'takes no slot of other processes, and no more run at the same time than the limit',
+    skippedFor(NO_PROC),
+    async () => {
+      const stop = new AbortController();
+      const running = Array.from({ length: ARCHIVES_AT_ONCE_MAX }, () => begin(reader, large, stop.signal));
+      for (const chunks of running) assert.equal((await chunks.next()).done, false);
+      const later = begin(reader, large, stop.signal);
+      const began = later.next();
+      // The database has one slot for all other processes.
+      assert.equal(await reader.isAncestor(thousand, thousand), true);
+      await database.push(database.newObjects(), repository.pack([thousand]));
+      assert.equal(archiveProcesses().length, ARCHIVES_AT_ONCE_MAX);
+      await running[0]?.return?.();
+      assert.equal((await began).done, false);
+      stop.abort(new Error('The client left'));
+      await eventually('every git ends with its client', () => archiveProcesses().length === 0);
+      for (const chunks of [...running, later]) await chunks.return?.();
+    },
+  );
 });

@@ -51,7 +51,7 @@ describe('the history of a repository', () => {
   });
 
   // The attack: open many pages whose diff is large, and read none of them.
-  test('ends a diff with its request, whose slot the next one gets; no more than the limit run at once', async () => {
+  test('ends a diff with its request, whose slot the next one gets; no more than the limit run at the same time', async () => {
     const running: { readonly stop: AbortController; readonly chunks: AsyncIterator<Uint8Array> }[] = [];
     const begin = () => {
       const stop = new AbortController();
@@ -73,7 +73,7 @@ describe('the history of a repository', () => {
     for (const { chunks } of running.slice(1)) await chunks.return?.();
   });
 
-  // The attack: ask for as many large files as an account may read at once, and read none of them.
+  // The attack: ask for as many large files as an account may read at the same time, and read none of them.
   test('is read while slow readers of the account hold all the processes that they may have', async () => {
     const narrow = await testDatabase({ cacheBytesMax: 16 * 1024 * 1024, processesPerAccountMax: 1 });
     // More than sockets, pipes and the disk of its account hold, so that git waits for its reader.

@@ -72,7 +72,7 @@ describe('The keys of an issuer', () => {
   });
 
   // The attack: many accounts whose issuers hang take every connection that the service has.
-  test('are fetched by at most so many requests at once, in all and for one account', async () => {
+  test('are fetched by a bounded number of concurrent requests, in all and for one account', async () => {
     let running = 0;
     let most = 0;
     const waiting: (() => void)[] = [];

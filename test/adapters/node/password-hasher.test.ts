@@ -57,7 +57,7 @@ for (const [kind, argon2id] of Object.entries(KINDS))
           return Buffer.alloc(32);
         },
       });
-      // Even the tag of that hash, which the stand-in computes for every password, is none.
+      // Even the tag of that hash, which the stand-in computes for every password, does not match.
       assert.equal(await counting.verify('correct horse', null, TURN), false);
       assert.equal(runs, 1);
       assert.equal(await hasher.verify('', null, TURN), false);
@@ -96,7 +96,7 @@ for (const [kind, argon2id] of Object.entries(KINDS))
     });
   });
 
-test('a bounded number of passwords is hashed at once, a bounded number waits, and one more is refused without being begun', async () => {
+test('a bounded number of passwords is hashed at the same time, a bounded number waits, and one more is refused without being begun', async () => {
   const running: (() => void)[] = [];
   let begun = 0;
   const argon2id = async (): Promise<Buffer> => {
@@ -151,7 +151,7 @@ describe('A flood of wrong passwords', () => {
   }
   const known: PasswordTurn = { kind: 'known', account: uuids.next<AccountId>() };
 
-  test('from one address lets somebody at another address have the next turn, and a known browser at once', async () => {
+  test('from one address lets somebody at another address have the next turn, and a known browser immediately', async () => {
     const { compare, from, next, order, busy } = started();
     for (let n = 0; n <= PASSWORDS_WAITING_MAX; n += 1) compare('flood', from('203.0.113.7'));
     compare('stranger', from('192.0.2.1'));

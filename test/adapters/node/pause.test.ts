@@ -14,7 +14,7 @@ describe('A pause', () => {
     assert.ok(performance.now() - startedMs >= 29);
   });
 
-  test('ends without an error when the signal aborts, and at once if it already has', async () => {
+  test('ends without an error when the signal aborts, and immediately if it already has', async () => {
     const ending = new AbortController();
     const startedMs = performance.now();
     const paused = pause(LONG_MS, ending.signal);

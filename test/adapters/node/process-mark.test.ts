@@ -23,7 +23,7 @@ test('A process that has the id of one that ended is told apart from it by when 
   assert.equal(await marks.hasEnded(marks.mine.replace(/.$/, (last) => (last === '0' ? '1' : '0'))), true);
 });
 
-test('Of a process of another machine or container nothing is known, nor of a text that is no mark', async () => {
+test('Nothing is known of a process of another machine or container, nor of a text that is no mark', async () => {
   const marks = await createProcessMarks();
   const elsewhere = marks.mine.replace(/-(.)/, (_, first) => `-${first === '0' ? '1' : '0'}`);
   for (const mark of [elsewhere, 'unknown', '', '1', `${process.pid}`]) {

@@ -67,7 +67,7 @@ describe('An append', () => {
     }
   });
 
-  test('follows each step of the clock at once, and takes no further round trip for that', async (context) => {
+  test('follows each step of the clock immediately, and takes no further round trip for that', async (context) => {
     const proxy = await startPostgresProxy(await openDatabase(context));
     cleanUp(context, () => proxy.close());
     let sent = 0;

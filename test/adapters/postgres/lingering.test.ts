@@ -1,4 +1,6 @@
-/** Subscriptions that linger: several appends in one batch, and no delay for whoever waits. The ticks are the test's. */
+/**
+ * Subscriptions that linger: several appends in one batch, and no delay for whoever waits. The ticks are the test's.
+ */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
@@ -124,7 +126,7 @@ describe('A subscription that lingers', () => {
     assert.deepEqual(batches, [[1n, 2n, 3n], [4n]]);
   });
 
-  test('reads at once when it is pulled, before and after it heard of the position', async (context) => {
+  test('reads immediately when it is pulled, before and after it heard of the position', async (context) => {
     const { append, batches, lingering, subscription } = await start(context, { lingers: true });
     const first = await append();
     subscription.pull(first);
@@ -151,7 +153,7 @@ describe('A subscription that lingers', () => {
     assert.deepEqual([batches, lingering.waiting()], [[[1n]], 1]);
   });
 
-  test('ends at once when it is closed', async (context) => {
+  test('ends immediately when it is closed', async (context) => {
     const { append, batches, lingering, subscription } = await start(context, { lingers: true });
     await append();
     await subscription.close();
@@ -159,7 +161,7 @@ describe('A subscription that lingers', () => {
   });
 });
 
-test('A subscription that does not linger gets each append at once', async (context) => {
+test('A subscription that does not linger gets each append immediately', async (context) => {
   const { append, batches, lingering } = await start(context, { lingers: false });
   await append();
   await append();

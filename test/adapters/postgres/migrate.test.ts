@@ -1,4 +1,4 @@
-/** Migrating databases to the current schema, also by several servers at once. */
+/** Migrating databases to the current schema, also by several servers at the same time. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
@@ -14,7 +14,7 @@ import { keepLog } from '../../support/log.ts';
 import { emptyDatabase, openClient, openStore } from './open-store.ts';
 
 describe('migrating', () => {
-  test('by several servers at once applies each migration once', async (context) => {
+  test('by several servers at the same time applies each migration once', async (context) => {
     const connectionString = await emptyDatabase(context);
     const logs = Array.from({ length: 4 }, () => keepLog());
     await Promise.all(logs.map((log) => migrate({ connectionString, log })));

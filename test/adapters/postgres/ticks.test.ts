@@ -7,7 +7,7 @@ beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
 
 describe('A tick', () => {
-  test('calls back all who wait at once, though they came one after another', () => {
+  test('calls back all who wait at the same time, though they came one after another', () => {
     const ticks = createTicks(500);
     const called: string[] = [];
     ticks.next(() => called.push('first'));

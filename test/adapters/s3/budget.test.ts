@@ -6,7 +6,7 @@ import { createBudget } from '../../../adapters/s3/budget.ts';
 import { S3Failure } from '../../../adapters/s3/failures.ts';
 
 describe('The budget of a bucket', () => {
-  test('is granted up to its bound at once, and beyond it when something is given back', async () => {
+  test('is granted up to its bound immediately, and beyond it when something is given back', async () => {
     const budget = createBudget(10, 5_000);
     const [first] = await Promise.all([budget.take(6), budget.take(4)]);
     let isGranted = false;

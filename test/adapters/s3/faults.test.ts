@@ -1,6 +1,6 @@
 /**
- * Layers in a bucket behind a network that loses, repeats and delays: what was acknowledged is there whole, what was not
- * is there whole or not at all, and every fault is named without a credential.
+ * Layers in a bucket behind a network that loses, repeats and delays: what was acknowledged is there whole, what was
+ * not is there whole or not at all, and every fault is named without a credential.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -71,7 +71,7 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
     assert.deepEqual(await content(key), pattern(10_000));
   });
 
-  test('tells its own object from one that somebody else put meanwhile, with the same bytes', async () => {
+  test('tells its own object from one that somebody else put in between, with the same bytes', async () => {
     const key = newKey();
     assert.equal(await put(key, pattern(10_000)), 'stored');
     faults('PUT', { kind: 'answer', status: 500, code: 'InternalError' });

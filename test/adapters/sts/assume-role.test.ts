@@ -129,7 +129,7 @@ describe('A question to a token service', () => {
     }
   });
 
-  test('tells a cloud that is not there, and an answer that is none', async (context) => {
+  test('tells a cloud that is not there, and an answer that cannot be read', async (context) => {
     const nobody = serviceAt(`http://127.0.0.1:${await freePort()}`, context).assumeRole(access());
     await assert.rejects(nobody, {
       code: 'unreachable',
@@ -171,7 +171,7 @@ describe('A question to a token service', () => {
     assert.equal(cloud.asked.length, 0);
   });
 
-  // The attack: thousands of buckets, each with a role of its own, are used at once.
+  // The attack: thousands of buckets, each with a role of its own, are used at the same time.
   test('takes one of as many connections as the limit allows, and waits for its turn beyond it', async (context) => {
     const held: (() => void)[] = [];
     cloud.answer = (asked, response) => held.push(() => grant('ONE', EXPIRES)(asked, response));

@@ -127,7 +127,7 @@ describe('The credentials of a role', () => {
     assert.equal(asked.times, 2);
   });
 
-  test('after a fault of this service itself are asked for at once', async () => {
+  test('after a fault of this service itself are asked for immediately', async () => {
     const { roles, asked, fail, give } = createHeldService();
     const access = accessTo('a');
     const first = roles.credentials(access);
@@ -150,7 +150,7 @@ describe('The credentials of a role', () => {
     assert.equal(asked.times, 1);
   });
 
-  test('that a store refused are fetched anew once, though 100 requests drop them', async () => {
+  test('that a store refused are fetched again once, though 100 requests drop them', async () => {
     const { roles, asked, give } = createHeldService();
     const access = accessTo('a');
     const first = roles.credentials(access);

@@ -94,7 +94,7 @@ describe('Beside a running server', () => {
     assert.deepEqual(others, []);
   });
 
-  test('files of a repository that is created meanwhile are no fault, and those of none are', async () => {
+  test('files of a repository that is created in between are no fault, and those of no repository are', async () => {
     const store = reading.database.layers;
     const unknown = layerKey(`repositories/${randomUUID()}/layers/${randomUUID()}.tar`);
     const bytes = async function* () {

@@ -176,7 +176,7 @@ describe('access tokens', () => {
     if (created.statusCode !== 201) assert.equal(created.statusCode, 401);
   });
 
-  test('refuse an append that lost its guard, if the token lost the grant meanwhile', async () => {
+  test('refuse an append that lost its guard, if the token lost the grant in between', async () => {
     let interfere: (() => Promise<void>) | null = null;
     const raced = await createApiFixture({
       wrapEvents: (events) => ({

@@ -162,7 +162,7 @@ describe('GET /v1/account/events/export', () => {
 });
 
 describe('the slots of exports', () => {
-  test('are so many in all and for an account, and are freed once', () => {
+  test('are bounded in all and for an account, and are freed once', () => {
     const slots = createExportSlots();
     const [ada, others] = [newAccount(), Array.from({ length: LOG_EXPORTS_AT_ONCE_MAX }, newAccount)];
     const own = Array.from({ length: LOG_EXPORTS_OF_ACCOUNT_MAX }, () => slots.take(ada));

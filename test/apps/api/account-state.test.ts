@@ -124,7 +124,7 @@ describe('The past of an account', () => {
     assert.equal((await get('repos/ada/project/refs', minute(0.5))).statusCode, 404, 'before the repository');
   });
 
-  test('answers HEAD without a body, and the next request at once', async () => {
+  test('answers HEAD without a body, and the next request immediately', async () => {
     for (const path of ['/v1/account/state', '/v1/repos/ada/project/refs']) {
       for (let times = 0; times < 6; times += 1) {
         const answer = await fixture.request('HEAD', path, token);

@@ -1,4 +1,4 @@
-/** Who gets an archive, and what holds a place among those that are made at once. */
+/** Who gets an archive, and what holds a place among those that are made at the same time. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test, vi } from 'vitest';
 import { ARCHIVE_WAIT_MS } from '../../../apps/front-door/archive-lane.ts';
@@ -45,17 +45,19 @@ describe('Archives', () => {
       return places.every((place) => 'leave' in place);
     });
 
-  test('beyond those that an account may have at once are refused with the time to try again', async () => {
+  test('beyond those that an account may have at the same time are refused with the time to try again', async () => {
     const places = await take(SHARE.map(() => account));
     const refused = await get('code/archive/master.zip');
     assert.deepEqual([refused.statusCode, refused.headers['retry-after']], [429, '5']);
-    assert.deepEqual(refused.json(), { detail: 'An account has at most 2 archives at once: wait until one is read' });
+    assert.deepEqual(refused.json(), {
+      detail: 'An account has at most 2 archives at the same time: wait until one is read',
+    });
     places[0]?.leave();
     assert.equal((await get('code/archive/master.zip')).statusCode, 200);
     for (const place of places) place.leave();
   });
 
-  test('beyond those that a node makes at once are refused with the time to try again', async () => {
+  test('beyond those that a node makes at the same time are refused with the time to try again', async () => {
     await allFree();
     const places = await take(
       Array.from({ length: ARCHIVES_AT_ONCE_MAX }, (_, index) => `other-${index}` as AccountId),

@@ -71,7 +71,7 @@ describe('branches', () => {
     assert.ok(listed.every((branch: { commit: { id: string } }) => branch.commit.id === id));
   });
 
-  test('show a push, a deletion and a new default branch at once', async () => {
+  test('show a push, a deletion and a new default branch together', async () => {
     const repository = await fixture.repository(owner, 'moving');
     const { objects } = fixture;
     const tree = objects.tree({});

@@ -1,4 +1,6 @@
-/** Deleted repositories in buckets of their account: a bucket does not move from under them, and may leave them behind. */
+/**
+ * Deleted repositories in buckets of their account: a bucket does not move from under them, and may leave them behind.
+ */
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';

@@ -68,7 +68,7 @@ describe('hostile HTTP', () => {
     const more = await send(12_000);
     assert.deepEqual(
       [more.statusCode, more.json().detail],
-      [413, 'The body holds more than 12000 values: send fewer at once'],
+      [413, 'The body holds more than 12000 values: send fewer in one request'],
     );
   });
 

@@ -40,7 +40,7 @@ describe('The pace of a reader', () => {
     assert.equal(await read([10_000]), 1);
   });
 
-  test('may be as slow as the slowest for ever, and no slower', async () => {
+  test('may be as slow as the slowest for any time, and no slower', async () => {
     assert.equal(await read(Array.from({ length: 100 }, () => 1_000)), null);
     assert.equal(await read(Array.from({ length: 30 }, () => 1_500)), 18);
   });

@@ -180,7 +180,7 @@ describe('POST /v1/repos/{username}/{name}/restore', () => {
     assert.equal((await restore({ event_id: first?.id })).statusCode, 200, 'all refs together fit');
   });
 
-  test('answers what it does not know, and moments that are none', async () => {
+  test('answers what it does not know, and invalid moments', async () => {
     const [first] = await pushed();
     await fixture.repository(account, 'other');
     const statuses = [

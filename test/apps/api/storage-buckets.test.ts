@@ -270,7 +270,7 @@ describe('storage buckets', () => {
     assert.equal((await errors()).json().pagination.total, 0, 'those of a deleted bucket are not listed');
   });
 
-  test('are not verified by a check of settings that changed meanwhile', async () => {
+  test('are not verified by a check of settings that changed in between', async () => {
     const id = await made(ROLE);
     fixture.buckets.during(async () => {
       fixture.buckets.during(async () => undefined);

@@ -90,7 +90,7 @@ describe('GET /v1/access-tokens/{id}/activity', () => {
     assert.deepEqual((await get(token.id)).json().used[0].addresses, {}, 'an erased address is left out');
   });
 
-  test('refuses places that are none', async () => {
+  test('refuses invalid places', async () => {
     const id = '0190f3e2-7c1a-7b4e-9a35-000000000000';
     for (const after of ['', 'x', '1~2', `1~2026-11-21T10:00:00.000Z`, `1~2026-11-21T10:00:00.000Z~${id}~0`, '-1']) {
       assert.equal((await get(owner.id, `?after=${after}`)).statusCode, 422, after);

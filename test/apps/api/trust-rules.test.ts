@@ -108,7 +108,7 @@ describe('trust rules', () => {
     assert.equal((await create({ ...body, repository_ids: repository_ids.slice(1) })).statusCode, 201);
   });
 
-  test('are at most twenty in an account, even if thirty are created at once', async () => {
+  test('are at most twenty in an account, even if thirty are created at the same time', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => create(RULE)));
     assert.equal(answers.filter(({ statusCode }) => statusCode === 201).length, TRUST_RULES_MAX);
     const refused = answers.find(({ statusCode }) => statusCode !== 201);
@@ -138,7 +138,7 @@ describe('trust rules', () => {
   });
 
   // The attack: the maker's token is revoked, or loses grants, while its request is under way.
-  test('are not made by a token that was revoked or has lost a grant meanwhile', async () => {
+  test('are not made by a token that was revoked or has lost a grant in between', async () => {
     for (const lose of [
       (id: TestToken['id']) => revokeAccessToken(fixture.context, { account: ada, cause: CAUSE }, id),
       (id: TestToken['id']) =>

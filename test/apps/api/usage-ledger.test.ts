@@ -59,7 +59,7 @@ describe('GET /v1/account/usage/ledger', () => {
     assert.deepEqual([empty.entries, empty.pagination], [[], { next_after: null, has_more: false }]);
   });
 
-  test('refuses months and places that are none, and too long a page', async () => {
+  test('refuses invalid months and places, and too long a page', async () => {
     const id = '0190f3e2-7c1a-7b4e-9a35-000000000000';
     for (const query of [
       ...['month=2026-13', 'month=2026-00', 'month=0000-01', 'month=2026-1', 'month=2026-11-01'],

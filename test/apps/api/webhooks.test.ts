@@ -106,7 +106,7 @@ describe('webhooks', () => {
     assert.equal((await get(id)).json().url, GOOD.url);
   });
 
-  test('are at most twenty in an account, even if thirty are created at once', async () => {
+  test('are at most twenty in an account, even if thirty are created at the same time', async () => {
     const answers = await Promise.all(Array.from({ length: 30 }, () => create(GOOD)));
     const statuses = answers.map(({ statusCode }) => statusCode);
     assert.equal(statuses.filter((status) => status === 201).length, WEBHOOKS_MAX);

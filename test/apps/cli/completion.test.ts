@@ -55,7 +55,8 @@ describe('Completion', () => {
       skippedFor(noPseudoTerminal()),
       async (context) => {
         const zsh = startOnTerminal(context, ['zsh', '-f', '-i'], env());
-        // It must end by the interrupt that ends this test; without the quotes the echo of the line would be the answer.
+        // It must end by the interrupt that ends this test; without the quotes the echo of the line would be the
+        // answer.
         zsh.type(`TRAPINT() { exit }; PS1=; autoload -Uz compinit && compinit -D -u; source '${folder}/strata.zsh'\n`);
         zsh.type(`strata() { print -r "GIVEN:$*:" }; print REA''DY\n`);
         await zsh.until(/READY/);

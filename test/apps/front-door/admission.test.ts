@@ -132,7 +132,7 @@ describe('Admission on a node that has everything in memory', () => {
     assert.equal(await admit((await token()).secret), engine);
   });
 
-  test('takes at once no token any more that is revoked, expired or short of a grant, and finds nothing that is deleted', async () => {
+  test('takes immediately no token any more that is revoked, expired or short of a grant, and finds nothing that is deleted', async () => {
     const { node, engine, origin, token, admit } = await known();
     const [revoked, changed, kept] = [await token(), await token(), await token()];
     const expiring = await token({ expiresAt: plusMs(node.clock.now(), 60_000) });

@@ -23,7 +23,7 @@ async function fill(lane: ArchiveLane): Promise<readonly ArchivePlace[]> {
   return Promise.all(names.map((name) => placeOf(lane, name)));
 }
 
-describe('Archives at once', () => {
+describe('Concurrent archives', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -31,7 +31,7 @@ describe('Archives at once', () => {
     vi.useRealTimers();
   });
 
-  test('of one account are refused at once beyond its share, until one is read', async () => {
+  test('of one account are refused immediately beyond its share, until one is read', async () => {
     const lane = createArchiveLane();
     const places = await Promise.all(Array.from({ length: ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX }, () => placeOf(lane, 'a')));
     const refused = { refused: { code: 'too-many-archives', waitSeconds: ARCHIVE_WAIT_MS / 1_000 } };

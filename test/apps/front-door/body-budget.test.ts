@@ -222,7 +222,7 @@ describe('A caller of the API', () => {
         const head = headOf('/v1/auth/sessions', PUBLIC_BODY_BYTES_MAX, null);
         sockets.push(send(port, head, `127.1.${n % 27}.1`));
       }
-      // Who leaves at once holds nothing either.
+      // Who leaves immediately holds nothing either.
       for (let n = 0; n < 64; n += 1) {
         const socket = send(port, `${headOf('/v1/repositories', JSON_BODY_BYTES_MAX, token.secret)}{"name"`);
         socket.once('connect', () => setImmediate(() => socket.resetAndDestroy()));

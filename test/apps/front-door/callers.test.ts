@@ -112,7 +112,7 @@ describe('The points of a minute', () => {
   });
 });
 
-describe('Requests at once', () => {
+describe('Concurrent requests', () => {
   const enterAll = (callers: Callers, principal: Principal, times: number) => {
     const leaves: (() => void)[] = [];
     for (let n = 0; n < times; n += 1) {
@@ -228,7 +228,7 @@ describe('A caller of the API', () => {
   });
   afterEach(() => fixture.close());
 
-  /** Spends what is left of the token but so many points. */
+  /** Spends what is left of the token but this many points. */
   async function leave(points: number): Promise<void> {
     const { headers } = await fixture.request('GET', '/v1/account/usage', token);
     const account = (await fixture.context.entities.get(accessTokens, token.id)).state;

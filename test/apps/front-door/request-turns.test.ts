@@ -5,7 +5,7 @@ import { uuids } from '../../../adapters/node/ids.ts';
 import { ACCOUNT_REQUESTS_WORKED_ON_MAX, createRequestTurns } from '../../../apps/front-door/request-turns.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 
-test('An account has so many requests worked on at once, the others in their order, and others do not wait', async () => {
+test('An account has a bounded number of requests worked on at the same time, the others in their order, and others do not wait', async () => {
   const turns = createRequestTurns();
   const [ada, grace] = [uuids.next<AccountId>(), uuids.next<AccountId>()];
   const running = Array.from({ length: ACCOUNT_REQUESTS_WORKED_ON_MAX }, () => turns.begin(ada));

@@ -1,4 +1,6 @@
-/** Answers whose bytes others read too, or that lie in a buffer which is used again: every reader gets all of its own. */
+/**
+ * Answers whose bytes others read too, or that lie in a buffer which is used again: every reader gets all of its own.
+ */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';

@@ -116,8 +116,8 @@ describe('A clone as of a moment', () => {
       [plusMs(clock.now(), 1_000), 'this moment has not come yet'],
       ['99991231T235959Z', 'this moment has not come yet'],
       [plusMs(owned.createdAt, -1), `it was made later, at ${owned.createdAt}`],
-      [foreign?.id ?? '', 'this event is none of its own'],
-      [other.id, 'this event is none of its own'],
+      [foreign?.id ?? '', 'this event is not one of its own'],
+      [other.id, 'this event is not one of its own'],
       ['yesterday', '"yesterday" is neither a time, such as 20261103T140200Z, nor the id of an event'],
       ['2026%ZZ', '"2026%ZZ" is neither a time'],
     ] as const) {

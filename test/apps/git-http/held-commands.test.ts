@@ -1,6 +1,6 @@
 /**
- * The attack: pushes of 100,000 commands, 286 KB each as gzip, sent all but the end. Each held 20 MiB of memory, outside
- * every bound, and a byte now and then kept it for ten minutes: some hundred connections ended the process.
+ * The attack: pushes of 100,000 commands, 286 KB each as gzip, sent all but the end. Each held 20 MiB of memory,
+ * outside every bound, and a byte now and then kept it for ten minutes: some hundred connections ended the process.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -70,7 +70,7 @@ async function pushOf({ git }: Scene, username: string, token: TestToken, body: 
 }
 
 describe('Somebody who holds command lists open', () => {
-  test('gets no more memory than there is for one account, and others push meanwhile', async (context) => {
+  test('gets no more memory than there is for one account, and others push in between', async (context) => {
     const attack = await scene(context);
     const { bodyBudget } = attack.fixture.context;
     const collect = garbageCollection();
@@ -82,7 +82,8 @@ describe('Somebody who holds command lists open', () => {
     const sockets = Array.from({ length: 100 }, () => push(attack, body, body.length + 20, context));
     const most = BODY_BOUNDS.accounts.account.bytesMax;
     const one = list.length * COMMAND_LIST_HELD_FACTOR;
-    // Lists that arrive side by side fill the part before any is whole; the refused ones give back what was held of them.
+    // Lists that arrive side by side fill the part before any is whole; the refused ones give back what was held of
+    // them.
     await eventually('the part of the account is full, and stays so', async () => {
       await sleep(200);
       const isFull = bodyBudget.heldBytes() > most - one;

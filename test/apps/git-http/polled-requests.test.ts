@@ -16,7 +16,7 @@ function lsRefs(...lines: string[]): Buffer {
 }
 
 describe('A request of refs that comes again', () => {
-  test('is read as it was read first, at once', async () => {
+  test('is read as it was read first, immediately', async () => {
     const requests = createPolledRequests();
     const bodies = [
       lsRefs(),

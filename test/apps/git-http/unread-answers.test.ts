@@ -1,6 +1,6 @@
 /**
- * The attack: a push of 3,900 refs with names of 4 KB, 88 KB as gzip, makes each answer about them 15 MB. 512 clients that
- * asked and did not read held 8 GB, since each answer was made whole; so did answers of the API, up to 8 MiB each.
+ * The attack: a push of 3,900 refs with names of 4 KB, 88 KB as gzip, makes each answer about them 15 MB. 512 clients
+ * that asked and did not read held 8 GB, since each answer was made whole; so did answers of the API, up to 8 MiB each.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -88,7 +88,7 @@ describe('A whole body', () => {
     ['of no bytes', Buffer.alloc(0), {}, '0 '],
     ['of gzip without bytes', Buffer.alloc(0), { gzip: true }, 'body-broken'],
   ] as const) {
-    test(`${what} is the same whether it is there, comes at once, or byte by byte`, async (context) => {
+    test(`${what} is the same whether it is there, comes in one piece, or byte by byte`, async (context) => {
       const message = messageOf(body, form);
       const arriving = await reading(context, {});
       arriving.client.write(message);

@@ -1,5 +1,6 @@
 /**
- * The launcher as the server's supervisor, with small programs in the server's place: each writes a line for each start.
+ * The launcher as the server's supervisor, with small programs in the server's place: each writes a line for each
+ * start.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -114,7 +114,7 @@ describe('Somebody who sends requests before the answers come', () => {
     await until(() => started.served.length === 1);
     await sleep(500);
     const readBytes = started.served[0]?.response.socket?.bytesRead ?? 0;
-    // Node reads at most 64 KiB at once.
+    // Node reads at most 64 KiB together.
     assert.ok(readBytes > 0 && readBytes <= 2 * 64 * 1024, `${readBytes} bytes were read`);
   });
 
@@ -130,7 +130,7 @@ describe('Somebody who sends requests before the answers come', () => {
     assert.equal(started.served.length, 1);
   });
 
-  test('from so many connections that too many wait in all loses the last at once, and others are served', async (context) => {
+  test('from enough connections that too many wait in all loses the last immediately, and others are served', async (context) => {
     const started = await start(context);
     const each = 1_500;
     const clients: Client[] = [];

@@ -29,7 +29,7 @@ async function serve(context: TestContext, { mayScrape = true } = {}) {
 }
 
 for (const target of ['/metrics', '/readyz', '/healthz']) {
-  test(`A pipeline of requests for ${target} ends its connection at once`, async (context) => {
+  test(`A pipeline of requests for ${target} ends its connection immediately`, async (context) => {
     const { port, asked } = await serve(context);
     const socket = connect(port, '127.0.0.1');
     let text = '';

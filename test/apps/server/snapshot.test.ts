@@ -35,7 +35,7 @@ test('All who ask while an answer is made share it, however long that takes', as
   assert.deepEqual([await first, await second, made()], [1, 1, 1]);
 });
 
-test('An answer is given again until it is as old as may be, and then made anew', async () => {
+test('An answer is given again until it is as old as may be, and then made again', async () => {
   const { ask, made, pass, end } = counted();
   const first = ask();
   await end();

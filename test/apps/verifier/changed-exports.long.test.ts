@@ -1,6 +1,6 @@
 /**
  * Single changes to an export of a rich account, thousands of them: each is caught and its line named, and an opening
- * that was left out is none. The first of them run in `npm test` (verify.test.ts).
+ * that was left out is no change. The first of them run in `npm test` (verify.test.ts).
  */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, sign } from 'node:crypto';
@@ -16,7 +16,7 @@ const GROWTHS = 8;
 
 interface Change {
   readonly lines: readonly (string | Buffer)[];
-  /** The lines of which one must be named; null for a change that is none. */
+  /** The lines of which one must be named; null for a change that changes nothing. */
   readonly named: { readonly from: number; readonly to: number } | null;
   /** The line that the change is on, where only the lines between two checkpoints can be named. */
   readonly within?: number;

@@ -122,7 +122,7 @@ describe('The pages of storage buckets', () => {
     }
     const { html } = await browser.submit(`${CREATE}/minio`, { ...KEYS, bucket_name: '', region: '' });
     const errors = [...html.matchAll(/<a href="#\w+">([^<]*)/g)].map(([, text]) => text);
-    assert.deepEqual(errors, ['Bucket is required.', 'Region is required.'], 'all at once');
+    assert.deepEqual(errors, ['Bucket is required.', 'Region is required.'], 'all together');
   });
 
   test('attack: no field of any form runs a script', async () => {

@@ -232,7 +232,7 @@ describe('The history', () => {
   });
 
   // The attack: pages of another site, or many windows, begin exports that nobody reads.
-  test('is exported by its own form alone, and as often at once as by the API', async () => {
+  test('is exported by its own form alone, and as often at the same time as by the API', async () => {
     assert.equal((await browser.get('/history/export')).status, 405);
     assert.equal((await browser.post('/history/export', {})).status, 403);
     assert.equal((await browser.post('/history/checkpoint', {})).status, 403);

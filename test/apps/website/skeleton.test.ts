@@ -190,7 +190,7 @@ describe('The website', () => {
     assert.deepEqual([answer.statusCode, answer.body], [200, '']);
   });
 
-  test('serves each asset for ever under the digest of its content', async () => {
+  test('serves each asset permanently under the digest of its content', async () => {
     const { html: start } = await fixture.browser().get('/');
     const assets = [...start.matchAll(/(?:href|src)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
     assert.equal(assets.length, 3);

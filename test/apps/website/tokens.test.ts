@@ -172,7 +172,7 @@ describe('The pages of access tokens', () => {
       expiresAt,
     });
     const refused = await fixture.api.request('GET', '/v1/repositories', { id, secret });
-    assert.equal(refused.statusCode, 403, 'what was taken away is gone at once');
+    assert.equal(refused.statusCode, 403, 'what was taken away is gone immediately');
   });
 
   test('revoke a token after a second page asked', async () => {

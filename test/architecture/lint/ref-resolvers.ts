@@ -1,6 +1,6 @@
 /**
- * Says where code decides what a text names by itself: core/use-cases/reading/resolve-ref.ts alone does, so that a text has
- * one meaning on every surface.
+ * Says where code decides what a text names by itself: core/use-cases/reading/resolve-ref.ts alone does, so that a text
+ * has one meaning on every surface.
  *
  * Invariants: as in all rules here, only syntax is read. So the rule knows a resolver by what every one needs: a look
  * into a repository's refs by a name, or a full name made of parts.

@@ -4,6 +4,7 @@
  * Invariants: the rules read only syntax, so that an editor and `npm run check` report the same.
  */
 import { keepObjectIdLengthInOnePlace } from './object-id-lengths.ts';
+import { fitCommentsInLines, usePlainWordsInComments, usePlainWordsInTexts } from './plain-words.ts';
 import { handlePromisesAtOnce } from './promise-handlers.ts';
 import { resolveRefsInOnePlace } from './ref-resolvers.ts';
 import { placeValuesSafely } from './template-values.ts';
@@ -105,8 +106,8 @@ function memberName(name: SyntaxNode | undefined, computed: boolean | undefined)
 }
 
 /**
- * A handler of the REST API or of a page only translates between HTTP and use cases. It passes its context on, and reads no entity,
- * read model or Git object itself.
+ * A handler of the REST API or of a page only translates between HTTP and use cases. It passes its context on, and
+ * reads no entity, read model or Git object itself.
  */
 const handlersOnlyTranslate = {
   create(context: RuleContext) {
@@ -126,11 +127,14 @@ const handlersOnlyTranslate = {
 export default {
   meta: { name: 'strata' },
   rules: {
+    'comments-fit-in-lines': fitCommentsInLines,
     'handlers-only-translate': handlersOnlyTranslate,
     'no-cast-of-cast': noCastOfCast,
     'no-cast-outside-parser': noCastOutsideParser,
     'no-current-date': noCurrentDate,
     'object-id-length-in-one-place': keepObjectIdLengthInOnePlace,
+    'plain-words-in-comments': usePlainWordsInComments,
+    'plain-words-in-texts': usePlainWordsInTexts,
     'promises-handled-at-once': handlePromisesAtOnce,
     'refs-resolved-in-one-place': resolveRefsInOnePlace,
     'templates-place-values-safely': placeValuesSafely,

@@ -17,7 +17,7 @@ export interface ScaleLine {
   readonly label: string;
   readonly account: Account;
   readonly repository: string;
-  /** Of the commits pushed to `main` so far. */
+  /** The ids of the commits pushed to `main` so far. */
   readonly tip: string;
   readonly next: () => SmallCommit;
   readonly asked: readonly Scene[];
@@ -47,9 +47,9 @@ interface Spans {
   readonly rounds: number;
 }
 
-/** In all rounds together fewer than lead to a compaction at once, whose work would be measured too. */
+/** In all rounds together fewer than lead to a compaction immediately, whose work would be measured too. */
 const PUSHES_MAX = 48;
-/** Of them, pushes each followed by one listing and one clone. */
+/** The number of them that are pushes, each followed by one listing and one clone. */
 const WATCHED_SHARE = 1 / 3;
 const IDLE_MS = 4_000;
 const SETTLE_SPAN = { waitMs: 60_000, windowMs: 300 };
@@ -146,7 +146,7 @@ async function listRepositories(node: Scene | undefined, account: Account): Prom
 
 interface Samples {
   readonly tookMs: number[];
-  /** Of each round, for one operation. */
+  /** The figures of each round, for one operation. */
   readonly cpuMs: number[];
   readonly databaseCpuMs: number[];
 }

@@ -1,8 +1,9 @@
 /**
  * Repositories of an account as events, for numbers of them that would take an hour over HTTP.
  *
- * Invariants: no server runs on the log meanwhile. Each repository has a push of a ref whose commits nobody lists, with
- * a layer that counts as storage and whose bytes are nowhere: nothing may read such a repository but the read models.
+ * Invariants: no server runs on the log in between. Each repository has a push of a ref whose commits nobody lists,
+ * with a layer that counts as storage and whose bytes are nowhere: nothing may read such a repository but the read
+ * models.
  */
 import { randomUUID } from 'node:crypto';
 import { createPostgresEventStore } from '../../../adapters/postgres/event-store.ts';

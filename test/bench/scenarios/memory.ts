@@ -1,5 +1,5 @@
 /**
- * Measures whether a server's memory stays flat: one push of 1 GiB and 20 clones at once, by real git clients.
+ * Measures whether a server's memory stays flat: one push of 1 GiB and 20 concurrent clones, by real git clients.
  *
  * Invariants: the pushed bytes do not compress, so 1 GiB crosses the wire; the clones start together with the push.
  */

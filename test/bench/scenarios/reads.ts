@@ -134,7 +134,7 @@ async function prepareCloneAfterPush(context: BenchContext, side: Side): Promise
   return {
     async replenish() {
       const push = pusher.next(0);
-      if (push === null) throw new Error('The commit chain is too short for so many rounds');
+      if (push === null) throw new Error('The commit chain is too short for this many rounds');
       const connection = createConnection(side.port);
       await perform(connection, push);
       connection.close();

@@ -7,7 +7,7 @@ import { git } from '../git.ts';
 import { type RecordedExchange, startRecorder } from '../recorder.ts';
 import { basicAuthorization, type Repository, type Side } from '../sides/side.ts';
 
-/** Global options of git that make it send its credentials at once. */
+/** Global options of git that make it send its credentials immediately. */
 export function clientOptions(side: Side): readonly string[] {
   return ['-c', `http.extraHeader=Authorization: ${basicAuthorization(side)}`];
 }

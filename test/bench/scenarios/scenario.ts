@@ -45,7 +45,7 @@ export interface Scenario {
   readonly variants?: readonly HttpBackendVariant[];
   /** Multiplies the number of rounds, for scenarios that make only one operation in each, by one client. */
   readonly roundFactor?: number;
-  /** The load of a round begins at once after its preparation, while the server may still work for that. */
+  /** The load of a round begins immediately after its preparation, while the server may still work for that. */
   readonly atOnce?: true;
   prepare(context: BenchContext, side: Side, clients: number): Promise<PreparedWorkload>;
 }

@@ -8,7 +8,8 @@ const ACCOUNT: AccountId = uuid('0192f0c1-2d3e-7a4b-8c5d-6e7f8a9b0c1d');
 const ISSUER = 'https://git.example.org';
 
 describe('The trust policy of a role', () => {
-  // The attack: another user of this service names the role in a bucket of their own. Their tokens have another subject.
+  // The attack: another user of this service names the role in a bucket of their own. Their tokens have another
+  // subject.
   test('names issuer, audience and the subject of one account, each exactly', () => {
     assert.deepEqual(roleSetup(ISSUER, ACCOUNT), {
       issuer: ISSUER,

@@ -220,7 +220,7 @@ describe('The state of an account', () => {
     assert.equal(await textOf(await replayExport(lines(true), null, { digest, nextTurn })), await textOf(whole));
   });
 
-  test('of a stored export is the stored one for ever', async () => {
+  test('of a stored export always is the stored one', async () => {
     const golden = (file: string) =>
       readFileSync(path.join(import.meta.dirname, '../../golden/account-state', file), 'utf8').trimEnd();
     const replayed = await replayExport(golden('history.ndjson').split('\n'), null, { digest, nextTurn });

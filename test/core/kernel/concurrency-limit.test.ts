@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { createConcurrencyLimit } from '../../../core/kernel/concurrency-limit.ts';
 
 describe('A concurrency limit', () => {
-  test('runs no more work at once than it allows, in the order of the calls', async () => {
+  test('runs no more work at the same time than it allows, in the order of the calls', async () => {
     const limited = createConcurrencyLimit(2);
     let running = 0;
     let most = 0;

@@ -77,7 +77,7 @@ describe('slots', () => {
       return release;
     });
     const [first, second] = [slots.take('modest'), slots.take('modest')];
-    assert.ok(first !== null && second !== null, 'others get them at once');
+    assert.ok(first !== null && second !== null, 'others get them immediately');
     assert.equal(slots.take('modest'), null, 'few of them each');
     const last = slots.take('third');
     assert.notEqual(last, null);
@@ -101,7 +101,7 @@ describe('slots', () => {
     assert.deepEqual(served, ['second', 'first']);
   });
 
-  test('give a slot at once or not at all to whoever does not wait', async () => {
+  test('give a slot immediately or not at all to whoever does not wait', async () => {
     const slots = createFairSlots({ slots: 2, slotsPerKey: 1 });
     const release = slots.take('a');
     assert.equal(slots.take('a'), null, 'all that the key may have');
@@ -171,7 +171,7 @@ describe('shares', () => {
     assert.deepEqual(order, ['heavy', 'light', 'of another']);
   });
 
-  test('let light work not pass heavy work for ever', async () => {
+  test('do not let light work always pass heavy work', async () => {
     const { order, ask, release } = asking(createFairShares({ total: 10, perKey: 10 }));
     void ask('light', 'a', 3);
     void ask('heavy', 'b', 8);

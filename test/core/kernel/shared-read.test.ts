@@ -47,7 +47,7 @@ describe('A shared read', () => {
     assert.equal(await fourth, 2);
   });
 
-  test('starts at once when no query runs', async () => {
+  test('starts immediately when no query runs', async () => {
     const { read, answers } = openReads();
     for (let n = 0; n < 3; n++) {
       const answer = read();

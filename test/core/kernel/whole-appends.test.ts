@@ -26,7 +26,7 @@ describe('Events in whole appends', () => {
   });
 
   test('end where the rest of an append is missing', () => {
-    // Of the first append of three, the last two events; of the second, the first and the last.
+    // The last two events of the first append of three; of the second, the first and the last.
     const events = placedEvents(3, 3, 1);
     const left = events.filter(({ revision }) => ![0, 4].includes(revision));
     assert.deepEqual(revisions(wholeAppends(left)), [[1, 2], [3], [5], [6]]);

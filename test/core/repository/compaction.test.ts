@@ -26,7 +26,7 @@ describe('The layers that a compaction merges', () => {
     assert.deepEqual(sizesOf(layersToMerge(layersOf(12, 1, 2, 3))), [1, 2, 3, 12], 'twice as large is not enough');
   });
 
-  test('are none if there is nothing to win', () => {
+  test('are not made if there is nothing to win', () => {
     assert.deepEqual(layersToMerge([]), []);
     assert.deepEqual(layersToMerge(layersOf(5)), []);
     assert.deepEqual(layersToMerge(layersOf(100, 10, 1)), []);
@@ -63,7 +63,7 @@ describe('The layers that a compaction merges', () => {
     );
   });
 
-  test('are merged at once when they are many, later when they are some, and never when they are few', () => {
+  test('are merged immediately when they are many, later when they are some, and never when they are few', () => {
     assert.equal(compactionWantedInMs(LAYERS_MAX), 0);
     assert.equal(compactionWantedInMs(LAYERS_MAX - 1), COMPACTION_IDLE_MS);
     assert.equal(compactionWantedInMs(LAYERS_AT_REST_MAX + 1), COMPACTION_IDLE_MS);

@@ -103,7 +103,8 @@ describe('A command of a push', () => {
 });
 
 describe('Refs beyond the memory that those of a repository may take', () => {
-  // The attack: 90 KB of a compressed push make 15 MiB of names, in the log for ever and in the memory of each server.
+  // The attack: 90 KB of a compressed push make 15 MiB of names, in the log permanently and in the memory of each
+  // server.
   const long = (n: number) => branch(`${`${'x'.repeat(249)}/`.repeat(15)}${n}`);
   const each = refMemoryBytes(long(10_000));
   const fitting = Math.floor(REPOSITORY_REFS_MEMORY_BYTES_MAX / each);

@@ -118,7 +118,7 @@ describe('The expiry of a deleted repository', () => {
     assert.deepEqual(expire([push, closed], FIRST_AT), []);
   });
 
-  test(`names ${LAYERS_REMOVED_AT_ONCE_MAX} layers at once, and the next ones the next time`, () => {
+  test(`names ${LAYERS_REMOVED_AT_ONCE_MAX} layers together, and the next ones the next time`, () => {
     const holding = (count: number): readonly RepositoryEvent[] => {
       const added = Array.from({ length: count }, (_, n) => ({ ...layer(n + 2), holds: 'merged' }) as const);
       const data = { revision: 0, removed: [{ id: layer(1).id, size_bytes: 10 }], added, shrink_epoch: 1, clean: true };

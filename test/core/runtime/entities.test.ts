@@ -43,7 +43,7 @@ describe('An entity', () => {
     assert.deepEqual(entities.residents(), { count: 0, sizeBytes: 0 });
   });
 
-  test('that is in memory is there at once, and one that is not when it was read', async () => {
+  test('that is in memory is there immediately, and one that is not when it was read', async () => {
     const { log, entities } = await started();
     await addInLog(log, 'a', 1);
     const reading = entities.get(tallies, 'a');
@@ -107,9 +107,9 @@ describe('An entity', () => {
 
 describe('While an entity is read', () => {
   /**
-   * Reads an entity; the log answers the read with its state before `meanwhile`, but only after `meanwhile` has run.
+   * Reads an entity; the log answers the read with its state before `change`, but only after `change` has run.
    */
-  async function whileReading(meanwhile: (node: Awaited<ReturnType<typeof started>>) => Promise<void>) {
+  async function whileReading(change: (node: Awaited<ReturnType<typeof started>>) => Promise<void>) {
     const node = await started();
     await addInLog(node.log, 'a', 1);
     const answer = gate();
@@ -117,7 +117,7 @@ describe('While an entity is read', () => {
     const reading = node.sum('a');
     await settle();
     node.log.on.read = undefined;
-    await meanwhile(node);
+    await change(node);
     answer.open();
     return { node, sum: await reading };
   }
@@ -275,7 +275,7 @@ describe('A barrier', () => {
     await entities.barrier();
   });
 
-  test('fails at once when the node closes, whether called before or after', async () => {
+  test('fails immediately when the node closes, whether called before or after', async () => {
     const { log, entities } = await started();
     log.on.deliver = () => new Promise(() => undefined);
     await addInLog(log, 'a', 1);
@@ -382,7 +382,7 @@ describe('A reload', () => {
     assert.equal(await sum('a'), 3);
   });
 
-  test('of an entity that was dropped meanwhile returns the right state, and the cache size stays right', async () => {
+  test('of an entity that was dropped in between returns the right state, and the cache size stays right', async () => {
     const { log, entities, sum } = await started({ cacheSizeBytesMax: 5_000 });
     await addInLog(log, 'a', 1);
     await sum('a');

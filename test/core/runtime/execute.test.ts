@@ -47,7 +47,7 @@ describe('A decision', () => {
     );
   });
 
-  test('is in memory at once, and returns the state right after it', async () => {
+  test('is in memory immediately, and returns the state right after it', async () => {
     const { log, node, run } = await started();
     await run(add(1));
     await node.entities.get(tallies, 'a');

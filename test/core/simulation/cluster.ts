@@ -147,7 +147,7 @@ async function client(world: World): Promise<void> {
   }
 }
 
-/** Returns whether an error is a simulated fault, or comes from a node that was closed meanwhile. */
+/** Returns whether an error is a simulated fault, or comes from a node that was closed in between. */
 function isSimulated(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : null;
   return error instanceof Error && (error.message === 'simulated fault' || code === 'log-unavailable');

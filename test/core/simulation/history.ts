@@ -78,7 +78,9 @@ export function historyOf(log: readonly RecordedEvent[]): History {
 
   const numbered = (revision: number | 'none'): number => (revision === 'none' ? -1 : revision);
 
-  /** Returns the positions of the log during an operation: its head at the start, and each event appended meanwhile. */
+  /**
+   * Returns the positions of the log during an operation: its head at the start, and each event appended in between.
+   */
   const momentsOf = ({ from, to }: Operation): readonly LogPosition[] => [
     from,
     ...log.flatMap(({ position }) => (position > from && position <= to ? [position] : [])),

@@ -314,7 +314,7 @@ describe('A flush that fails', () => {
 });
 
 describe('Concurrent flushes', () => {
-  test('run one after another, and bytes sent meanwhile are in the next', async () => {
+  test('run one after another, and bytes sent in between are in the next', async () => {
     const { log, meter, send, sums } = started();
     send(1);
     const append = gate();

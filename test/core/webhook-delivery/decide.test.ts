@@ -1,4 +1,6 @@
-/** Decisions about a delivery: the table of docs/interface.md, Webhooks, the schedule, and repeated and late commands. */
+/**
+ * Decisions about a delivery: the table of docs/interface.md, Webhooks, the schedule, and repeated and late commands.
+ */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
@@ -96,7 +98,7 @@ describe('A delivery', () => {
     assert.deepEqual(typesOf(one.attempt(answered(204))), ['WebhookDeliveryAttempted', 'WebhookDeliverySucceeded']);
   });
 
-  test('is requested once, and its first attempt is due at once', () => {
+  test('is requested once, and its first attempt is due immediately', () => {
     const one = delivery();
     assert.deepEqual(typesOf(one.decide(REQUEST)), ['WebhookDeliveryRequested']);
     assert.deepEqual(one.decide(REQUEST), []);
@@ -176,7 +178,7 @@ describe('A delivery', () => {
     assert.deepEqual(one.claim(), []);
   });
 
-  test('fails at once, at any attempt, if nothing may be sent', () => {
+  test('fails immediately, at any attempt, if nothing may be sent', () => {
     for (const why of [
       'webhook-inactive',
       'webhook-deleted',

@@ -122,7 +122,7 @@ describe('a repository that exceeds a limit', () => {
     await slow.check();
   });
 
-  test('of object size is parked at once', async (context) => {
+  test('of object size is parked immediately', async (context) => {
     const service = await serve(context);
     const large = await Pushed.create(service);
     const other = await Pushed.create(service);

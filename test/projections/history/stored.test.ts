@@ -11,7 +11,7 @@ const [FIRST, SECOND, THIRD] = ['1', '2', '3'].map((digit) => objectId(digit.rep
   ObjectId,
 ];
 
-test('what was asked of several repositories at once is not asked again, and what was not is', async () => {
+test('what was asked of several repositories together is not asked again, and what was not is', async () => {
   const [ours, theirs] = [newUuid<RepositoryId>(), newUuid<RepositoryId>()];
   const asked: unknown[] = [];
   const database: Queryable = {

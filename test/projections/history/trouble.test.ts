@@ -61,7 +61,7 @@ describe('a bucket of a user that never answers', () => {
 describe('a history too long to be read while others wait', () => {
   const bounds = { turnBounds: { newCommits: 20, orderedCommits: 60 } };
 
-  test('is replayed beside the other repositories, with all pushes to it meanwhile', async (context) => {
+  test('is replayed beside the other repositories, with all pushes to it in between', async (context) => {
     const service = await serve(context, { bounds });
     const long = await Pushed.create(service);
     const other = await Pushed.create(service);

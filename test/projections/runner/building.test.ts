@@ -33,7 +33,7 @@ describe('beside the live generation,', () => {
     assert.equal(rows.length, 1);
   });
 
-  test('a generation catches up with the live one, which is blocked meanwhile, before it replaces it', async (context) => {
+  test('a generation catches up with the live one, which is blocked in between, before it replaces it', async (context) => {
     const { pool, store, append } = await setUp(context);
     const model = counting();
     const { runner } = await startRunner(context, { events: store, database: pool, models: [model] });

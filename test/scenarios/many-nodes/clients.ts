@@ -103,9 +103,9 @@ async function runRegister(
 }
 
 /**
- * What git prints when its connection breaks or the service answers 503, or reports an outage, and nothing else. "Authentication failed" is
- * among it: when a connection breaks under a request with credentials, libcurl repeats the request on a new connection
- * without them. The proxy records whether a server ever denied credentials.
+ * What git prints when its connection breaks or the service answers 503, or reports an outage, and nothing else.
+ * "Authentication failed" is among it: when a connection breaks under a request with credentials, libcurl repeats the
+ * request on a new connection without them. The proxy records whether a server ever denied credentials.
  */
 const UNANSWERED =
   /returned error: 503|Recv failure|Empty reply from server|Connection reset|unexpected disconnect|hung up unexpectedly|transfer closed|Failed to connect|early EOF|RPC failed; (curl|HTTP 503)|Authentication failed for|nothing was changed|may have been committed/;
@@ -140,7 +140,7 @@ export async function pushAndClone(
       const listed = await answeredGit(tally, work, ['ls-remote', url, 'refs/heads/main']);
       if (listed === null) continue;
       tally.read += 1;
-      assert.ok(known.includes(listed.stdout.slice(0, 40)), `${name}: ${listed.stdout} is none of ${known.join()}`);
+      assert.ok(known.includes(listed.stdout.slice(0, 40)), `${name}: ${listed.stdout} is not one of ${known.join()}`);
     }
     if (!answered) break;
     tally.written += 1;
@@ -193,7 +193,7 @@ async function answeredApi(
   return null;
 }
 
-/** A person who creates, narrows and revokes tokens, and checks after each change that it takes effect at once. */
+/** A person who creates, narrows and revokes tokens, and checks after each change that it takes effect immediately. */
 export async function changeTokens(
   around: Surroundings,
   name: string,

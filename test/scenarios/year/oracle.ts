@@ -1,6 +1,6 @@
 /**
- * What a repository must be, at every moment of its life: refs and HEAD in memory, objects in a work tree of the real git,
- * where nothing is ever removed.
+ * What a repository must be, at every moment of its life: refs and HEAD in memory, objects in a work tree of the real
+ * git, where nothing is ever removed.
  *
  * Invariants: a state holds from right after a change was acknowledged until right before the next one was asked for,
  * so no moment of a state lies within a change.

@@ -1,6 +1,6 @@
 /**
- * A service whose clock a test moves: a node that answers git and the API, and a worker beside it, which does at once what
- * a real one does at intervals.
+ * A service whose clock a test moves: a node that answers git and the API, and a worker beside it, which does
+ * immediately what a real one does at intervals.
  *
  * Invariants: everything but the clock is what a server runs: PostgreSQL, layers in a folder, git, and the service's
  * own parts. The store's clock moves with the service's. A fault that the service survived fails the test at its end.

@@ -1,7 +1,8 @@
 /**
- * A year of a service, on a clock that the test moves: pushes, forced pushes, deletions, restorations, purges, compactions,
- * sweeps and an erasure in random order. Nothing inside the retention is ever gone, what has passed it is refused by name,
- * and at the end everything that verifies finds no fault. An oracle beside it knows what every moment was.
+ * A year of a service, on a clock that the test moves: pushes, forced pushes, deletions, restorations, purges,
+ * compactions, sweeps and an erasure in random order. Nothing inside the retention is ever gone, what has passed it is
+ * refused by name, and at the end everything that verifies finds no fault. An oracle beside it knows what every moment
+ * was.
  *
  * `STRATA_YEAR_SEED=<n>` repeats the choices of one run, `STRATA_YEAR_DAYS=<n>` sets how long the year is.
  */

@@ -304,7 +304,7 @@ export class Year {
     return { keptSince, url, mirror: this.#work };
   }
 
-  /** The refs as of a moment stand in the record for ever; a clone of it is whole, or refused by name. */
+  /** The refs as of a moment stay in the record; a clone of it is whole, or refused by name. */
   async #assertMoment(account: YearAccount, repository: OracleRepository, spanMs: number): Promise<void> {
     const moment = this.#moment(repository, spanMs);
     if (moment === null) return;

@@ -1,6 +1,7 @@
 /**
- * Clients that leave at any byte and at any moment of any kind of request, many at once, for minutes, by accounts of
- * each plan. test/security/abandoned-requests.test.ts does the same at each call that a request makes, one by one.
+ * Clients that leave at any byte and at any moment of any kind of request, many at the same time, for minutes, by
+ * accounts of each plan. test/security/abandoned-requests.test.ts does the same at each call that a request makes, one
+ * by one.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
@@ -27,7 +28,10 @@ import { eventually } from '../../support/processes.ts';
 import type { Dice } from '../../support/seeded.ts';
 import { skippedFor } from '../../support/skipped.ts';
 
-/** For each plan. All plans, with the start of a server, must fit in a file's limit; else run them one by one (`-t FREE`). */
+/**
+ * For each plan. All plans, with the start of a server, must fit in a file's limit; else run them one by one
+ * (`-t FREE`).
+ */
 const SPAN_MS = Number(process.env['STRATA_ABANDONED_MS'] ?? 60_000);
 /** What the server may take until it has answered and let go of everything. */
 const REST_MS = 8 * 60_000;
@@ -41,8 +45,9 @@ const ERRORS_SHOWN = 5;
 type Make = (making: Making) => Draft;
 
 describe('Clients that leave at any moment', skippedFor(NO_PROC), () => {
-  // The attack: a push of 360 bytes, abandoned while the server read its account's quota, ended the process of a default
-  // server, and a push of commits with a million parents stalled it. Any free account could send both, again and again.
+  // The attack: a push of 360 bytes, abandoned while the server read its account's quota, ended the process of a
+  // default server, and a push of commits with a million parents stalled it. Any free account could send both, again
+  // and again.
   const ending = suiteEnding();
   let stage: Stage;
   let scene: Scene;

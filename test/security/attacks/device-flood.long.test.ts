@@ -1,7 +1,7 @@
 /**
  * The attack: a stranger without an account begins device logins from many addresses: 4,000 in 52 s wrote three events
- * each into the log for ever, and pushed the logins of others out; at the cap each took 8 ms of the database. A trusted
- * proxy plays the addresses.
+ * each into the log permanently, and pushed the logins of others out; at the cap each took 8 ms of the database. A
+ * trusted proxy plays the addresses.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
@@ -18,7 +18,7 @@ const LOGINS = 4_000;
 /** Logins of other strangers that wait already. */
 const WAITING = 8_000;
 const AT_ONCE = 16;
-/** Of each address; one more than it may begin within a minute, so that some are refused. */
+/** The requests of each address; one more than it may begin within a minute, so that some are refused. */
 const OF_ADDRESS = DEVICE_SESSIONS_PER_MINUTE_MAX + 1;
 
 const FILL = `

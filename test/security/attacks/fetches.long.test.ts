@@ -1,6 +1,6 @@
 /**
  * The attack: a fetch names as many objects as its body holds. 600,000 haves, 1.65 MB of gzip, took 1.6 s of the event
- * loop, and 26 such fetches at once 31 s, in which nobody was answered.
+ * loop, and 26 such fetches at the same time 31 s, in which nobody was answered.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,8 +1,8 @@
 /**
- * The attack: forty fetches of 32 KB each, which are gzip of 32 MB of zeros, whose last bytes come at 5 a minute. Each was
- * inflated into memory and stayed there for as long as its client liked: 460 to 1,663 MB. The same with fetches whose
- * packets are well-formed, so that only their number tells, and with bodies of the API that never end; and with pushes of
- * 100,000 commands, 286 KB each, which held 20 MiB each.
+ * The attack: forty fetches of 32 KB each, which are gzip of 32 MB of zeros, whose last bytes come at 5 a minute. Each
+ * was inflated into memory and stayed there for as long as its client liked: 460 to 1,663 MB. The same with fetches
+ * whose packets are well-formed, so that only their number tells, and with bodies of the API that never end; and with
+ * pushes of 100,000 commands, 286 KB each, which held 20 MiB each.
  */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * The attack: one push creates 80,000 refs and the next deletes them, which took the server's main thread 7 s. 3,000 tags,
- * each of the one before and each pushed as a ref, took 21 s.
+ * The attack: one push creates 80,000 refs and the next deletes them, which took the server's main thread 7 s. 3,000
+ * tags, each of the one before and each pushed as a ref, took 21 s.
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';

@@ -1,7 +1,8 @@
 /**
  * The attack: somebody on the machine, who needs no account, writes 204 KB of pipelined `GET /metrics` and hardly reads
- * what comes back. Each scrape cost nine queries and 60 KB of text, so that one such connection held every other account
- * up for fifteen seconds. Here eight connections do it at once, again and again; then the same with `/readyz`.
+ * what comes back. Each scrape cost nine queries and 60 KB of text, so that one such connection held every other
+ * account up for fifteen seconds. Here eight connections do it at the same time, again and again; then the same with
+ * `/readyz`.
  */
 import { connect } from 'node:net';
 import { test } from 'vitest';

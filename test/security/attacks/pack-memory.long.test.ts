@@ -25,7 +25,7 @@ describe('Packs that expand', skippedFor(NO_PROC), () => {
     for (let index = 0; index < PUSHES; index += 1) await createRepository(stage.strata, stage.attacker, `r${index}`);
   });
 
-  test('take no more memory together than pushes may, and others are answered meanwhile', async (context) => {
+  test('take no more memory together than pushes may, and others are answered in between', async (context) => {
     const { strata, attacker } = stage;
     const { bytes, tip } = packOfLargeCommits({ commits: 120, parents: 150_000 });
     assert.ok(bytes.length < 40_000, `${bytes.length} bytes`);

@@ -1,6 +1,6 @@
 /**
  * The attack: 204 KB of pipelined requests, some 4,000, on one connection, again and again, by a stranger and by an
- * account. Node parses them as they come, and the server began all of them at once: of one such connection another
+ * account. Node parses them as they come, and the server began all of them immediately: of one such connection another
  * account's read waited for 15 s.
  */
 import assert from 'node:assert/strict';

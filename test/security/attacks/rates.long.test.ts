@@ -1,7 +1,7 @@
 /**
- * The attack: one account has a valid token and asks for as much as it can, on a thousand connections at once: reads,
- * changes, tokens, pushes of refs. No request is malformed, and each is cheap. Before the rates such an account had all
- * of the server's processors to itself, and the log grew by what it wrote.
+ * The attack: one account has a valid token and asks for as much as it can, on a thousand concurrent connections:
+ * reads, changes, tokens, pushes of refs. No request is malformed, and each is cheap. Before the rates such an account
+ * had all of the server's processors to itself, and the log grew by what it wrote.
  */
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
@@ -19,7 +19,7 @@ interface Answers {
 }
 
 describe('An account that asks for as much as it can', () => {
-  test('is refused what is beyond its requests at once, and others are answered', async (context) => {
+  test('is refused what is beyond its concurrent requests, and others are answered', async (context) => {
     const stage = await setStage(context);
     const answers: Answers = { byStatus: new Map(), refused: {} };
     const figures = await underAttack(
@@ -31,7 +31,10 @@ describe('An account that asks for as much as it can', () => {
     );
     const answered = answers.byStatus.get(200) ?? 0;
     assert.ok(answered > 0);
-    assert.ok((answers.byStatus.get(429) ?? 0) > 0, `more than ${ACCOUNT_REQUESTS_AT_ONCE_MAX} at once were let in`);
+    assert.ok(
+      (answers.byStatus.get(429) ?? 0) > 0,
+      `more than ${ACCOUNT_REQUESTS_AT_ONCE_MAX} concurrent requests were let in`,
+    );
     assert.deepEqual(new Set(answers.byStatus.keys()), new Set([200, 429]));
     assert.match(String(answers.refused['retry-after']), /^\d+$/);
     assert.ok(figures.answers.p50 >= 0);
@@ -48,7 +51,7 @@ describe('An account that asks for as much as it can', () => {
       }),
     );
     const made = answers.byStatus.get(201) ?? 0;
-    // Those that race overshoot by as many as run at once.
+    // Those that race overshoot by as many as run at the same time.
     assert.ok(made > 0 && made <= 1_000 + ACCOUNT_REQUESTS_AT_ONCE_MAX, `${made} tokens were made`);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * The attacks: a 20 KB push of 100 commits with very many parents made each list of commits 86 MB; folders of hundreds of
- * thousands of files stalled the server for 27 s and took 3.1 GB when they were listed; pages of commits between them
- * took gigabytes of git's memory.
+ * The attacks: a 20 KB push of 100 commits with very many parents made each list of commits 86 MB; folders of hundreds
+ * of thousands of files stalled the server for 27 s and took 3.1 GB when they were listed; pages of commits between
+ * them took gigabytes of git's memory.
  */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
@@ -25,9 +25,9 @@ const LONG_COMMITS = 24;
 describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () => {
   const ending = suiteEnding();
   let stage: Stage;
-  /** Of the two commits whose folders have no file in common. */
+  /** The ids of the two commits whose folders have no file in common. */
   let tips: readonly string[];
-  /** Of commits whose folders have a hundred long names each. */
+  /** The ids of commits whose folders have a hundred long names each. */
   let longTips: readonly string[];
 
   const get = (path: string) => api(stage.strata, stage.attacker.token, 'GET', `/v1/repos/mallory/${path}`);
@@ -54,7 +54,7 @@ describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () 
     await push('long', longTips.at(-1) ?? '', long.pack);
   });
 
-  /** Sends the requests, some at once, and checks each answer. */
+  /** Sends the requests, some at the same time, and checks each answer. */
   async function ask(paths: readonly string[], statuses: readonly number[], bytesMax: number): Promise<void> {
     const left = [...paths];
     const client = async (): Promise<void> => {
@@ -85,8 +85,8 @@ describe('Histories and folders that are dear to read', skippedFor(NO_PROC), () 
   });
 
   test('have names of any length, and what the website keeps of them is bounded', async (context) => {
-    // Each look at another commit kept 30 MB of names, of which a pack of 400 KB holds as many as one likes. Over REST they
-    // were 30 MB, and 180 MB where each byte takes six.
+    // Each look at another commit kept 30 MB of names, of which a pack of 400 KB holds as many as one likes. Over REST
+    // they were 30 MB, and 180 MB where each byte takes six.
     const browser = await signIn(stage.strata, stage.attacker);
     const look = async (): Promise<void> => {
       for (const tip of longTips) {

@@ -34,7 +34,7 @@ describe('Pushes of a byte in ten seconds', skippedFor(NO_PROC), () => {
     for (const name of ['one', 'two']) await createRepository(stage.strata, stage.attacker, name);
   });
 
-  test('have no process, are cut, and others push and clone meanwhile', async (context) => {
+  test('have no process, are cut, and others push and clone in between', async (context) => {
     const { strata, attacker, other } = stage;
     const file = blob(randomBytes(2 * START_BYTES));
     const root = tree([{ mode: '100644', name: 'file', id: file.id }]);

@@ -1,7 +1,7 @@
 /**
- * The attack: somebody has found a request whose work fails where nobody catches it, as an aborted push did: one request
- * of 360 bytes ended the server for everybody, and nobody started it again. The failpoints of the server stand in for
- * the next such mistake: each push rejects a promise that nobody handles, or throws where nobody catches.
+ * The attack: somebody has found a request whose work fails where nobody catches it, as an aborted push did: one
+ * request of 360 bytes ended the server for everybody, and nobody started it again. The failpoints of the server stand
+ * in for the next such mistake: each push rejects a promise that nobody handles, or throws where nobody catches.
  */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';

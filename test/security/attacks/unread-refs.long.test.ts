@@ -1,6 +1,6 @@
 /**
- * The attack: one push of 3,900 refs with names of 4 KB, 88 KB as gzip. Each answer about them is 15 MB, and was made whole:
- * 512 clients that asked for it and did not read held 8 GB.
+ * The attack: one push of 3,900 refs with names of 4 KB, 88 KB as gzip. Each answer about them is 15 MB, and was made
+ * whole: 512 clients that asked for it and did not read held 8 GB.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { basicAuthorization, commit, packet, wirePush } from '../../support/git-
 import { createRepository } from '../../support/strata.ts';
 
 const REFS = 3_900;
-/** As many as an account may have at once. */
+/** The number that an account may have at the same time. */
 const READERS = 500;
 const SPAN_MS = 20_000;
 

@@ -1,7 +1,7 @@
 /**
- * The attack: one push of 16 KB creates 2,000 branches in a repository with 20 webhooks, and is repeated. It made 40,000
- * deliveries, and 194,000 events in the log that all accounts share. What an account may send in an hour is bounded now,
- * and further deliveries wait until their hour as one row for a push and webhook.
+ * The attack: one push of 16 KB creates 2,000 branches in a repository with 20 webhooks, and is repeated. It made
+ * 40,000 deliveries, and 194,000 events in the log that all accounts share. What an account may send in an hour is
+ * bounded now, and further deliveries wait until their hour as one row for a push and webhook.
  */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
@@ -70,7 +70,7 @@ describe('A flood of webhook deliveries', () => {
     const requested = await countRequested();
     const sent = receiver.received.length;
     noteFigure(context, `${requested} requested, ${sent} sent, ${figures.events} events; before: 40,000 and 194,000`);
-    // The hour may have turned meanwhile.
+    // The hour may have turned since.
     assert.ok(sent >= PER_HOUR && sent <= 2 * PER_HOUR, `${sent} sent`);
     assert.ok(requested <= 2 * PER_HOUR, 'the others wait as rows');
     const text = 'SELECT count(*)::int AS count, sum(waiting)::int AS waiting FROM webhook_waiting_deliveries';

@@ -1,6 +1,6 @@
 /**
- * The process that runs a cloud in its own network (network.ts): versitygw as IAM and STS and as S3, and the way between
- * them and the test.
+ * The process that runs a cloud in its own network (network.ts): versitygw as IAM and STS and as S3, and the way
+ * between them and the test.
  *
  * Invariants: it ends, with both servers, when its standard input does.
  */

@@ -6,7 +6,7 @@
  */
 import { spawnSync } from 'node:child_process';
 
-/** Of the addresses for documentation (RFC 5737), which no server refuses as a private one. */
+/** An address of those for documentation (RFC 5737), which no server refuses as a private one. */
 export const PUBLIC_ADDRESS = '203.0.113.10';
 
 const PREPARE = `ip link set lo up && ip addr add ${PUBLIC_ADDRESS}/32 dev lo && exec "$@"`;

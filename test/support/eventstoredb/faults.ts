@@ -10,12 +10,12 @@ export type AppendFault =
   | 'stall'
   /** The server ends the BatchAppend call without an error and does not commit the append. */
   | 'half-close'
-  /** As `half-close`, after it committed the append. */
+  /** Does what `half-close` does, after it committed the append. */
   | 'commit-and-half-close'
   /** The server answers that its own time for the write is over, and does not commit the append. */
   | 'time-out'
   | 'commit-and-time-out'
-  /** The server ends all its connections and starts again at once. */
+  /** The server ends all its connections and starts again immediately. */
   | 'restart'
   | 'commit-and-restart'
   | 'access-denied'
@@ -40,8 +40,8 @@ export interface Faults {
   /** What the server refuses every new call for: the user's password is another now, or a right was taken away. */
   refuses: 'credentials' | 'right' | null;
   /**
-   * Called for every read: how many of the last events it does not show yet. EventStoreDB shows an append's events while
-   * it stores them, so a read may end inside an append.
+   * Called for every read: how many of the last events it does not show yet. EventStoreDB shows an append's events
+   * while it stores them, so a read may end inside an append.
    */
   unseen: (() => number) | null;
 }

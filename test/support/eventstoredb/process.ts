@@ -12,7 +12,7 @@ export interface ProtocolServerProcess {
   readonly port: number;
   /** Stops the process, whose system goes on accepting connections and data. */
   freeze(): void;
-  /** Lets it go on, and do what it was sent meanwhile. */
+  /** Lets it go on, and do what it was sent since. */
   thaw(): void;
   stop(): Promise<void>;
 }
@@ -38,8 +38,8 @@ export async function startProtocolServerProcess(): Promise<ProtocolServerProces
 }
 
 /**
- * Starts a protocol server until the test ends, or the real server of STRATA_EVENTSTORE_SERVER; returns the settings of a
- * Strata server that uses it as its log.
+ * Starts a protocol server until the test ends, or the real server of STRATA_EVENTSTORE_SERVER; returns the settings of
+ * a Strata server that uses it as its log.
  */
 export async function eventStoreDbSettings(
   context: Ending,

@@ -42,7 +42,7 @@ describe('the protocol server', () => {
     });
   }
 
-  test('deletes streams, whose revisions then go on, and tombstones them for ever', async (context) => {
+  test('deletes streams, whose revisions then go on, and tombstones them permanently', async (context) => {
     const client = await openClient(context);
     await client.appendToStream('a-1', [happened(), happened()]);
     await client.deleteStream('a-1');

@@ -52,7 +52,7 @@ export interface ProtocolServer {
   openBatches(): number;
   /** The number of open subscriptions. */
   openSubscriptions(): number;
-  /** Ends all connections at once, then listens on the same port again with the same log. */
+  /** Ends all connections together, then listens on the same port again with the same log. */
   restart(): Promise<void>;
   /** Ends all connections and frees the port. */
   stop(): Promise<void>;

@@ -51,7 +51,7 @@ export interface RecordedLog {
   /** Returns the index of the first event at or after a position. */
   indexOf(position: bigint): number;
   delete(stream: string): void;
-  /** As in EventStoreDB, the tombstone is an event of the stream, and the stream's events stay in the log. */
+  /** Like in EventStoreDB, the tombstone is an event of the stream, and the stream's events stay in the log. */
   tombstone(stream: string, expected: Expectation): Appended;
   isTombstoned(stream: string): boolean;
   /** Drops the last events, as a deposed leader does with events that it never replicated. */

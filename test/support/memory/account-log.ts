@@ -1,4 +1,4 @@
-/** Accounts' logs in memory: each read numbers and hashes the whole log anew, by the definition of RFC 6962. */
+/** Accounts' logs in memory: each read numbers and hashes the whole log again, by the definition of RFC 6962. */
 import { leafText } from '../../../core/audit/entry.ts';
 import { leafHash, nodeHash } from '../../../core/audit/tree.ts';
 import type { Digest } from '../../../core/kernel/digest.ts';

@@ -1,4 +1,7 @@
-/** A rendering thread that never answers a text which says `endless`, runs out of memory for `huge`, and dies for `exit`. */
+/**
+ * A rendering thread that never answers a text which says `endless`, runs out of memory for `huge`, and dies for
+ * `exit`.
+ */
 import { parentPort } from 'node:worker_threads';
 import type { RenderingJob } from '../../../apps/website/rendering/rendering-job.ts';
 

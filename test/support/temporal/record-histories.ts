@@ -2,7 +2,7 @@
  * Records histories of Temporal's workflow runs into test/golden/temporal, on the test server: `node
  * test/support/temporal/record-histories.ts NAME...`, or all missing ones without a name.
  *
- * Invariants: a recorded history is kept for ever and never recorded again, because it shows a run that began with
+ * Invariants: a recorded history is kept and never recorded again, because it shows a run that began with
  * the code of its day. It names no machine.
  */
 import { existsSync } from 'node:fs';
@@ -56,7 +56,7 @@ const SCENARIOS: { readonly [name: string]: (run: Run) => Promise<void> } = {
     await run.append('Cancelled');
     await run.ended();
   },
-  'begun-anew': async (run) => {
+  'begun-again': async (run) => {
     await run.append('Begun');
     await run.attempted(1);
     await run.append('Cancelled');

@@ -68,7 +68,7 @@ describe('The step of a compaction', () => {
     assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, false, [7]]);
   });
 
-  test('looks once more after a merge, for pushes that came meanwhile and asked for nothing', async (context) => {
+  test('looks once more after a merge, for pushes that came in between and asked for nothing', async (context) => {
     const { clock, run, rows } = await fixture(context);
     await run();
     const once = [plusMs(clock.now(), COMPACTION_IDLE_MS)];
@@ -81,7 +81,7 @@ describe('The step of a compaction', () => {
     const { run, reading, clock, layers, rows, done } = await fixture(context);
     clock.advance(RETENTION_MS);
     await run();
-    assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS)], 'pushes came meanwhile that asked for nothing');
+    assert.deepEqual(rows, [plusMs(clock.now(), COMPACTION_IDLE_MS)], 'pushes came in between that asked for nothing');
     assert.deepEqual([await layers(), (await reading.current()).entity.state.clean, done], [1, true, [7]]);
   });
 
@@ -105,7 +105,7 @@ describe('The step of a compaction', () => {
     assert.equal(rows.length, 2);
   });
 
-  test('tries again after hours, when the objects cannot be read, and merges meanwhile', async (context) => {
+  test('tries again after hours, when the objects cannot be read, and merges in between', async (context) => {
     let tried = 0;
     const keep = async (): Promise<never> => {
       tried += 1;

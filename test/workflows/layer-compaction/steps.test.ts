@@ -86,7 +86,7 @@ describe('A compaction in the bucket of a user', () => {
 });
 
 describe('A compaction of a repository that is pushed to all the time', () => {
-  test('merges once, and leaves the few layers that came meanwhile for later', async (context) => {
+  test('merges once, and leaves the few layers that came in between for later', async (context) => {
     const reading = await startGitReading();
     context.onTestFinished(() => reading.close());
     const { node, database, account } = reading;

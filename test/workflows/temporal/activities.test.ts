@@ -111,7 +111,7 @@ test('a step that arrives slightly too early waits until its time', async () => 
   assert.deepEqual(run.started, [0]);
 });
 
-test('a step whose stream moved meanwhile is not carried out', async () => {
+test('a step whose stream moved in between is not carried out', async () => {
   const run = await newRun((append) => append('Ended'));
   run.clock.advance(WAIT_MS);
   await run.append('Noted');

@@ -1,4 +1,7 @@
-/** When attempts are made, in which order, and which wait for which: dispatcher and engine on a clock that the test moves. */
+/**
+ * When attempts are made, in which order, and which wait for which: dispatcher and engine on a clock that the test
+ * moves.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
@@ -58,7 +61,7 @@ describe('The dispatcher', () => {
     const late: WebhookDeliveryId[] = [];
     for (let count = 0; count < 5; count += 1) late.push(await on.request(account, webhook, one, notBefore));
     const early = await on.request(account, webhook, other);
-    // As after a larger plan: it is due, and its repository's earlier ones are not.
+    // The state after a larger plan: it is due, and its repository's earlier ones are not.
     const behind = await on.request(account, webhook, one);
     await eventually(() => on.sent.length === 1 && on.running() === 0);
     assert.equal(on.sent[0]?.delivery, early);
@@ -158,7 +161,7 @@ describe('The dispatcher', () => {
     assert.equal(sentTo('dead.example').length, WEBHOOK_HOST_ATTEMPTS_AT_ONCE_MAX);
   });
 
-  test('runs a bounded number of attempts of one account at once, however many receivers it has', async () => {
+  test('runs a bounded number of attempts of one account at the same time, however many receivers it has', async () => {
     const on = await delivering(({ host }) => (host.endsWith('.dead.example') ? never() : NO_CONTENT));
     const [mallory, ada] = [await on.account('mallory'), await on.account('ada')];
     for (let host = 0; host < 4; host += 1) {
@@ -202,7 +205,7 @@ describe('The dispatcher', () => {
     assert.deepEqual(on.node.clock.awaited(), [dueAt]);
   });
 
-  test('makes a new first attempt at once although more retries wait than its window holds', async () => {
+  test('makes a new first attempt immediately although more retries wait than its window holds', async () => {
     let answer: Exchange = TIMED_OUT;
     const on = await delivering(() => answer);
     const account = await on.account('ada');

@@ -239,8 +239,8 @@ describe('The cache of answers', () => {
     assert.equal((await readdir(directory)).length, 1);
   });
 
-  // The attack: thousands of small fetches, each of other haves. Each kept answer held the process that had made it, with
-  // its sockets and their buffers.
+  // The attack: thousands of small fetches, each of other haves. Each kept answer held the process that had made it,
+  // with its sockets and their buffers.
   test('lets go of the process that made an answer', async (context) => {
     const { cache } = await newCache(context);
     const processes: WeakRef<object>[] = [];

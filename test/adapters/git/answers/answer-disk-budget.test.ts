@@ -1,6 +1,6 @@
 /**
- * The attack: many clones of different depths are begun and read by nobody. Each answer grew on disk as fast as git made
- * it, whatever the bound of the cache was: a bound of 64 MiB held 1,250 MB.
+ * The attack: many clones of different depths are begun and read by nobody. Each answer grew on disk as fast as git
+ * made it, whatever the bound of the cache was: a bound of 64 MiB held 1,250 MB.
  */
 import assert from 'node:assert/strict';
 import { readdir, stat } from 'node:fs/promises';
@@ -28,7 +28,7 @@ interface Made {
   ended: boolean;
 }
 
-/** An answer of so many chunks, made as fast as they are taken. */
+/** An answer of this many chunks, made as fast as they are taken. */
 function answerOf(count: number, fill = 1): Made {
   const made: Made = {
     chunks: 0,

@@ -38,7 +38,9 @@ async function scene(name: string): Promise<Scene> {
   return made;
 }
 
-/** A thin push, which needs the objects that the cache has. Of a second attempt, as its client makes it, it is the same. */
+/**
+ * A thin push, which needs the objects that the cache has. Of a second attempt, as its client makes it, it is the same.
+ */
 async function push(scene: Scene, attempts = 1): Promise<void> {
   const { database, repository, commits } = scene;
   const last = commits.at(-1);

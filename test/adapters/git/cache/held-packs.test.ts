@@ -135,7 +135,7 @@ describe('A small pack', () => {
     await database.close();
   });
 
-  test('comes onto the disk at once where the memory for them is full', async () => {
+  test('comes onto the disk immediately where the memory for them is full', async () => {
     const database = await testDatabase({ heldBytesMax: 8_000 });
     const objects = await pushAll(database);
     assert.ok(heldBytes(database) > 4_096);

@@ -48,7 +48,7 @@ describe('the cache, while it is filled,', () => {
       assert.deepEqual([...layers.gets].sort(), [...history.objects.layers].map(({ key }) => key).sort());
     }));
 
-  test('takes no slot of the platform, nor more than six at once, for a bucket that never answers', async () => {
+  test('takes no slot of the platform, nor more than six at the same time, for a bucket that never answers', async () => {
     const directory = join(folder.path, 'beside-buckets');
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     let waiting = 0;

@@ -97,7 +97,7 @@ describe('merging packs', () => {
     await database.close();
   });
 
-  test('does not disturb a reader of the old packs, and includes layers that arrive meanwhile', async () => {
+  test('does not disturb a reader of the old packs, and includes layers that arrive in between', async () => {
     const database = await testDatabase({ packsMax: 6 });
     const repository = testRepository(join(folder.path, 'meanwhile'));
     const { objects, ids } = await pushes(database, repository, 3, database.newObjects());
@@ -214,7 +214,7 @@ describe('merging packs', () => {
       if (tried === 1) throw new Error('killed');
       const merged = await makeCacheFolder(parent, from.repository, from.shrinkEpoch);
       if (tried === 3) return merged;
-      // The second attempt fails as it copies what arrived meanwhile.
+      // The second attempt fails as it copies what arrived in between.
       const arrived = presentLayer();
       for (const extension of ['pack', 'idx'] as const) await writeFile(packPath(from, arrived.pack, extension), '');
       from.present.set(arrived.id, arrived);
@@ -287,7 +287,7 @@ function presentLayer(): PresentLayer {
   return { id: 'a' as LayerId, sha256: '', pack: 'none', packBytes: 0, idxBytes: 0 };
 }
 
-/** A repository of so many objects that a bitmap is worth its time. */
+/** A repository of enough objects that a bitmap is worth its time. */
 function largeRepository(name: string): TestRepository {
   const repository = testRepository(join(folder.path, name));
   const stream: string[] = [];

@@ -1,4 +1,7 @@
-/** Objects that a drop removes, in packs that came while it ran: indexes of the real git, and what their packs were made of. */
+/**
+ * Objects that a drop removes, in packs that came while it ran: indexes of the real git, and what their packs were made
+ * of.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

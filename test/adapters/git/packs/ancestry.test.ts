@@ -27,7 +27,7 @@ function commit(number: number): ObjectId {
   return objectId(number.toString(16).padStart(40, '0'));
 }
 
-/** A history of so many commits, numbered from 1, and what was asked of it. */
+/** A history of this many commits, numbered from 1, and what was asked of it. */
 function history(commits: number) {
   const asked = { reads: 0, git: new Array<GitCommand>() };
   const numberOf = (id: ObjectId) => (id === BLOB ? 0 : Number.parseInt(id, 16));
@@ -96,7 +96,7 @@ describe('the moves of a push', () => {
     assert.ok(asked.reads <= 256, `${asked.reads} reads`);
   });
 
-  test('are walked in turns of the event loop, and no further than so many commits in all', async () => {
+  test('are walked in turns of the event loop, and no further than a bounded number of commits in all', async () => {
     const { git, asked, ...access } = history(3_000);
     const moves = Array.from({ length: 1_000 }, (_, move) => ({
       before: commit(1 + move),

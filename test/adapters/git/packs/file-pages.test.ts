@@ -30,7 +30,7 @@ describe('pages of files', () => {
     }
   });
 
-  test('of a small file that was just written are in memory at once, even if it is moved then', async () => {
+  test('of a small file that was just written are in memory immediately, even if it is moved then', async () => {
     const path = join(folder.path, 'fresh');
     await writeFile(path, 'fresh bytes');
     const pages = createFilePages({ memoryBytesMax: 1_000_000 });

@@ -95,7 +95,7 @@ describe('Joined packs', () => {
     assert.ok(joined.bytes.length < parts.reduce((sum, { pack }) => sum + pack.length, 0) * 0.8);
   });
 
-  test('are none where objects of two parts are made from each other and neither is whole', async () => {
+  test('are missing where objects of two parts are made from each other and neither is whole', async () => {
     const [a, b] = [Buffer.from('a\n'), Buffer.from('b\n')];
     const [idOfA, idOfB] = [rawId('blob', a), rawId('blob', b)];
     const to = (bytes: Buffer) => Buffer.concat([deltaSize(2), deltaSize(2), Buffer.from([2]), bytes]);

@@ -119,7 +119,7 @@ describe('a large index, read by pages', () => {
     }
   });
 
-  test('finds objects at once where its pages are in memory, and the same where only one page is', async () => {
+  test('finds objects immediately where its pages are in memory, and the same where only one page is', async () => {
     const folder = temporaryFolder('pack');
     try {
       const blobs = Array.from({ length: 6_000 }, (_, index) => Buffer.from(`blob number ${index}`));

@@ -67,7 +67,7 @@ describe('the entries of a tree', () => {
     assert.equal((await entriesOf(raw.subarray(0, -1))).length, 0);
   });
 
-  test('are none in bytes that are no tree', async () => {
+  test('are not found in bytes that are no tree', async () => {
     for (const text of [
       '',
       '\n',

@@ -114,7 +114,8 @@ describe('a control group of version 1', skippedFor(NO_MEMORY_GROUP), () => {
     const name = (pid: number, of = space) => path.join(groupOf(process.pid), `strata-git-${of}-${pid}-abcdef`);
     const dead = spawnSync('true').pid;
     const stale = name(dead);
-    // Of a living server, empty for a moment; of another process namespace, whose ids mean nothing here; in use.
+    // One of a living server, empty for a moment; one of another process namespace, whose ids mean nothing here; in
+    // use.
     const kept = [name(process.ppid), name(process.pid), name(dead, '1'), name(dead + 1_000_000)];
     for (const folder of [stale, ...kept]) {
       mkdirSync(folder);
@@ -203,7 +204,7 @@ describe('the group of this process', () => {
     }
   });
 
-  test('is none on a system without', async (context) => {
+  test('does not exist on a system without', async (context) => {
     const none = await tempDir(context);
     assert.deepEqual(ownControlGroups(none), []);
     assert.deepEqual(makeMemoryGroup(none), { none: 'this system has no control groups' });

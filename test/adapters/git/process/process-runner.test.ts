@@ -18,7 +18,7 @@ import { skippedFor } from '../../../support/skipped.ts';
 
 const MIB = 1024 * 1024;
 
-/** Of this process. */
+/** The figure of this process. */
 function openSockets(): number {
   const isSocket = (file: string): boolean => {
     try {
@@ -133,7 +133,7 @@ describe('the process runner', () => {
     assert.equal((await cat.ended).code, 0);
   });
 
-  test('runs many processes at once, each with input and output', async () => {
+  test('runs many processes at the same time, each with input and output', async () => {
     const outputs = await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         const cat = await sh('exec cat', { stdin: 'stream', stdout: 'stream', key: String(index % 3) });

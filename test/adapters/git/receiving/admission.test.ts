@@ -1,4 +1,4 @@
-/** When git is started for a push, with how much memory, and how much may arrive at once. */
+/** When git is started for a push, with how much memory, and how much may arrive at the same time. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ function packOf(bytes: number): Buffer {
   return repository.packOf([commit, tree, noise]);
 }
 
-/** Yields the start at once, and the rest when it is told. */
+/** Yields the start immediately, and the rest when it is told. */
 function inTwo(pack: Uint8Array, startBytes: number, go: Promise<void>): AsyncIterable<Uint8Array> {
   return (async function* () {
     for (let at = 0; at < startBytes; at += 65_536) yield pack.subarray(at, Math.min(at + 65_536, startBytes));
@@ -241,7 +241,7 @@ describe('the memory of processes that check packs', () => {
     },
   );
 
-  test('holds a pack of some kilobytes that takes hundreds of megabytes, and others are taken meanwhile', async () => {
+  test('holds a pack of some kilobytes that takes hundreds of megabytes, and others are taken in between', async () => {
     const { bytes } = packOfLargeCommits({ commits: 40, parents: 300_000 });
     assert.ok(bytes.length < 200_000, `${bytes.length}`);
     const hostile = db.receive(db.newObjects(), bytes);

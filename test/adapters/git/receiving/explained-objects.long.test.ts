@@ -1,4 +1,6 @@
-/** How many commits, trees and tags of a refused pack are looked at: a pack of 200,000 commits takes seconds to make. */
+/**
+ * How many commits, trees and tags of a refused pack are looked at: a pack of 200,000 commits takes seconds to make.
+ */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { EXPLAINED_OBJECTS_MAX } from '../../../../adapters/git/receiving/explain-refusal.ts';
@@ -18,7 +20,7 @@ afterAll(() => db.close());
 const commitOf = (tree: string, parent: string, text: string): Buffer =>
   Buffer.from(`tree ${tree}\n${parent}author ${WHO}\ncommitter ${WHO}\n\n${text}\n`);
 
-/** So many commits of the empty tree. */
+/** This many commits of the empty tree. */
 function fillers(count: number): Buffer[] {
   return Array.from({ length: count }, (_, n) =>
     rawEntry({ type: 'commit', bytes: commitOf(EMPTY_TREE, '', String(n)) }),

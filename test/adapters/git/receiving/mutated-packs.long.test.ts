@@ -1,6 +1,6 @@
 /**
- * Many small packs, most with something wrong: those that are accepted in process, judged by git as the product starts it.
- * small-pack.test.ts has a few of them, and reads what was stored as well.
+ * Many small packs, most with something wrong: those that are accepted in process, judged by git as the product starts
+ * it. small-pack.test.ts has a few of them, and reads what was stored as well.
  *
  * `STRATA_MUTATED_PACKS=100000 STRATA_MUTATED_PACKS_SEED=1 npm run test:long -- mutated-packs` makes more of them.
  */
@@ -46,7 +46,9 @@ async function checkingArguments(): Promise<readonly string[]> {
 
 interface Judged {
   readonly seed: number;
-  /** Of the pack as it was stored, hex; null where it was completed, which each side does in its own order. */
+  /**
+   * The checksum of the pack as it was stored, hex; null where it was completed, which each side does in its own order.
+   */
   readonly name: string | null;
 }
 

@@ -563,7 +563,7 @@ describe('receiving objects at the bounds of their types', () => {
     ['tag', TAG_BYTES_MAX, tagOf],
     ['tree', TREE_BYTES_MAX, treeOf],
   ] as const;
-  /** So many blobs that git checks the sizes, and not Strata in process. */
+  /** Enough blobs that git checks the sizes, and not Strata in process. */
   const fill = Array.from({ length: 200 }, (_, n) => rawEntry({ type: 'blob', bytes: Buffer.from(`blob ${n}`) }));
 
   for (const [kind, bytesMax, make] of kinds) {

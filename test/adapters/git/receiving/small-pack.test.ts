@@ -58,7 +58,7 @@ function indexed(bytes: Buffer, committed: OpenPack, hashing: HashObject = hash)
   return indexSmallPack({ bytes, committed: near, hash: hashing, signal });
 }
 
-/** A file, its folder, and commits of it, so many objects in all. */
+/** A file, its folder, and commits of it, this many objects in all. */
 function historyOf(objects: number): Buffer {
   const file = Buffer.from('Read me\n'.repeat(objects));
   const entry = Buffer.from(rawId('blob', file), 'hex');
@@ -358,7 +358,7 @@ describe('A small pack over long chains of deltas', () => {
   });
 });
 
-/** A new object of two bytes, and deltas of it that have so many instructions in sum. */
+/** A new object of two bytes, and deltas of it that have this many instructions in sum. */
 function copyingPack(instructions: number): Buffer {
   const base = rawEntry({ type: 'blob', bytes: Buffer.from('xy') });
   const half = instructions / 2;
@@ -371,7 +371,7 @@ function copyingPack(instructions: number): Buffer {
   return rawPack([base, first, second]);
 }
 
-/** Trees of so many entries of 33 bytes each. */
+/** Trees of this many entries of 33 bytes each. */
 function treesPack(trees: number, entries: number): Buffer {
   const id = Buffer.from(rawId('blob', deepObject(0)), 'hex');
   const tree = (letter: string) =>
@@ -475,7 +475,7 @@ describe('Small packs with something wrong', () => {
     await isAccepted(rawPack(odd.entries), odd.name);
   });
 
-  /** In so many objects git looks for what cannot be read, and in fewer this process. */
+  /** In this many objects git looks for what cannot be read, and in fewer this process. */
   test.each([0, 200])('are refused by git where they could not be read, with %i more objects', async (more) => {
     const known = newFolder();
     const GIT_ALTERNATE_OBJECT_DIRECTORIES = known;

@@ -1,4 +1,6 @@
-/** What git clients are told when the bucket of a repository fails: its name and what is wrong, and never where it is. */
+/**
+ * What git clients are told when the bucket of a repository fails: its name and what is wrong, and never where it is.
+ */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { BUCKET_OUTAGES, bucketOutageLine } from '../../../../apps/front-door/texts/bucket-outages.ts';

@@ -55,7 +55,7 @@ describe('A rendering pool', () => {
     assert.deepEqual(ended, ['mine', 'hostile']);
   });
 
-  test('lets a person wait with so many texts, and refuses one more', async (context) => {
+  test('lets a person wait with a bounded number of texts, and refuses one more', async (context) => {
     const pool = poolFor(context, { spanMs: 400, waitMs: 100 });
     const running = pool.run('mallory', code('endless'));
     await new Promise(setImmediate);
@@ -67,11 +67,11 @@ describe('A rendering pool', () => {
       settled.push('one more');
     });
     await first;
-    assert.deepEqual(settled, ['one more', 'first waiting'], 'it is refused at once');
+    assert.deepEqual(settled, ['one more', 'first waiting'], 'it is refused immediately');
     assert.deepEqual(await running, { failed: 'took-too-long' });
   });
 
-  test('lets so many texts wait in all, and refuses one more', async (context) => {
+  test('lets a bounded number of texts wait in all, and refuses one more', async (context) => {
     const pool = poolFor(context, { spanMs: 400, waitMs: 100 });
     const running = ['x', 'y'].map((person) => pool.run(person, code('endless')));
     await new Promise(setImmediate);
@@ -81,7 +81,7 @@ describe('A rendering pool', () => {
       isSettled = true;
     });
     assert.deepEqual(await pool.run('late', code('a text')), { failed: 'busy' });
-    assert.equal(isSettled, false, 'it is refused at once, while the others wait');
+    assert.equal(isSettled, false, 'it is refused immediately, while the others wait');
     await Promise.all([...running, ...waiting, last]);
   });
 

@@ -21,7 +21,7 @@ const COMMITS = 60;
 /** A file's name takes 255 bytes on the file systems that people use. */
 const FILE_NAME_BYTES_MAX = 255;
 
-/** Repeats a text to so many bytes at most, of which the end is the number. */
+/** Repeats a text to this many bytes at most, of which the end is the number. */
 const long = (text: string, bytesMax: number, number = 0): string => {
   const end = `-${number}`;
   return text.repeat(Math.floor((bytesMax - end.length) / Buffer.byteLength(text))) + end;
@@ -142,7 +142,9 @@ function refName(word: string, number: number): string {
   );
 }
 
-/** A branch `main` of many commits, one of which changes many files, and many branches and tags, for git fast-import. */
+/**
+ * A branch `main` of many commits, one of which changes many files, and many branches and tags, for git fast-import.
+ */
 function history(word: string, deep: string): string {
   const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`;
   const quoted = (path: string): string => `"${path.replaceAll('"', '\\"')}"`;

@@ -1,4 +1,7 @@
-/** Comparisons, and what branches, commits and activity say of pushes: what real git pushed, in a browser without scripts. */
+/**
+ * Comparisons, and what branches, commits and activity say of pushes: what real git pushed, in a browser without
+ * scripts.
+ */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { PAGE_BYTES_MAX } from '../../../../apps/website/layout/weight.ts';

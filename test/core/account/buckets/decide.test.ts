@@ -104,7 +104,7 @@ describe("An account's storage buckets", () => {
     assert.equal(decide([accountCreated], change({})), 'storage-bucket-not-found');
   });
 
-  test('do not change on the ground of settings that somebody changed meanwhile', () => {
+  test('do not change on the ground of settings that somebody has changed since', () => {
     const from = { ...bucketRefs, placeRef };
     assert.equal(decide(one, change({ from, access })), 'storage-bucket-changed');
     assert.equal(typeof decide(one, change({ from, name: 'new' })), 'object', 'a name rests on no setting');

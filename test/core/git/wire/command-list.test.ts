@@ -217,7 +217,7 @@ describe('A push is refused as a whole', () => {
     ['capabilities twice', 'command-malformed', body([first, `${ZERO} ${A} refs/heads/b\0atomic`])],
     ['a broken boundary', 'shallow-malformed', body(['shallow x', first])],
     ['a delimiter of v2', 'packet-malformed', new Uint8Array(Buffer.from('0001'))],
-    ['a length that is none', 'packet-malformed', new Uint8Array(Buffer.from('zzzz'))],
+    ['an invalid length', 'packet-malformed', new Uint8Array(Buffer.from('zzzz'))],
     ['no flush', 'packet-truncated', dataPacket(first)],
     ['nothing at all', 'packet-truncated', new Uint8Array(0)],
     ['options cut short', 'packet-truncated', body([`${ZERO} ${A} refs/heads/x\0push-options`], dataPacket('a'))],

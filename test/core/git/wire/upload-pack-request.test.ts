@@ -336,7 +336,7 @@ describe('A body that', () => {
     );
   });
 
-  // The attack: 600,000 haves in one request took 1.6 s of the event loop, and 26 of them at once 31 s.
+  // The attack: 600,000 haves in one request took 1.6 s of the event loop, and 26 of them at the same time 31 s.
   test('holds more wants, haves, prefixes or capabilities than git sends is refused by name', async () => {
     const ids = (word: string, count: number) =>
       Array.from({ length: count }, (_, index) => `${word} ${index.toString().padStart(40, '0')}`);

@@ -100,7 +100,7 @@ describe('A change of the password, of the address and of the account', () => {
     assert.equal(await confirmPassword(node, account, { ...RIGHT, browser: 'browser-1' }), null);
   });
 
-  test('is refused in a session that ended meanwhile, although the password was right when it was typed', async () => {
+  test('is refused in a session that ended in between, although the password was right when it was typed', async () => {
     const { node, origin, account } = await started();
     accepted(await changePassword(node, { account, cause: CAUSE }, 'another password'));
     const now = { ...RIGHT, password: 'another password' };

@@ -127,7 +127,7 @@ describe('A creation that is interrupted', () => {
       const created = index > 2 || (index === 2 && when === 'appended');
       const claimed = index > 0 || when === 'appended';
 
-      test(`${when === 'append' ? 'before' : 'after'} "${step}" ${created ? 'leaves the account its names for ever' : 'leaves claims that lapse'}`, async () => {
+      test(`${when === 'append' ? 'before' : 'after'} "${step}" ${created ? 'leaves the account its names permanently' : 'leaves claims that lapse'}`, async () => {
         const parts = await started();
         const node = await dieAt(parts, index + 1, when);
         const again = () => createAccount(node, CAUSE, ADA);
@@ -224,7 +224,7 @@ describe('A claim that was taken over', () => {
     assert.equal(await findAccount(node, 'ada'), id);
   });
 
-  test('leaves no second name claimed: a name that nobody took over is free again at once', async () => {
+  test('leaves no second name claimed: a name that nobody took over is free again immediately', async () => {
     const { node, creation, resume, emailClaimOf } = await slow();
     accepted(await createAccount(node, CAUSE, { ...ADA, email: 'other@example.org' }));
     resume();
@@ -244,7 +244,7 @@ describe('A claim that was taken over', () => {
     assert.equal((await claimOf('ada')).status, 'held');
   });
 
-  test('is not taken over again from an account that claimed it meanwhile, however old its claim looks', async () => {
+  test('is not taken over again from an account that claimed it in between, however old its claim looks', async () => {
     const parts = await started();
     const fast = await dieAt(parts, 2, 'append');
     const behind = await startNode(watchLog(parts.log), { vault: parts.vault, clock: createTestClock() });
@@ -304,7 +304,7 @@ describe('An account', () => {
     assert.equal(await vault.get(id, 'password-hash', before.passwordHashRef), null);
   });
 
-  test('keeps only the last hash in the vault when two requests change its password at once', async () => {
+  test('keeps only the last hash in the vault when two requests change its password at the same time', async () => {
     const { node, vault, create } = await started();
     const { id } = accepted(await create());
     const refs = new Set<string>();

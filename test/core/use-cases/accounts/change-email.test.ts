@@ -121,7 +121,7 @@ describe('A new address', () => {
     for (const secret of [OLD, NEW]) assert.equal(text.includes(secret), false);
   });
 
-  test('goes to only one of many accounts that want it at once', async () => {
+  test('goes to only one of many accounts that want it at the same time', async () => {
     const parts = await started();
     const { node, another, change } = parts;
     const ids = [parts.account, await newAccount(node, 'bob'), await newAccount(node, 'eve')];

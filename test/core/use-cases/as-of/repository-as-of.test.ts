@@ -1,4 +1,4 @@
-/** Repositories as of a moment: what is read from the log, how often, and how much of it at once. */
+/** Repositories as of a moment: what is read from the log, how often, and how much of it at a time. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
@@ -71,7 +71,7 @@ describe('A repository as of a moment', () => {
     assert.equal(counts.reads, 2);
   });
 
-  test('is read once at a time for an account, and a few times at once for all', async (context) => {
+  test('is read once at a time for an account, and a few times at the same time for all', async (context) => {
     const { fixture, counts, asOf, hold } = await openPast(context);
     const found: FoundRepository[] = [];
     for (let n = 0; n <= PAST_REPOSITORIES_READ_AT_ONCE_MAX; n += 1) {

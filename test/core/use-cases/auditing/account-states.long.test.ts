@@ -19,7 +19,7 @@ import { testDatabase } from '../../../support/postgres.ts';
 import { Appender, startRunner } from '../../../support/read-models.ts';
 
 const ENTRIES = 100_000;
-/** Of this process, whatever else the machine does. */
+/** The time of this process, whatever else the machine does. */
 const COLD_CPU_MS_MAX = 2_000;
 /** What is read behind the nearest snapshot: they are thinned out with their age. */
 const COLD_ENTRIES_MAX = ENTRIES / 5;

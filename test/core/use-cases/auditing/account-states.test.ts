@@ -133,7 +133,7 @@ describe('The state of an account from the log', () => {
   });
 
   // The attack: an account has the largest entries that fit, and asks for its state with all the requests it may.
-  test('reads so many entries at once as have the bound of length together, and not one more', async () => {
+  test('reads as many entries in one step as have the bound of length together, and not one more', async () => {
     const { append, states, log } = await openStates();
     const account = await append.account('ada');
     const id = await append.repository(account, 'large');
@@ -197,7 +197,7 @@ describe('The state of an account from the log', () => {
     assert.equal(await shown(states, account, plusMs(node.clock.now(), 1), append.last), 'moment-in-future');
   });
 
-  // The attack: one account asks for its state a thousand times at once, or many accounts do.
+  // The attack: one account asks for its state a thousand times at the same time, or many accounts do.
   test('is made for one request of an account at a time, and for few of all; who leaves the line frees it', async () => {
     const { append, states } = await openStates();
     const ada = await append.account('ada');

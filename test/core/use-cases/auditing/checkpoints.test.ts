@@ -91,7 +91,7 @@ test('the record of a log says that it does not continue its last checkpoint', a
 });
 
 // The attack: who can write to the bucket puts another text in the place of the checkpoint.
-test('the record of a log whose last checkpoint is none is an outage of the store', async () => {
+test('the record of a log whose last checkpoint cannot be read is an outage of the store', async () => {
   for (const text of ['x', '\xff\xfe', `strata.example/log/x\n1\n${'A'.repeat(43)}=\n\n— no signature\n`]) {
     const { append, account, node, store } = await newLog();
     const bytes = new TextEncoder().encode(text);
@@ -100,7 +100,7 @@ test('the record of a log whose last checkpoint is none is an outage of the stor
   }
 });
 
-test('twenty requests at once sign a head that is as new as each of them', async () => {
+test('twenty requests at the same time sign a head that is as new as each of them', async () => {
   const { append, account, node } = await newLog();
   const checkpoints = node();
   const signed = await Promise.all(
@@ -151,7 +151,7 @@ async function copyCheckpoint(store: LayerStore, from: string, to: string): Prom
   );
 }
 
-test('two nodes that sign at once agree, and a key of another node signs within a minute', async () => {
+test('two nodes that sign at the same time agree, and a key of another node signs within a minute', async () => {
   const { append, account, node, clock, logKeys } = await newLog();
   const [one, two] = [node(), node()];
   const notes = await Promise.all([one.sign(account, append.last), two.sign(account, append.last)]);

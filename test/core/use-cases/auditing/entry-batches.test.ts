@@ -1,4 +1,4 @@
-/** What is read of an account's log at once. */
+/** What is read of an account's log in one step. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { entryBatches } from '../../../../core/use-cases/auditing/entry-batches.ts';
@@ -11,7 +11,7 @@ function batched(...lengths: readonly number[]): readonly (readonly number[])[] 
 }
 
 // The attack: an account whose entries are all as large as an append may be asks for its state, or for a page of them.
-describe('Entries that are read at once', () => {
+describe('Entries that are read in one step', () => {
   test('have the bound of length together, and not one more', () => {
     assert.deepEqual(batched(50, 50, 1), [[50, 50], [1]]);
     assert.deepEqual(batched(50, 51), [[50], [51]]);
@@ -22,7 +22,7 @@ describe('Entries that are read at once', () => {
     assert.deepEqual(batched(101), [[101]]);
   });
 
-  test('are so many as the bound, and not one more', () => {
+  test('are as many as the bound, and not one more', () => {
     assert.deepEqual(batched(1, 1, 1, 1), [[1, 1, 1], [1]]);
     assert.deepEqual(batched(), []);
   });

@@ -50,14 +50,14 @@ describe('The errors of a bucket', () => {
     assert.equal((await recorded()).length, 2);
   });
 
-  test('leave room for those of others, however often one fails meanwhile', async () => {
+  test('leave room for those of others, however often one fails in between', async () => {
     const { fail, recorded } = await recording();
     for (let round = 0; round < 2 * BUCKET_ERRORS_AT_ONCE_MAX; round += 1) fail(null);
     fail(uuid<RepositoryId>(randomUUID()));
     assert.equal((await recorded()).length, 2);
   });
 
-  test('that a node records at once are bounded, whatever fails beside them', async () => {
+  test('that a node records at the same time are bounded, whatever fails beside them', async () => {
     const { fail, recorded } = await recording();
     for (let number = 0; number <= BUCKET_ERRORS_AT_ONCE_MAX; number += 1) fail(uuid<RepositoryId>(randomUUID()));
     assert.equal((await recorded()).length, BUCKET_ERRORS_AT_ONCE_MAX);

@@ -1,4 +1,6 @@
-/** The store that each repository is bound to: the platform's, or a bucket of its account (core/ports/layer-stores.ts). */
+/**
+ * The store that each repository is bound to: the platform's, or a bucket of its account (core/ports/layer-stores.ts).
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'vitest';
@@ -175,7 +177,7 @@ describe('The failure of a bucket', () => {
 });
 
 describe('A bucket that holds its callers', () => {
-  test('has a bounded number of calls; further ones fail at once, and other places answer', async () => {
+  test('has a bounded number of calls; further ones fail immediately, and other places answer', async () => {
     const { platform, bucket, at, wraps } = await newStores();
     const [slow, other] = [await bucket('slow'), await bucket('other')];
     const { promise: hold, resolve: release } = Promise.withResolvers<void>();
@@ -189,7 +191,7 @@ describe('A bucket that holds its callers', () => {
     assert.equal(await at(slow).head(newKey()), null);
   });
 
-  test('forgets bodies that nobody reads, so that they keep no places for ever', async () => {
+  test('forgets bodies that nobody reads, so that they do not keep their places', async () => {
     const { bucket, at, node } = await newStores();
     const { clock } = node;
     const id = await bucket('forgotten');

@@ -1,4 +1,7 @@
-/** Changes of a bucket's place that race with deletions and undeletions, on the log of PostgreSQL: one of them wins whole. */
+/**
+ * Changes of a bucket's place that race with deletions and undeletions, on the log of PostgreSQL: one of them wins
+ * whole.
+ */
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';

@@ -102,7 +102,7 @@ describe('A compaction', () => {
     assert.deepEqual(fetched, []);
   });
 
-  test('commits beside a push that was committed meanwhile, and loses none of it', async (context) => {
+  test('commits beside a push that was committed in between, and loses none of it', async (context) => {
     const { reading, ids, of } = await repositoryOf(context, 5);
     const racing = contextOf(reading, async (point) => {
       if (point === 'compaction-layer-stored') await push(reading, ids, { racing: randomBytes(300) });
@@ -112,7 +112,7 @@ describe('A compaction', () => {
     await assertReadable(reading, ids);
   });
 
-  test('is to go on at once where as many layers came meanwhile as are compacted at once', async (context) => {
+  test('goes on immediately where enough layers came in between for a compaction without delay', async (context) => {
     const { reading, ids, of } = await repositoryOf(context, 2);
     const racing = contextOf(reading, async (point) => {
       if (point !== 'compaction-layer-stored') return;

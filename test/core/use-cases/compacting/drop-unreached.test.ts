@@ -139,7 +139,7 @@ describe('A compaction that drops', () => {
     assert.equal((await stateOf(reading)).clean, true);
   });
 
-  test('leaves no layer where no ref is left, and the next push begins anew', async (context) => {
+  test('leaves no layer where no ref is left, and the next push begins again', async (context) => {
     const { reading, main, drop } = await deletedBranch(context);
     await reading.push({ 'refs/heads/main': null });
     reading.node.clock.advance(RETENTION_MS);
@@ -302,7 +302,7 @@ describe('A push that races with a dropping compaction', () => {
     assert.equal((await stateOf(reading)).clean, false, 'older versions stored such objects');
   });
 
-  test('keeps the tip that a ref had for a moment meanwhile', async (context) => {
+  test('keeps the tip that a ref had for a moment in between', async (context) => {
     const { reading, gone, drop } = await deletedBranch(context);
     const racing = async (point: FailpointName): Promise<void> => {
       if (point !== 'dropping-layers-stored') return;
@@ -359,7 +359,7 @@ function racedBy({ node: { events } }: GitReading, races: number, append: (n: nu
   };
 }
 
-describe('Of several compactions', () => {
+describe('Several compactions', () => {
   test('that drop one commits, and the other adds nothing', async (context) => {
     const { reading, main, drop } = await deletedBranch(context);
     const onFailpoint = async (point: FailpointName): Promise<void> => {

@@ -52,7 +52,7 @@ describe('A push asks for a compaction', () => {
     assert.deepEqual(wanted, [COMPACTION_IDLE_MS, COMPACTION_IDLE_MS]);
   });
 
-  test('at once with many layers, though it was asked for later before, and then not at every push', () => {
+  test('immediately with many layers, though it was asked for later before, and then not at every push', () => {
     const { push, wanted, clock } = start();
     push(LAYERS_MAX - 1);
     push(LAYERS_MAX);
@@ -63,7 +63,7 @@ describe('A push asks for a compaction', () => {
     assert.deepEqual(wanted, [COMPACTION_IDLE_MS, 0, 0]);
   });
 
-  test('at once again when as many layers have come since a compaction, however soon', () => {
+  test('at the same time again when as many layers have come since a compaction, however soon', () => {
     const { push, wanted } = start();
     for (const layers of [
       LAYERS_MAX,

@@ -1,4 +1,4 @@
-/** An erased account is gone at once, and its personal data becomes unreadable even if the process stops midway. */
+/** An erased account is gone immediately, and its personal data becomes unreadable even if the process stops midway. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
@@ -117,7 +117,7 @@ describe('An erased account', () => {
     );
   });
 
-  test('keeps its username claimed for ever, and releases its address', async () => {
+  test('keeps its username claimed permanently, and releases its address', async () => {
     const s = await started();
     await s.erase();
     s.clock.advance(365 * 24 * 60 * 60_000);

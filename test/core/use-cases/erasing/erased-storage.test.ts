@@ -64,7 +64,7 @@ describe('The storage of an erased account', () => {
     return { reading, account, id, platformStore, erasing, expiries };
   }
 
-  test('is empty at once, but for the record of the erasure', async (context) => {
+  test('is empty immediately, but for the record of the erasure', async (context) => {
     const { account, id, platformStore, erasing, expiries } = await withPush(context);
     const unnamed = layerKey(`repositories/${id}/layers/${erasing.ids.next()}.tar`);
     await platformStore.put(unnamed, once(new Uint8Array(5)), 5);
@@ -82,7 +82,7 @@ describe('The storage of an erased account', () => {
     assert.deepEqual(await keysIn(platformStore), [`erasures/${account}`]);
   });
 
-  test('is emptied by the next try if the process dies meanwhile, without a second event', async (context) => {
+  test('is emptied by the next try if the process dies in between, without a second event', async (context) => {
     const { account, platformStore, erasing, expiries } = await withPush(context);
     const dying: LayerStore = {
       ...platformStore,
@@ -121,7 +121,7 @@ describe('The storage of an erased account', () => {
     assert.deepEqual(await sessions.list(account, timestamp('2000-01-01T00:00:00.000Z')), []);
   });
 
-  test('loses its sessions and challenges at once', async (context) => {
+  test('loses its sessions and challenges immediately', async (context) => {
     const { account, erasing } = await withPush(context);
     const { clock, sessions, challenges } = erasing;
     const now = clock.now();
@@ -213,7 +213,7 @@ describe('A database that was restored from before an erasure', () => {
     assert.equal(await vault.get(ada, 'email', adaRef), null);
   });
 
-  test('ignores erasures of accounts that it does not know, and objects that are none', async () => {
+  test('ignores erasures of accounts that it does not know, and objects that are no records', async () => {
     const { platformStore, started } = await beforeAndAfter();
     await platformStore.put(layerKey('erasures/README'), once(new Uint8Array(1)), 1);
     const empty = createMemoryEventStore();

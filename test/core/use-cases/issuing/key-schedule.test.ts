@@ -29,7 +29,7 @@ describe('The schedule of signing keys', () => {
     assert.ok(SIGNING_KEYS_OVERLAP_MS > tokenMs + cacheMs + SIGNING_KEYS_READ_INTERVAL_MS);
   });
 
-  test('begins with a set that signs at once, also on a node whose clock is behind', () => {
+  test('begins with a set that signs immediately, also on a node whose clock is behind', () => {
     assert.equal(dueFrom([], NOW), NOW);
     const first = set(1, NOW);
     assert.equal(signingSet([], NOW), null);

@@ -180,7 +180,7 @@ describe('A rotation of signing keys', () => {
   });
 
   // The attack: somebody has copied a private key and signs for every account.
-  test('with revoke destroys every older set at once, and each node follows within a minute', async () => {
+  test('with revoke destroys every older set immediately, and each node follows within a minute', async () => {
     const service = createService();
     const node = service.node();
     await keyOf(node);

@@ -1,4 +1,6 @@
-/** An incomplete export is refused at the line that is wrong, and running the import again does not accept it either. */
+/**
+ * An incomplete export is refused at the line that is wrong, and running the import again does not accept it either.
+ */
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
@@ -141,12 +143,12 @@ describe('An event that no log can hold', () => {
       ['an id in upper case', JSON.stringify(stored({ id: newEvent().id.toUpperCase() }))],
       ['no time', JSON.stringify(stored({ occurred_at: '2026-11-31T10:00:00.000Z' }))],
       ['no stream', JSON.stringify(stored({ stream: 'nothing' }))],
-      ['a revision that is none', JSON.stringify(stored({ revision: -1 }))],
+      ['an invalid revision', JSON.stringify(stored({ revision: -1 }))],
       ['a revision that cannot be the first', JSON.stringify(stored({ revision: 1 }))],
       ['a fraction', JSON.stringify(stored({ data: { half: 0.5 } }))],
       ['a lone surrogate', JSON.stringify(stored({ data: { lone: '\ud800' } }))],
       ['data that is no object', JSON.stringify(stored({ data: [] }))],
-      ['a record flag that is none', JSON.stringify(stored({ is_record: 'true' }))],
+      ['an invalid record flag', JSON.stringify(stored({ is_record: 'true' }))],
       ['no record flag', JSON.stringify(stored({ is_record: null }))],
       ['a place inside an append', JSON.stringify(stored({ append_count: 2, append_index: 1 }))],
       ['a place that no append has', JSON.stringify(stored({ append_count: 0, append_index: 0 }))],

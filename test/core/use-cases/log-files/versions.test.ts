@@ -1,4 +1,4 @@
-/** Files of every released version can be read for ever; exports have the newest version. */
+/** Files of every released version can always be read; exports have the newest version. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';

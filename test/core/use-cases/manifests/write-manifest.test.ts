@@ -252,7 +252,7 @@ describe('A manifest', () => {
   });
 });
 
-describe('Of two writers', () => {
+describe('Two writers', () => {
   test('the one with the newer revision has the newest manifest, though it stored first', async (context) => {
     const { push, write, names, context: contextOf } = await start(context);
     await push('first');

@@ -148,7 +148,7 @@ describe('The daily sums of an account', () => {
     assert.equal(total, 30);
   });
 
-  test('hold each event once when two nodes sum at once', async () => {
+  test('hold each event once when two nodes sum at the same time', async () => {
     const { log, clock, read, transfer, context, sentBytes, nextDay } = await started();
     await transfer('2026-11-21T10:00:00.000Z', [read(1)]);
     clock.advance(DAY_MS);
@@ -187,7 +187,7 @@ describe('The daily sums of an account', () => {
     assert.deepEqual(await sentBytes(imported), [1, 2]);
   });
 
-  test('name so many readers and no more, whose bytes count all the same', async () => {
+  test('name this many readers and no more, whose bytes count all the same', async () => {
     const { read, transfer, nextDay, recordedOf } = await started();
     const readers = Array.from({ length: USAGE_READERS_MAX + 1 }, () => read(1, { kind: 'token', id: newUuid() }));
     await transfer('2026-11-21T10:00:00.000Z', readers.slice(0, USAGE_READERS_MAX));

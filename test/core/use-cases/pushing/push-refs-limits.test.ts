@@ -158,7 +158,7 @@ describe('The quotas of an account', () => {
     assert.equal(await codes(other.push([create], { quotas: quotasOf(1, 499) })), 'ingress-quota-reached');
   });
 
-  test('refuse a push at the commit if another push used them up meanwhile', async () => {
+  test('refuse a push at the commit if another push used them up in between', async () => {
     const pushing = await startPushing();
     pushing.onFailpoint = (point) => {
       if (point === 'push-pack-received') pushing.used.storageBytes = 9_500;

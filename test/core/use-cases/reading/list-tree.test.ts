@@ -161,8 +161,11 @@ describe('A folder', () => {
     }
   });
 
-  test('is walked once for many who ask at once, also when the first of them leaves', async () => {
-    const tip = reading.git.commit({ a: 'at once', b: 'at once' }, { branch: 'at-once', parents: [] });
+  test('is walked once for many who ask at the same time, also when the first of them leaves', async () => {
+    const tip = reading.git.commit(
+      { a: 'at the same time', b: 'at the same time' },
+      { branch: 'at-once', parents: [] },
+    );
     await reading.push({ 'refs/heads/at-once': tip });
     const leaving = new AbortController();
     // Each walk waits until its client leaves, or has been here for a while.

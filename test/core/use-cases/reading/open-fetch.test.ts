@@ -269,12 +269,12 @@ describe('The key of an answer', () => {
     assert.notEqual(await keyOf({}, await reading.push(repository, { 'refs/tags/v2': first })), key);
   });
 
-  test('is none for a client that has commits, since its request does not recur', async () => {
+  test('is not made for a client that has commits, since its request does not recur', async () => {
     const { keyOf } = await started();
     assert.equal(await keyOf({ haveCount: 1 }), null);
   });
 
-  test('is none for a repository that is larger than the answers that are kept', async () => {
+  test('is not made for a repository that is larger than the answers that are kept', async () => {
     const { repository, keyOf } = await started();
     const sized = (layersSizeBytes: number): FoundRepository => {
       const { entity } = repository;

@@ -114,7 +114,7 @@ describe('The push of a commit', () => {
     assert.deepEqual([row?.revision, row?.actor.kind], [0, 'admin']);
   });
 
-  test('is asked for at once by many requests, and worked out once', async () => {
+  test('is asked for at the same time by many requests, and worked out once', async () => {
     const all = await Promise.all([found(commits), found(commits.slice(2)), found(commits.slice(0, 1))]);
     assert.deepEqual(all[1], all[0]?.slice(2));
     assert.equal(walks, 1);

@@ -148,7 +148,7 @@ describe('A ref and a path in one address', () => {
     }
   });
 
-  test('are found up to so many components of a ref, and a hostile address costs little', async () => {
+  test('are found up to a bounded number of components of a ref, and a hostile address costs little', async () => {
     const deep = (components: number): string => Array.from({ length: components }, () => 'c').join('/');
     const component = 'd'.repeat(250);
     const long = Array.from({ length: 17 }, () => component)

@@ -43,7 +43,7 @@ test('a repository whose deletion was interrupted is gone, and the policy releas
   await fixture.close();
 });
 
-test('a request that needs the name of a repository whose deletion was interrupted gets it at once', async () => {
+test('a request that needs the name of a repository whose deletion was interrupted gets it immediately', async () => {
   const { fixture, repository, create } = await cutInHalf();
   assert.equal((await create()).statusCode, 201);
   assert.deepEqual(await deletionsOf(fixture), [['token', repository.id]]);

@@ -57,7 +57,7 @@ describe('A passkey', () => {
     assert.equal(await epochOf(node, ada), 1);
   });
 
-  // The attack: an answer that was seen once is sent again, to this node or another, or 20 times at once.
+  // The attack: an answer that was seen once is sent again, to this node or another, or 20 times at the same time.
   test('has answers that work once, also when they race on two nodes', async () => {
     // Without a counter only the challenge tells a second use from the first.
     const uncounted = createSoftwareAuthenticator({ origin: ORIGIN, counts: false });

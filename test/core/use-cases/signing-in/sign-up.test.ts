@@ -38,7 +38,7 @@ async function started() {
 }
 
 describe('A person who signs up', () => {
-  test('has an account on the free plan at once, and is signed in', async () => {
+  test('has an account on the free plan immediately, and is signed in', async () => {
     const { log, context, vault } = await started();
     const person = accepted(await signUp(context, HERE, ADA));
     const { account } = person;

@@ -70,7 +70,7 @@ describe('An authenticator app', () => {
     assert.equal(codeOf(await useTotpCode(other, owner(ada), next)), 'mfa-code-used');
   });
 
-  // The attack: one stolen code is sent 20 times at once, to two nodes.
+  // The attack: one stolen code is sent 20 times at the same time, to two nodes.
   test('has codes that work once when they race on two nodes', async () => {
     const { seed } = await enrolTotp(node, ada);
     const code = codeAt(seed, node.clock.now());

@@ -109,7 +109,7 @@ describe('What a node has cached of a repository', () => {
     await drops.close();
   });
 
-  // A fetch that began before the erasure read the refs and caches the objects after it: they would stay for ever.
+  // A fetch that began before the erasure read the refs and caches the objects after it: they would stay.
   test('is dropped again if a request that was under way cached it once more', async () => {
     const { one, two, held, drops, purge, erase, followed } = await cached();
     await drops.catchUp(RUNNING);
@@ -126,7 +126,7 @@ describe('What a node has cached of a repository', () => {
     await drops.catchUp(RUNNING);
     held.add(one);
     await drops.catchUp(RUNNING);
-    assert.deepEqual([...held], [one], 'it is not dropped for ever');
+    assert.deepEqual([...held], [one], 'it is not dropped again and again');
     await drops.close();
   });
 

@@ -136,7 +136,7 @@ describe('The sweep of the buckets of users', () => {
     );
   });
 
-  test('looks at a bounded number of buckets at once', async () => {
+  test('looks at a bounded number of buckets at the same time', async () => {
     const s = await newSweep();
     let [atOnce, most] = [0, 0];
     for (let number = 0; number <= BUCKET_SWEEPS_AT_ONCE_MAX; number += 1) {

@@ -202,7 +202,7 @@ describe('The sweep of orphaned layers', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('removes each orphan once, and nothing else, when several nodes sweep at once', async () => {
+  test('removes each orphan once, and nothing else, when several nodes sweep at the same time', async () => {
     const s = newSweep();
     const repositories = [s.repository(), s.repository(), s.repository()];
     const named: string[] = [];

@@ -316,7 +316,7 @@ describe('The sweep of the vault', () => {
     assert.deepEqual(s.swept, []);
   });
 
-  test('removes each record once when several nodes sweep at once', async () => {
+  test('removes each record once when several nodes sweep at the same time', async () => {
     const s = await newSweep();
     const named = await s.put('named');
     await s.append({}, named);

@@ -121,7 +121,7 @@ async function found(reading: GitReading, ids: readonly ObjectId[]): Promise<rea
 }
 
 describe('A purge of a living repository', () => {
-  test('removes what no ref reaches, from the repository at once and from storage an hour later', async (context) => {
+  test('removes what no ref reaches, from the repository immediately and from storage an hour later', async (context) => {
     const { reading, main, fixed, secret, leaked, stored, plan, purge, sweep, expire } = await withSecret(context);
     assert.deepEqual(await found(reading, [main, fixed, leaked, secret]), [true, true, true, true]);
     const before = await stored();
@@ -292,7 +292,7 @@ describe('A purge of a living repository', () => {
     assert.deepEqual(await purge(), { event: null, freedBytes: 0 });
   });
 
-  test('is refused where the repository is too large to be written anew', async (context) => {
+  test('is refused where the repository is too large to be written again', async (context) => {
     const { reading, purging, origin, id, main } = await withSecret(context);
     const grow = async (bytes: number) =>
       appendPush(reading.node, createMemoryObjects(), await reading.current(), { 'refs/heads/x': main }, bytes);

@@ -99,7 +99,7 @@ describe('A secret that was rotated out', () => {
     assert.deepEqual(await s.kept(late), [true, false]);
   });
 
-  test('removes no secret in use if the webhook is rotated again, changed, deleted or erased meanwhile', async () => {
+  test('removes no secret in use if the webhook is rotated again, changed, deleted or erased in between', async () => {
     const s = await sweeping();
     const [twice, moved, deleted] = [await s.create(), await s.create(), await s.create()];
     for (const id of [twice, moved, deleted]) await s.rotate(id);

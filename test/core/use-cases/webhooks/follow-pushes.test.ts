@@ -291,7 +291,7 @@ describe('Webhooks are notified of a push', () => {
     assert.equal(await on.context.marks.read('webhook-notifications'), null);
     await on.webhook(ada, ['push']);
     await on.push(engine, { 'refs/heads/after': on.commit() });
-    // As after a crash before any mark was saved.
+    // The state after a crash before any mark was saved.
     await on.follow(1);
     assert.deepEqual(await on.payloads(), ['push refs/heads/after']);
   });
@@ -345,7 +345,7 @@ describe('Webhooks are notified of a push', () => {
     assert.ok((await on.requested()).every(({ data }) => data['not_before'] === null));
     await on.push(engine, { 'refs/heads/a': on.commit(tip) });
     await on.follow(12);
-    assert.equal((await on.requested()).length, 12, 'nothing waits any more, so a push goes out at once');
+    assert.equal((await on.requested()).length, 12, 'nothing waits any more, so a push goes out immediately');
   });
 
   test('that an older version stored when some were made, but none of a webhook that is deleted by then', async () => {
@@ -386,7 +386,7 @@ describe('Webhooks are notified of a push', () => {
     assert.equal((await on.context.waiting.backlog()).pending, 1);
   });
 
-  test('later, when the account has room for more deliveries, in order, also after a restart; others meanwhile', async () => {
+  test('later, when the account has room for more deliveries, in order, also after a restart; others in between', async () => {
     const on = await following();
     Object.assign(on.context, {
       ...{ plans: plansWith(null), pendingBounds: { pendingMax: 5, resumed: 2 } },
@@ -591,7 +591,7 @@ describe('Webhooks are notified of a push', () => {
     assert.equal(on.objects.openReaders(), 0);
   });
 
-  test('at once, without its objects, if they exceed the limits of reading', async () => {
+  test('immediately, without its objects, if they exceed the limits of reading', async () => {
     const on = await following();
     const ada = await newAccount(on.node, 'ada');
     const engine = accepted(await newRepository(on.node, ada, 'engine'));

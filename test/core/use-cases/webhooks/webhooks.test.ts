@@ -131,7 +131,7 @@ describe('A webhook', () => {
     held.open();
   });
 
-  test('is not created for an account that is erased meanwhile', async () => {
+  test('is not created for an account that is erased in between', async () => {
     const { node, origin, account, create } = await started();
     const { webhook } = accepted(await create());
     const erasing = {

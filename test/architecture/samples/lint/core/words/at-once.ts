@@ -1,0 +1,3 @@
+// refused: strata(plain-words-in-comments)
+/** Returns at once. */
+export const a = 1;

@@ -1,0 +1,3 @@
+// refused: strata(plain-words-in-comments)
+/** As `count`, for branches. */
+export const a = 1;

@@ -1,0 +1,3 @@
+// refused: strata(plain-words-in-comments)
+/** Of the last event. */
+export const a = 1;

@@ -1,0 +1,3 @@
+// refused: strata(plain-words-in-comments)
+/** The layers of now. */
+export const a = 1;

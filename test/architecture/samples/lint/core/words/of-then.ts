@@ -1,0 +1,3 @@
+// refused: strata(plain-words-in-comments)
+/** The refs of then. */
+export const a = 1;
