@@ -26,7 +26,7 @@ function wait(
   );
 }
 
-test('Tokens leave the person of a quota the last 1,000 to the person, and of a smaller one all of it', async () => {
+test('Tokens leave the last 1,000 of a quota to the person, and all of a smaller one', async () => {
   assert.equal(CHANGES_KEPT_FOR_PERSON, 1_000);
   for (const [quota, by, room] of [
     [200_000, 'token', 199_000],

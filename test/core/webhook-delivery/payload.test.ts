@@ -217,14 +217,22 @@ describe('A payload of a hostile history', () => {
     const tag = payloadTag({ id: id(1), tagger: null, message: 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX + 1) });
     assert.equal(tag.message.length, WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
     const whole = 'x'.repeat(WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX);
+    const name = 'x'.repeat(WEBHOOK_PAYLOAD_NAME_LENGTH_MAX);
     const limit = payloadCommit({
       ...hostile(1),
       tree: id(0),
-      author: signature(''),
-      committer: signature(''),
+      author: signature(name),
+      committer: signature(`${name}x`),
       message: whole,
     });
-    assert.equal(limit.message, whole);
+    assert.deepEqual([limit.message, limit.author.name], [whole, name]);
+    assert.notEqual(limit.committer.name, name);
+    const parentsOf = (count: number) => {
+      const of = { ...hostile(1), tree: id(0), author: signature(''), committer: signature('') };
+      return payloadCommit({ ...of, parents: Array.from({ length: count }, (_, at) => id(at)) }).parents.length;
+    };
+    const most = WEBHOOK_PAYLOAD_PARENTS_MAX;
+    assert.deepEqual([parentsOf(most - 1), parentsOf(most), parentsOf(most + 1)], [most - 1, most, most]);
   });
 
   test('stays within its bound, lists all commits, and cuts their texts to one length', () => {

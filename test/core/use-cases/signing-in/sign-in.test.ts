@@ -97,7 +97,9 @@ describe('A person', () => {
     const { attempt, vault, account, signInEvents } = await started();
     accepted(await attempt({}, { userAgent: 'x'.repeat(USER_AGENT_LENGTH_MAX + 1), address: '' }));
     accepted(await attempt({}, { userAgent: null }));
-    const [long, none] = await signInEvents();
+    accepted(await attempt({}, { userAgent: 'y'.repeat(USER_AGENT_LENGTH_MAX) }));
+    const [long, none, whole] = await signInEvents();
+    assert.equal(await vault.get(account, 'user-agent', refIn(whole?.data)), 'y'.repeat(USER_AGENT_LENGTH_MAX));
     const kept = await vault.get(account, 'user-agent', refIn(long?.data));
     assert.equal(kept, 'x'.repeat(USER_AGENT_LENGTH_MAX));
     assert.equal(long?.sourceAddressRef, null);
@@ -180,7 +182,9 @@ describe('An attacker who guesses passwords', () => {
       'too-many-attempts',
       'the right one is not even compared',
     );
-    clock.advance(SIGN_IN_FAILURES_SPAN_MS);
+    clock.advance(SIGN_IN_FAILURES_SPAN_MS - 1);
+    assert.deepEqual(await wrong(), { refused: { code: 'too-many-attempts', waitSeconds: 1 } });
+    clock.advance(1);
     accepted(await wrong({ password: PASSWORD }));
   });
 
