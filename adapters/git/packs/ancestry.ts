@@ -91,13 +91,13 @@ async function isCommit(source: ObjectSource, id: ObjectId): Promise<boolean> {
 }
 
 function tooManyMoves(far: number): PackRefusal {
-  const detail = `the push moves refs far in ${far} different ways, at most ${PUSH_MOVES_FAR_MAX} are allowed: push fewer refs together`;
+  const detail = `the push moves refs far in ${far} different ways, at most ${PUSH_MOVES_FAR_MAX} are allowed: push fewer refs in one push`;
   return { refused: 'pack-too-costly', detail };
 }
 
 const TOOK_TOO_LONG: PackRefusal = {
   refused: 'pack-too-costly',
-  detail: 'comparing where the refs are moved took too long: push fewer refs together',
+  detail: 'comparing where the refs are moved took too long: push fewer refs in one push',
 };
 
 async function isAncestorByGit(

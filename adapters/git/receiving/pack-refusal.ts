@@ -115,7 +115,7 @@ const OUT_OF_MEMORY: PackRefusal = {
 const TOOK_TOO_MUCH_TIME: PackRefusal = {
   refused: 'pack-too-costly',
   detail:
-    'checking the pack took too much time; push fewer commits together, or, where large files changed, with git -c core.bigFileThreshold=16m push',
+    'checking the pack took too much time; push fewer commits in one push, or, where large files changed, with git -c core.bigFileThreshold=16m push',
 };
 
 /** Why git refused the pack; null when the failure is this machine's. */

@@ -63,7 +63,7 @@ describe('A push asks for a compaction', () => {
     assert.deepEqual(wanted, [COMPACTION_IDLE_MS, 0, 0]);
   });
 
-  test('at the same time again when as many layers have come since a compaction, however soon', () => {
+  test('immediately again when as many layers have come since a compaction, however soon', () => {
     const { push, wanted } = start();
     for (const layers of [
       LAYERS_MAX,

@@ -139,9 +139,9 @@ describe('A push', () => {
   test('changes nothing if its moves would take too long to compare', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
-    pushing.objects.movesRefusal = { refused: 'pack-too-costly', detail: 'push fewer refs together' };
+    pushing.objects.movesRefusal = { refused: 'pack-too-costly', detail: 'push fewer refs in one push' };
     assert.deepEqual(await pushing.push([{ ref: main, before: A, after: B }]), {
-      refused: { code: 'pack-too-costly', detail: 'push fewer refs together' },
+      refused: { code: 'pack-too-costly', detail: 'push fewer refs in one push' },
     });
     assert.equal((await lastPush(pushing)).updates[0]?.kind, 'create');
     assert.equal(pushing.objects.open, 0);
