@@ -18,7 +18,7 @@ export interface Layer {
   readonly sizeBytes: number;
   /** SHA-256 of the tar, hex. */
   readonly sha256: string;
-  /** The pack's checksum, 40 hex digits: the layer holds `objects/pack/pack-<pack>.{pack,idx}`. */
+  /** The pack's checksum in hex, after which the layer's pack and index are named. */
   readonly pack: string;
 }
 
