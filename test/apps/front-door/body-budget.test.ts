@@ -282,7 +282,7 @@ describe('A caller of the API', () => {
         answer += chunk.toString('latin1');
       });
       await once(socket, 'close');
-      assert.match(answer, /^HTTP\/1\.1 408 [^]*The body took too long to arrive: send it at once/);
+      assert.match(answer, /^HTTP\/1\.1 408 [^]*The body took too long to arrive: send it without pauses/);
       assert.equal(fixture.context.bodyBudget.heldBytes(), 0);
     } finally {
       await fixture.close();

@@ -124,7 +124,7 @@ describe('the moves of a push', () => {
     const refused = await compareMoves(git, access, moves, signal);
     assert.ok('refused' in refused);
     assert.equal(refused.refused, 'pack-too-costly');
-    assert.match(refused.detail, /in 10001 different ways, at most 10000 are allowed: push fewer refs at once$/);
+    assert.match(refused.detail, /in 10001 different ways, at most 10000 are allowed: push fewer refs in one push$/);
     assert.equal(asked.git.length, 0);
     const taken = await compareMoves(git, access, moves.slice(1), signal);
     assert.deepEqual(taken, Array(PUSH_MOVES_FAR_MAX).fill(true));
@@ -163,7 +163,7 @@ describe('the moves of a push', () => {
     };
     const refused = await compareMoves(slow, access, moves, signal);
     assert.ok('refused' in refused);
-    assert.match(refused.detail, /took too long: push fewer refs at once$/);
+    assert.match(refused.detail, /took too long: push fewer refs in one push$/);
     const broken: typeof git = { run: async () => Promise.reject(new ObjectDatabaseError('layer-missing', 'gone')) };
     await assert.rejects(compareMoves(broken, access, moves, signal), /gone/);
     await assert.rejects(compareMoves(git, access, moves, AbortSignal.abort(new Error('left'))), /left/);

@@ -230,7 +230,7 @@ describe('the memory of processes that check packs', () => {
         const refused = await few.receive(few.newObjects(), pack);
         assert.ok('refused' in refused);
         assert.equal(refused.refused, 'pack-too-costly');
-        assert.match(refused.detail, /^checking the pack took too much time; push fewer commits at once/);
+        assert.match(refused.detail, /^checking the pack took too much time; push fewer commits in one push/);
         assert.deepEqual(await filesBelow(join(few.directory, 'incoming')), []);
         const honest = await few.receive(few.newObjects(), packOf(2 * MIB));
         assert.ok(!('refused' in honest), JSON.stringify(honest));
