@@ -56,7 +56,7 @@ const SCENARIOS: { readonly [name: string]: (run: Run) => Promise<void> } = {
     await run.append('Cancelled');
     await run.ended();
   },
-  'begun-again': async (run) => {
+  'begun-anew': async (run) => {
     await run.append('Begun');
     await run.attempted(1);
     await run.append('Cancelled');

@@ -46,7 +46,7 @@ test("every recorded history replays with today's code", async () => {
     histories()
       .map(({ name }) => name)
       .sort(),
-    ['begun-again.json', 'cancelled.json', 'eight-attempts.json', 'retried-step.json'],
+    ['begun-anew.json', 'cancelled.json', 'eight-attempts.json', 'retried-step.json'],
   );
   for (const { text } of histories()) await replay(bundle, text);
 });
