@@ -91,6 +91,10 @@ async function answersAsOneCopy(context: TestContext, kind: LogKind): Promise<vo
   const endMs = performance.now() + SPAN_MS;
   const over = (): boolean => performance.now() > endMs;
 
+  // Before the first fault: a kill would end the requests that prepare the test.
+  const names = Array.from({ length: REGISTERS }, (_, register) => `register-${register}`);
+  for (const name of names) await createRepository(first.strata, ada, name);
+
   const counts = new Map<string, number>();
   const disturbing = (async () => {
     const dice = createDice(seed);
@@ -101,17 +105,13 @@ async function answersAsOneCopy(context: TestContext, kind: LogKind): Promise<vo
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }
   })();
-  const recorders = await Promise.all(
-    Array.from({ length: REGISTERS }, async (_, register) => {
-      const name = `register-${register}`;
-      await createRepository(first.strata, ada, name);
-      const recorder = createRecorder();
-      const clients = Array.from({ length: CLIENTS_PER_REGISTER }, (_client, client) =>
-        runClient({ client, name, nodes, ada, recorder, over, dice: createDice(seed + 100 * register + client + 1) }),
-      );
-      return { recorder, clients };
-    }),
-  );
+  const recorders = names.map((name, register) => {
+    const recorder = createRecorder();
+    const clients = Array.from({ length: CLIENTS_PER_REGISTER }, (_client, client) =>
+      runClient({ client, name, nodes, ada, recorder, over, dice: createDice(seed + 100 * register + client + 1) }),
+    );
+    return { recorder, clients };
+  });
   await Promise.all([disturbing, ...recorders.flatMap(({ clients }) => clients)]);
 
   const histories = recorders.map(({ recorder }) => recorder.history);
