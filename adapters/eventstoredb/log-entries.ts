@@ -5,7 +5,6 @@
  * Subscribers get the entries of an append together. They are next to each other in the log, so an entry that does not
  * continue an append ends it: a scavenge may have removed the rest, with a stream that was deleted.
  */
-
 import { categoryOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { continuesAppend, missingOfAppend } from '../../core/kernel/whole-appends.ts';
 import type { Log } from '../../core/ports/log.ts';

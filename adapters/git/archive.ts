@@ -4,7 +4,6 @@
  * Invariants: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
  * archive takes a slot of those that fetches and pushes share, and each has less memory and processor time than they.
  */
-
 import { MIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { ARCHIVES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';

@@ -33,7 +33,7 @@ import type { Git, GitCommand } from './process/git-commands.ts';
 
 /** Blobs up to this size are read whole, in process; git streams larger ones. */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
-/** The limit of a stream that ends when nobody reads on. */
+/** The signal of a stream that ends when nobody reads on. */
 const NEVER = new AbortController().signal;
 
 export interface ReaderContext {

@@ -32,7 +32,7 @@ const POLL_INTERVAL_MS = 500;
 const LINGER_MS = 8;
 
 export interface PostgresEventStoreOptions {
-  /** Connects to a migrated database (migrate.ts). */
+  /** The address of a migrated database (migrate.ts). */
   readonly connectionString: string;
   readonly log: Log;
   /** How long an append is retried while PostgreSQL is unreachable, before it throws. */

@@ -15,7 +15,7 @@ import { openForService } from './vault-cipher.ts';
 const query = queryReporting(unavailable(LogKeysError, 'log-keys-unavailable'));
 
 export interface PostgresLogKeysOptions {
-  /** Connects to a migrated database; the caller closes it. */
+  /** The pool of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Those of the service, or one of 32 bytes that never changes. */
   readonly masterKey: Uint8Array | MasterKeyring;

@@ -40,7 +40,7 @@ interface Known {
 
 /** `candidates` returns the keys that the process may use, of 32 bytes each; the first is the configured one. */
 export function createMasterKeyring(options: {
-  /** Connects to a migrated database; the caller closes it. */
+  /** The pool of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   readonly candidates: () => Promise<readonly [Uint8Array, ...Uint8Array[]]>;
 }): MasterKeyring {

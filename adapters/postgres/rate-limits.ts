@@ -14,7 +14,7 @@ const TABLE = 'rate_limits';
 const REMOVED_AT_ONCE_MAX = 1_000;
 
 export interface PostgresRateLimitsOptions {
-  /** Connects to a migrated database; the caller closes it. */
+  /** The pool of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Returns a digest of a key under a secret of the service. */
   readonly digestOf: (key: string) => Promise<string>;

@@ -22,7 +22,7 @@ import {
 import { vaultQuery } from './vault-query.ts';
 
 export interface PostgresVaultOptions {
-  /** Connects to a migrated database; the caller closes it. */
+  /** The pool of a migrated database; the caller closes it. */
   readonly pool: pg.Pool;
   /** Those of the service, or one of 32 bytes that never changes. */
   readonly masterKey: Uint8Array | MasterKeyring;

@@ -3,7 +3,6 @@
  *
  * Invariants: memory grows with the number of accounts and repositories, not of events.
  */
-
 import type { AccountEvent } from '../../core/account/events.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';

@@ -196,7 +196,7 @@ function withOptionalBodies(document: object, operations: ReadonlySet<string>): 
 
 const header = (description: string): object => ({ description, schema: { type: 'integer' } });
 
-/** The headers of 429, and without the first of every answer to a token. */
+/** The headers of 429. Every answer to a token has all of them but the first. */
 const RATE_HEADERS = {
   'Retry-After': header('Seconds after which to try again'),
   'X-RateLimit-Limit': header('Points of the token within a minute; none without a token'),

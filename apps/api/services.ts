@@ -1,5 +1,4 @@
 /** The API's context with the rate limits that the API keeps in memory. */
-
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import { DEVICE_POLL_INTERVAL_SECONDS } from '../../core/kernel/limits.ts';
 import { createRate, type Rate } from '../front-door/rates.ts';

@@ -23,7 +23,7 @@ export const TOKEN_POINTS_PER_MINUTE_MAX = 2_400_000;
 export const PERSON_POINTS_PER_MINUTE_MAX = 120_000;
 /** Requests that append to the log, which an account may begin within an hour of the clock. */
 export const ACCOUNT_EVENTS_PER_HOUR_MAX = 50_000;
-/** A request counts once more for each of these bytes of its body: what is in it may come into the log. */
+/** A request counts once more for each time this length of its body: what is in it may come into the log. */
 export const RECORDED_BODY_BYTES = 4 * KIB;
 /** Requests of an hour that tokens leave to the person on the website, who may have to revoke them. */
 export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;

@@ -116,7 +116,7 @@ function refuseFetch(git: GitRequest, denial: FetchDenial): void {
   const refuse = (reason: string): void => sendBytes(git, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
   switch (denial.code) {
     case 'transfer-quota-reached':
-      // From a status, git shows nothing but its number to a client that has sent its wants.
+      // Git shows nothing of a status but its number to a client that has sent its wants.
       sendBytes(git, RESULT_TYPE, errorPacket('the transfer quota of this month is used up: it is reset next month'));
       return;
     case 'want-not-reachable':

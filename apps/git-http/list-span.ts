@@ -4,7 +4,6 @@
  * Invariants: all time counts, also that between bytes, so no drop of them holds the list longer than its size
  * allows. A client that sends at the least speed of a push is never too late. The pack is not bounded here.
  */
-
 import { PUSH_COMMANDS_BYTES_MAX } from '../../core/kernel/limits.ts';
 import { LATE_BODY_TEXT } from '../front-door/body-span.ts';
 import { type Body, BodyError } from './body.ts';
@@ -47,7 +46,7 @@ export function limitListSpan(
   look();
   const next = (): Promise<IteratorResult<Uint8Array>> =>
     new Promise((resolve, reject) => {
-      // For each wait again: reactions to one promise for all waits would add up.
+      // Set for each wait: reactions to one promise for all waits would add up.
       onLate = reject;
       if (late === null) chunks.next().then(resolve, reject);
       else reject(late);

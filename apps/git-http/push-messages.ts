@@ -1,5 +1,4 @@
 /** The messages for a refused push or a refused ref of a push. Each one says what to do. */
-
 import { TAG_CHAIN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { RefRefusalCode } from '../../core/repository/commands.ts';
 import type { QuotaRefusal } from '../../core/usage/quota.ts';

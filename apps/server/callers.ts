@@ -1,5 +1,4 @@
 /** The rates of callers on this node, and their exchange with other nodes. */
-
 import { createPostgresRateSums } from '../../adapters/postgres/rate-sums.ts';
 import { type Callers, createCallers } from '../front-door/callers.ts';
 import { createRateExchange } from '../front-door/rate-exchange.ts';

@@ -4,7 +4,6 @@
  * Invariants: only apps/ knows which technology implements a port. Stopping drains requests first, then flushes the
  * figures collected in memory, then closes parts in the reverse order of opening, PostgreSQL last.
  */
-
 import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';

@@ -4,7 +4,6 @@
  * Invariants: parts are closed in the reverse order of opening, PostgreSQL last. If a part fails to open, the parts
  * opened before it are closed.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { joinEmbeddedPostgres } from '../../adapters/embedded-postgres/join.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: gauges that show the same answer of the database ask for it once.
  */
-
 import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';

@@ -4,7 +4,6 @@
  *
  * Invariants: transfer and token use are collected in memory, and written every minute and on stop.
  */
-
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';

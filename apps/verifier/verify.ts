@@ -7,7 +7,6 @@
  *   between which it lies. An opening that was left out is an erasure, and no fault;
  * - nothing of the service is imported: what is checked here was written against the documents alone.
  */
-
 import { canonicalText, isArray, isObject, type Json, type JsonObject, parseJson } from './canonical.ts';
 import { type Checkpoint, parseCheckpoint, signatureFault, type VerifierKey } from './checkpoint.ts';
 import { checkEntry, createEntryOrder, type EntryOrder } from './entry.ts';

@@ -1,5 +1,4 @@
 /** The commands of an access token. */
-
 import type { Grant, Scope } from '../kernel/grants.ts';
 import type { AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../kernel/vault-ref.ts';

@@ -5,7 +5,6 @@
  * Invariants: the form is that of every secret (docs/interface.md, Access tokens). The first 22 of its 40 digits are
  * the id in base62, the other 18 are random: 107 bits, for a token of 15 minutes.
  */
-
 import type { AccessTokenId } from '../kernel/ids.ts';
 import { parseUuid } from '../kernel/ids.ts';
 import { BASE62 } from './secret.ts';

@@ -1,5 +1,4 @@
 /** The repositories of an account that an access token, or a webhook made with one, may use. */
-
 import type { Scope } from '../kernel/grants.ts';
 import type { RepositoryId } from '../kernel/ids.ts';
 

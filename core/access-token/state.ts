@@ -1,5 +1,4 @@
 /** The state of an access token, folded from its stream. */
-
 import type { Grant } from '../kernel/grants.ts';
 import type { AccountId, Timestamp, TrustRuleId } from '../kernel/ids.ts';
 import type { RepositorySelection } from './repository-selection.ts';

@@ -1,5 +1,4 @@
 /** The rules of usernames, repository names and email addresses (docs/interface.md, Repositories). */
-
 import { EMAIL_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX, USERNAME_LENGTH_MAX } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';

@@ -5,7 +5,6 @@
  * export: nothing else is read, neither a clock nor a read model. Of the entries it skips, none changes what the state
  * shows (account-state.ts).
  */
-
 import { accessTokenEventKinds } from '../access-token/events.ts';
 import { accessTokens } from '../access-token/evolve.ts';
 import type { ActiveAccessToken } from '../access-token/state.ts';
@@ -45,7 +44,7 @@ export interface MonthTraffic {
   /** `YYYY-MM`; empty before the first entry. */
   readonly month: string;
   readonly ingressBytes: number;
-  /** The sums of the daily `UsageRecorded`. */
+  /** Transfer, as the daily `UsageRecorded` sum it. */
   readonly transferBytes: number;
 }
 

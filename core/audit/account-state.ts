@@ -6,7 +6,6 @@
  * the text before it, with a closing brace, is what it is the digest of. The form never changes under the same
  * `schema`.
  */
-
 import type { RepositorySelection } from '../access-token/repository-selection.ts';
 import type { ActiveAccessToken } from '../access-token/state.ts';
 import type { StorageBucket } from '../account/buckets/state.ts';

@@ -7,7 +7,6 @@
  * decided; in older streams, under a key of the session's own that is destroyed when the session ends. The session's
  * times are in the events, so a reader of the stream needs no timer to know whether the session may still be claimed.
  */
-
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
 

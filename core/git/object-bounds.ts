@@ -5,7 +5,6 @@
  * Invariants: the check needs only an object's type and size, which are known before it is inflated. A blob has no
  * limit here, because it is streamed.
  */
-
 import { MIB } from '../kernel/byte-units.ts';
 import { OBJECT_ID_DIGITS } from '../kernel/ids.ts';
 import { COMMIT_PARENTS_MAX } from '../kernel/limits.ts';

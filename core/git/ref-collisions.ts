@@ -5,7 +5,6 @@
  * work is linear in the bytes of the changed names, times a logarithm, however deep they are nested and however many
  * refs exist. If one such pair were accepted, every clone of the repository would fail.
  */
-
 import { inParts, type Steps } from '../kernel/turns.ts';
 import type { RefName } from './ref-name.ts';
 import { byteOrderRank, sortUtf8 } from './utf8.ts';

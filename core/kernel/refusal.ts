@@ -4,7 +4,6 @@
  * Invariants: a refusal is a value that a use case returns; a thrown error is a bug or an outage. One table in
  * apps/api holds the message and HTTP status of each refusal, and must cover this union exactly.
  */
-
 import type { Grant, Scope } from './grants.ts';
 import type { EventId, RepositoryId } from './ids.ts';
 import type { TargetFault } from './target-fault.ts';
@@ -126,9 +125,9 @@ export type Refusal =
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }
-  /** A limit on the entries of one page. */
+  /** The names of the entries of one page are too long together. */
   | { readonly code: 'folder-names-too-long' }
-  /** A limit of the account. */
+  /** The account has as many archives under way as it may. */
   | { readonly code: 'too-many-archives'; readonly waitSeconds: number }
   /** Other accounts use all turns of this node. */
   | { readonly code: 'archives-busy'; readonly waitSeconds: number }

@@ -1,5 +1,4 @@
 /** Lists of access tokens, read from a read model. */
-
 import type { LogPosition } from '../kernel/envelope.ts';
 import type { Grant, Scope } from '../kernel/grants.ts';
 import type { AccessTokenId, AccountId, RepositoryId, Timestamp } from '../kernel/ids.ts';

@@ -13,7 +13,7 @@ export const PRUNABLE_CATEGORIES: readonly string[] = ['webhookDelivery', 'trans
 
 export interface PrunableStream {
   readonly stream: StreamName;
-  /** The position of its last event, as the caller has read it. A stream that has grown since stays. */
+  /** The revision of its last event, as the caller has read it. A stream that has grown since stays. */
   readonly lastRevision: number;
 }
 

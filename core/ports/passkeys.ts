@@ -5,7 +5,6 @@
  * Invariants: an answer is accepted only if the authenticator verified its user, and signed for the website's own
  * origin and relying party id. The caller makes sure that a challenge is answered once, and compares the counters.
  */
-
 import type { AccountId } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
 

@@ -4,7 +4,6 @@
  * Invariants: few commits are read at a time, because a message may take up to `COMMIT_BYTES_MAX` until the caller cuts
  * it. So the caller keeps no commit as it comes.
  */
-
 import type { Commit } from '../git/objects.ts';
 import type { ObjectId } from '../kernel/ids.ts';
 import type { ObjectReader } from './object-database.ts';

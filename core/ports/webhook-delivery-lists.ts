@@ -1,5 +1,4 @@
 /** Lists of webhook deliveries, read from a read model. */
-
 import type { AccountId, EventId, Timestamp, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 

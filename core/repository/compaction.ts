@@ -5,7 +5,6 @@
  * pushes has few layers, and each byte is rewritten a logarithmic number of times. What is merged holds at most
  * `COMPACTED_LAYER_BYTES_MAX` bytes.
  */
-
 import { GIB } from '../kernel/byte-units.ts';
 import { partsToMerge } from '../kernel/geometric-series.ts';
 import { COMPACTION_IDLE_MS, LAYERS_MAX } from '../kernel/limits.ts';

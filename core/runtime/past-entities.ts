@@ -6,7 +6,6 @@
  * used only if the log holds the event that it ends with. Memory is bounded. A policy that moves forwards through one
  * repository's stream folds each of its events once.
  */
-
 import { accounts } from '../account/evolve.ts';
 import type { Account } from '../account/state.ts';
 import type { Decider } from '../kernel/decider.ts';

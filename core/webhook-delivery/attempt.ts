@@ -1,5 +1,4 @@
 /** The results of an attempt at a delivery, and when the next one is made (docs/workflows.md, Webhook deliveries). */
-
 import type { Exchange, OutgoingFailure } from '../kernel/exchange.ts';
 import { plusMs, type Timestamp, timestamp } from '../kernel/ids.ts';
 import { WEBHOOK_RETRY_WAITS_MS } from '../kernel/limits.ts';

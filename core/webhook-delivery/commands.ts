@@ -1,5 +1,4 @@
 /** The commands of a delivery. */
-
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { AttemptResult } from './attempt.ts';

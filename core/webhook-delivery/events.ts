@@ -4,7 +4,6 @@
  * Invariants: the events are operational and pruned after retention. They hold digests of what was sent and
  * answered, never the bytes, the URL or any text of the receiver.
  */
-
 import { type DomainEvent, type EventKind, type EventKinds, OPERATIONAL_V1 } from '../kernel/decider.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 

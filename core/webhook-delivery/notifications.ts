@@ -3,7 +3,6 @@
  *
  * Invariants: an id is derived from what it names, so a replay makes the same ids and no second delivery.
  */
-
 import type { DerivedIds, EventId, WebhookDeliveryId, WebhookId } from '../kernel/ids.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 import type { StoredRefUpdate } from '../repository/events.ts';

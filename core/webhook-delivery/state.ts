@@ -1,5 +1,4 @@
 /** The state of a delivery, folded from its stream. */
-
 import type { EventId, RepositoryId, Timestamp, Uuid, WebhookId } from '../kernel/ids.ts';
 import type { WebhookEventKind } from '../kernel/webhook-events.ts';
 

@@ -1,5 +1,4 @@
 /** The queries of ref changes and of the pushes that made them. */
-
 import { type RepositoryId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { ActivityRow, PushRow, PushTip } from '../../core/ports/activity.ts';

@@ -6,7 +6,6 @@
  * of the two, however the events are split into batches. The errors of a bucket that is deleted stay until they are too
  * old; readers name the buckets that they may see.
  */
-
 import { BUCKET_ERRORS_LISTED_MAX } from '../../core/kernel/limits.ts';
 import { removeAged, runForList } from '../runner/bulk.ts';
 import type { Projection, ProjectionTable, Queryable, TableOf } from '../runner/projection.ts';

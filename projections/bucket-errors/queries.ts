@@ -1,5 +1,4 @@
 /** The query of what went wrong with storage buckets. */
-
 import type { Page, PageOf } from '../../core/kernel/page.ts';
 import type { BucketErrorRow, WantedBucketErrors } from '../../core/ports/bucket-error-lists.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: any commit that git accepts has an entry of bounded size that PostgreSQL can store.
  */
-
 import type { CommitRow, PersonRow } from '../../core/git/commit-row.ts';
 import type { OrderCommit } from '../../core/git/history/commit-queue.ts';
 import { commitRow, type ListedEntry, listedEntry } from '../../core/git/history/listed-commit.ts';

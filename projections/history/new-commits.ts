@@ -5,7 +5,6 @@
  * `MissingCommits`; so a commit with a row never has an ancestor without one. The memory in use is bounded, whatever
  * the number and size of the commits.
  */
-
 import { listedCommit } from '../../core/git/history/listed-commit.ts';
 import type { Commit } from '../../core/git/objects.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';

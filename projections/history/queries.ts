@@ -1,5 +1,4 @@
 /** The queries of branches and of the default branch's commits, for REST. */
-
 import type { CommitRow } from '../../core/git/commit-row.ts';
 import type { ListedEntry } from '../../core/git/history/listed-commit.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';

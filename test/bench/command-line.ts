@@ -28,7 +28,7 @@ interface CommandFigures {
 export interface CommandLineBench {
   readonly date: string;
   readonly machine: string;
-  /** The start of the Node that runs the command line. */
+  /** The version of the Node that runs the command line. */
   readonly node: string;
   /** The load of the machine before the run. */
   readonly load: number;

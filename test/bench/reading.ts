@@ -160,7 +160,7 @@ async function measureNames(context: Context, seconds: number): Promise<readonly
     const number = (index * 7_919) % MANY_REFS;
     return refName(`refs/${index % 2 === 0 ? 'heads' : 'tags'}/release-${number}.${index % 13}`);
   });
-  // Like a server has them after a start: from a snapshot.
+  // A server reads them from a snapshot after a start.
   const changed = changeRefs(
     PersistentMap.from<RefName, Ref>([]),
     names.map((name) => [name, ref] as const),

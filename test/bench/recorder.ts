@@ -5,7 +5,6 @@
  * Invariants: method, path, headers and body are replayed as sent; only Host, the repository's path and the
  * connection's own headers change. A request that was answered 401 is not part of an operation.
  */
-
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { Check, Exchange, Operation } from './operation.ts';

@@ -65,7 +65,10 @@ export interface WebhookFigures {
   /** From the push's event to the healthy receiver's request. */
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Memory of all processes including PostgreSQL's, while nobody pushes; null where that was not measured. */
+  /**
+   * The cores that all processes, PostgreSQL's included, keep busy while nobody pushes; null where that was not
+   * measured.
+   */
   readonly cores: number | null;
   readonly serverBytes: number;
   readonly databaseBytes: number;
@@ -75,7 +78,7 @@ export interface WebhookBenchResult {
   readonly date: string;
   readonly machine: string;
   readonly figures: readonly WebhookFigures[];
-  /** The figures of a server without deliveries. */
+  /** The cores that a server without deliveries keeps busy. */
   readonly restingCores: number;
   /** From the time when all deliveries were due until the server recorded the last of them as due. */
   readonly fellDueSeconds: number;

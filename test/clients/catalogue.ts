@@ -71,7 +71,7 @@ export const CLIENTS: readonly Client[] = [
     name: 'gitpython',
     isRequiredInCi: true,
     cannot: [],
-    // It drops of a push the lines that begin with `remote:`.
+    // It drops the lines of a push that begin with `remote:`.
     showsStatusOf: ['read-only token'],
     install: () => pythonDriver('gitpython'),
   },

@@ -1,5 +1,4 @@
 /** The contracts of core/ports/delivery-store.ts and core/ports/policy-marks.ts, run on every adapter. */
-
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { LogPosition } from '../../core/kernel/envelope.ts';

@@ -74,7 +74,7 @@ async function openLog(context: TestContext, open: OpenLog) {
     delivery: () => streamName('webhookDelivery', newId()),
     record: () => append(newStream(), ['ThingHappened'], { isRecord: true }),
     sum: () => recordUsage(sweeping, NEVER),
-    /** Does it like the server. */
+    /** Prunes as the server does. */
     prune: async () => {
       await recordUsage(sweeping, NEVER);
       return sweep();

@@ -1,5 +1,4 @@
 /** The session store's contract on PostgreSQL, one database for all its tests. */
-
 import type pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { createPool } from '../../adapters/postgres/pool.ts';

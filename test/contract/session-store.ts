@@ -62,7 +62,7 @@ export function sessionStoreContract(name: string, open: (context: Ending) => Pr
       const seenAt = plusMs(NOW, HOUR_MS);
       const seen = { ...added, seenAt, expiresAt: plusMs(seenAt, HOUR_MS), addressRef: null };
       await store.keep(added.idHash, { step: '2' });
-      // Like a request that read the session before it kept something else.
+      // Imitates a request that read the session before it kept something else.
       await store.noteSeen(seen);
       assert.deepEqual(await store.find(added.idHash, NOW), { ...seen, kept: { step: '2' } });
       await store.keep(added.idHash, {});

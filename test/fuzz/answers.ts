@@ -3,7 +3,7 @@
 export interface AnswerReader {
   /** The status of the last answer whose head has arrived; 0 before. */
   readonly status: number;
-  /** The status of a whole answer on a connection that can be used again; `unusable` for all others. */
+  /** `whole`: an answer on a connection that can be used again; `unusable`: any other that has ended. */
   readonly state: 'reading' | 'whole' | 'unusable';
   add(chunk: Buffer): void;
 }

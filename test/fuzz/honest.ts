@@ -1,5 +1,4 @@
 /** A client with an account of its own that clones, pushes and reads, as long as the inputs come. */
-
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../support/cleanup.ts';

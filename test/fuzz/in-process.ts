@@ -3,7 +3,6 @@
  *
  * Invariants: a parser may refuse a file by its own error only, and reads the same however the bytes are cut.
  */
-
 import { LayerFormatError, readTar } from '../../adapters/git/layers/layer-tar.ts';
 import { digest } from '../../adapters/node/digest.ts';
 import { fileLines } from '../../adapters/node/file-lines.ts';

@@ -30,7 +30,10 @@ export const KINDS: readonly Kind[] = [
 /** Parsed in the fuzzing process; not sent. */
 export const FILES = { name: 'tars and exported logs', weight: 20 } as const;
 
-/** Bytes of all kinds; the rest of the request is then as a client sends it, half the time. */
+/**
+ * The share of inputs of all kinds whose head is changed; the rest of the request is then as a client sends it, half
+ * the time.
+ */
 const HEAD_MUTATED_SHARE = 0.12;
 const UNCHANGED_SHARE = 0.1;
 

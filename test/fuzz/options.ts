@@ -10,7 +10,7 @@ export interface FuzzOptions {
   readonly seconds: number | null;
   readonly inputs: number | null;
   readonly seed: number;
-  /** The input of the seed: send this one input alone, and print what it is and what happened. */
+  /** Sends this one input of the seed alone, and prints what it is and what happened. */
   readonly replay: number | null;
 }
 

@@ -28,7 +28,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const UNLIMITED = { repos: null, storage_bytes: null, transfer_bytes: null, ingress_bytes: null, byo_storage: true };
 /** Tokens leave 1,000 to the person. */
 const QUOTA = 1_008;
-/** They leave a person all of a smaller quota. all of it. */
+/** They leave the person all of a smaller quota. */
 const SMALL = 3;
 const PASSWORD = 'correct horse battery';
 

@@ -645,7 +645,7 @@ describe('The command line', () => {
     const folder = path.join(cwd, 'forked');
     const [kept = ''] = (await readdir(folder)).filter((name) => name.endsWith('.txt'));
     const note = await readFile(path.join(folder, kept), 'utf8');
-    // Like when the service had signed another history of that size before.
+    // Imitates a service that signed another history of that size before.
     const [origin = '', size = '', root = ''] = note.split('\n');
     const otherRoot = Buffer.from(root, 'base64').reverse().toString('base64');
     await writeFile(path.join(folder, kept), note.replace(root, otherRoot));

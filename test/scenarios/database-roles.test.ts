@@ -150,7 +150,7 @@ test('a database of the operator’s own, whose owner is no superuser, works wit
   await assert.rejects(run(address(serving), 'TRUNCATE events'), NOT_ALLOWED);
   assert.ok(!strata.log().includes(WARNING));
 
-  // Before there were two roles: a server that serves as the owner works, and says what is missing.
+  // There was one role before: a server that serves as the owner works, and says what is missing.
   await strata.stop();
   const env = { STRATA_DATABASE_URL: address(owner) };
   const mighty = await startStrata(context, { dataDir: strata.dataDir, log: 'postgres', env });

@@ -144,7 +144,7 @@ describe('Strangers who begin device logins', () => {
       each.push(after - before);
       before = after;
     }
-    // PostgreSQL reads the whole table now and then for itself, such as for new statistics.
+    // The median: PostgreSQL reads the whole table now and then for itself, such as for new statistics.
     const rows = each.toSorted((a, b) => a - b)[Math.floor(each.length / 2)] ?? 0;
     const eachMs = spentMs / additions.length;
     await context.annotate(`${eachMs.toFixed(1)} ms and ${rows} rows for each`);

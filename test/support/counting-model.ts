@@ -2,7 +2,6 @@
  * A minimal read model and faults for the tests of its runner. The model counts events by stream, so that an event
  * applied twice, or never, shows. The faults are connections that end and answers that never arrive.
  */
-
 import type pg from 'pg';
 import type { TestContext } from 'vitest';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';

@@ -1,5 +1,4 @@
 /** Webhook deliveries in memory, on a clock that a test moves. Only the network and the time are replaced. */
-
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import type { Exchange } from '../../core/kernel/exchange.ts';

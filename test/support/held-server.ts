@@ -4,7 +4,6 @@
  * Invariants: the Git and REST handlers are joined as in the product. The object database is the real one, limited
  * to one git process at a time, so that the next request hangs when a process slot was not released.
  */
-
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';

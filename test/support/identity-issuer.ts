@@ -4,7 +4,6 @@
  *
  * Invariants: its keys live in memory and are gone with the process.
  */
-
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -5,7 +5,6 @@
  * Invariants: a seed always gives the same pack. Ids are recomputed after each change, so that what is wrong is found
  * only by who looks at it.
  */
-
 import { createHash } from 'node:crypto';
 import { deflateSync } from 'node:zlib';
 import type { ObjectType } from '../../core/git/objects.ts';

@@ -1,5 +1,4 @@
 /** One node over an event log: the cache of entities and everything else that use cases need. */
-
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';

@@ -1,5 +1,4 @@
 /** Repositories as they stood at a moment, over the ports of a test. */
-
 import type { Entities } from '../../core/runtime/entities.ts';
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
 import {

@@ -1,5 +1,4 @@
 /** A repository that can be pushed to, on a node with a log, layers and objects that a test can hold back and fail. */
-
 import { DEFAULT_PLANS, type PlanQuotas } from '../../core/account/plans.ts';
 import { permits } from '../../core/kernel/grants.ts';
 import type { RepositoryId } from '../../core/kernel/ids.ts';

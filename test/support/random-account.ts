@@ -2,7 +2,6 @@
  * A random history of an account, as its use cases append it: repositories and their pushes, tokens, webhooks, buckets,
  * trust rules, sums of usage, deletions and undone ones. Every choice follows from the dice.
  */
-
 import { streamName } from '../../core/kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';

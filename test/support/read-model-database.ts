@@ -1,5 +1,4 @@
 /** Gives each test of the read models a database of its own. */
-
 import type pg from 'pg';
 import { createPool } from '../../adapters/postgres/pool.ts';
 import { cleanUp, type Ending } from './cleanup.ts';

@@ -1,5 +1,4 @@
 /** For tests of the read models: a log, runners on a real database, and events as the use cases append them. */
-
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';

@@ -2,7 +2,6 @@
  * An HTTP proxy in front of an S3 server that does to each request what a test says: the faults of networks and of busy
  * buckets.
  */
-
 import { once } from 'node:events';
 import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';

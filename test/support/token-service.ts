@@ -1,5 +1,4 @@
 /** A token service that answers as a test says, in the XML of Amazon's; it checks nothing. */
-
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -1,5 +1,4 @@
 /** An event log whose calls a test can count, hold back and fail; it can switch to another log, as a failover does. */
-
 import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
 import type { AppendRequest, EventStore } from '../../core/ports/event-store.ts';
 import { createMemoryEventStore } from './memory/event-store.ts';

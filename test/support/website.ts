@@ -1,7 +1,6 @@
 /**
  * The website over the in-memory ports, and browsers that visit it: their requests are injected.
  */
-
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';

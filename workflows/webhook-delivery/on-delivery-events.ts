@@ -3,7 +3,6 @@
  *
  * Invariants: it reports every event that makes an attempt due, whichever process appended it.
  */
-
 import { readEvent } from '../../core/kernel/decider.ts';
 import { entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { uuid, type WebhookDeliveryId, type WebhookId } from '../../core/kernel/ids.ts';

@@ -5,7 +5,6 @@
  * it counts towards the cache's size and is added to its folder's manifest. Layers of one bucket of a user do not wait
  * for those of another, nor for the platform's.
  */
-
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { Uuid } from '../../../core/kernel/ids.ts';
 import type { LayerPlace, LayerStores } from '../../../core/ports/layer-stores.ts';

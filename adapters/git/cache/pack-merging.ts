@@ -123,7 +123,7 @@ export async function writeJoinedPack(
   await writeFile(file('pack'), joined.bytes, { mode: 0o444 });
   const command: GitCommand = {
     args: ['index-pack', '--threads=1', '-o', file('idx'), file('pack')],
-    // It is no repository's, with whose objects git would compare these.
+    // The view of no repository: git would compare these objects with a repository's own.
     view: { key, variables: async () => ({}) },
     cpuMsMax: () => INDEXING_CPU_MS_MAX,
     ...inBackground(signal),

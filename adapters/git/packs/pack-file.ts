@@ -5,7 +5,6 @@
  * Invariants: memory, depth and work are bounded whatever the pack contains; an object beyond the bounds is null, and
  * the caller reads it by git. The event loop has turns within a chain of deltas as between reads (read-turns.ts).
  */
-
 import { promisify } from 'node:util';
 import { constants, inflate, inflateSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';

@@ -15,7 +15,7 @@ export interface PackRow {
   /** The bytes of the object's id. */
   readonly id: Buffer;
   readonly offset: number;
-  /** The checksum of the entry as it is stored. */
+  /** The checksum of the bytes of the entry as they are stored. */
   readonly crc32: number;
 }
 

@@ -82,7 +82,7 @@ export interface ProcessRunner {
 }
 
 export interface ProcessRunnerOptions extends HelperOptions {
-  /** The slots of processes without slots of their own. A quarter of them only write at the pace of slow readers. */
+  /** The bounds of processes without slots of their own. A quarter of them only write at the pace of slow readers. */
   readonly processesMax: number;
   readonly processesPerKeyMax: number;
   /** How long a process waits for a slot among those; by default 30 seconds. */

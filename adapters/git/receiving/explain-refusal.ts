@@ -36,7 +36,7 @@ export interface Explaining {
   readonly alone: ObjectView;
   /** The pack's objects and the committed ones. */
   readonly whole: ObjectView;
-  /** The error output of the process that refused it. */
+  /** The admission of the process that refused it. */
   readonly admission: PackAdmission;
   readonly signal: AbortSignal;
 }

@@ -7,7 +7,6 @@
  * more memory than it was admitted with is ended, and its pack is checked again with all that one pack may have: what a
  * pack inflates to cannot be known before.
  */
-
 import { MIB } from '../../../core/kernel/byte-units.ts';
 import { createFairShares, createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
 
@@ -26,10 +25,10 @@ const SMALL_BYTES = 24 * MIB;
 const LARGE_BYTES = 48 * MIB;
 /** A pack that is admitted with more, for its many objects, counts as heavy: as one that has all it may have. */
 const ORDINARY_BYTES_MAX = 64 * MIB;
-/** The first part of the budget: small packs have a part of their own, so that they never wait for large ones. */
+/** The part of the budget that small packs have to themselves, so that they never wait for large ones. */
 const SMALL_SHARE = 0.3;
 const SMALL_OF_ACCOUNT_SHARE = 0.75;
-/** The second part: ordinary packs have a part in which they never wait for heavy ones, of two packs at least. */
+/** The part of the rest in which ordinary packs never wait for heavy ones, enough for two packs at least. */
 const ORDINARY_SHARE = 1 / 3;
 const ORDINARY_BYTES_MIN = 100 * MIB;
 const OF_ACCOUNT_SHARE = 0.5;

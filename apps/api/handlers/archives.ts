@@ -21,7 +21,7 @@ export const ARCHIVE_READER_WAIT_MS = 10_000;
 const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 const ARCHIVE_NOTES =
-  'The form of git archive: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';
+  'An archive as git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';
 
 export const ARCHIVE_ROUTES: readonly Route[] = [
   repositoryRoute({

@@ -28,7 +28,7 @@ const DELETED_FIGURE = z
   .object({
     used: z.int().nonnegative().meta({
       description:
-        'The part of `storage_bytes` that is waiting: what deleted repositories hold, until the retention is over or they are purged.',
+        'The part of `storage_bytes` that deleted repositories hold, until the retention is over or they are purged.',
     }),
     quota: z.null().meta({ description: 'It counts within `storage_bytes`.' }),
   })

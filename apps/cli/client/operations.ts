@@ -406,7 +406,7 @@ export interface DeletedRepositoryList {
 }
 
 export interface DeletedUsageFigure {
-  /** The part of `storage_bytes` that is waiting: what deleted repositories hold, until the retention is over or they are purged. */
+  /** The part of `storage_bytes` that deleted repositories hold, until the retention is over or they are purged. */
   readonly used: number;
   /** It counts within `storage_bytes`. */
   readonly quota: null;

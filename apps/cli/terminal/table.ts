@@ -4,7 +4,6 @@
  *
  * Invariants: no line on a terminal is longer than the terminal is wide, however narrow it is.
  */
-
 import type { Terminal } from './terminal.ts';
 import { cutTo, showable, widthOf } from './text.ts';
 

@@ -3,7 +3,6 @@
  *
  * Invariants: no message repeats text of the receiver or of a library.
  */
-
 import type { OutgoingFailure } from '../../../core/kernel/exchange.ts';
 import type { TargetFault } from '../../../core/kernel/target-fault.ts';
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: no message repeats what a provider said.
  */
-
 import type { BucketFaultCode } from '../../../core/kernel/bucket-fault.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 

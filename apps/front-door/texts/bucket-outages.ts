@@ -3,7 +3,6 @@
  *
  * Invariants: no text names the place of a bucket, its role or its keys; what a provider says is in none.
  */
-
 import type { BucketOutageCode } from '../../../core/kernel/bucket-fault.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';

@@ -5,7 +5,6 @@
  * Invariants: the table covers the codes of every port's error exactly, which its type checks. No message names a
  * machine, a path or an address.
  */
-
 import { CheckpointError } from '../../../core/ports/account-log.ts';
 import { RoleRefused } from '../../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';

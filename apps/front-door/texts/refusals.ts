@@ -4,7 +4,6 @@
  *
  * Invariants: the table covers the union of refusals exactly, which its type checks. No message holds a secret.
  */
-
 import {
   ACCESS_TOKENS_MAX,
   ARCHIVES_AT_ONCE_OF_ACCOUNT_MAX,

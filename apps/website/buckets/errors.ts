@@ -1,5 +1,4 @@
 /** What went wrong with storage buckets: a table for their pages, and a page of all. */
-
 import { PAGE_LIMIT_DEFAULT } from '../../../core/kernel/limits.ts';
 import { hasMore, pageNumbered } from '../../../core/kernel/page.ts';
 import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';

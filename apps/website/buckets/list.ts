@@ -1,5 +1,4 @@
 /** The list of storage buckets. */
-
 import { STORAGE_BUCKETS_MAX } from '../../../core/kernel/limits.ts';
 import { type FoundBucket, listBuckets } from '../../../core/use-cases/buckets/buckets.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';

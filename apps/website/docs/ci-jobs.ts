@@ -1,5 +1,4 @@
 /** How a job of a CI system pushes without a stored secret. */
-
 import { EXCHANGED_TOKEN_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';

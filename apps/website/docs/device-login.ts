@@ -1,5 +1,4 @@
 /** How a machine without a browser gets a token. */
-
 import { DEVICE_POLL_INTERVAL_SECONDS, DEVICE_SESSION_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';

@@ -1,5 +1,4 @@
 /** From nothing to a first push. */
-
 import { PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { html } from '../layout/html.ts';

@@ -1,5 +1,4 @@
 /** How git talks to this service. */
-
 import { GIB, MIB } from '../../../core/kernel/byte-units.ts';
 import { CONTENTS_FILE_BYTES_MAX, PACK_SIZE_BYTES_MAX, PUSH_COMMANDS_MAX } from '../../../core/kernel/limits.ts';
 import type { SiteAnswer } from '../layout/answer.ts';

@@ -4,7 +4,6 @@
  * Invariants: a filter that cannot be read selects nothing and says why beside its field. Links between pages carry
  * every filter as it was written.
  */
-
 import { parseMoment } from '../../../core/audit/moment.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: every change of who may enter asks for the password again.
  */
-
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../core/kernel/limits.ts';
 import {
   type Confirmation,

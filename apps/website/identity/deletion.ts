@@ -4,7 +4,6 @@
  * Invariants: the page says what ends and when, and asks for the username and the password. Who signed in to a
  * closed account can only reopen it or sign out.
  */
-
 import { ACCOUNT_CLOSED_SPAN_MS } from '../../../core/kernel/limits.ts';
 import { closeAccount, reopenAccount } from '../../../core/use-cases/accounts/account-settings.ts';
 import { redirectTo, type SiteAnswer, showPage } from '../layout/answer.ts';

@@ -1,5 +1,4 @@
 /** The list of sessions on the settings page, with buttons that revoke one or all others; sign-out. */
-
 import type { ListedSession } from '../../../core/use-cases/signing-in/list-sessions.ts';
 import { recordSignOut, revokeOtherSessions, revokeSession } from '../../../core/use-cases/signing-in/sessions.ts';
 import { redirectTo } from '../layout/answer.ts';

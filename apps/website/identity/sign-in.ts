@@ -4,7 +4,6 @@
  * Invariants: the answer to a wrong password and to an unknown account is the same page. The person is sent on only
  * to a path of this site.
  */
-
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { signIn } from '../../../core/use-cases/signing-in/sign-in.ts';
 import { upToDate } from '../../front-door/admission.ts';

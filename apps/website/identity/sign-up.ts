@@ -1,5 +1,4 @@
 /** Sign-up: the form that makes an account, and signs its person in. */
-
 import {
   EMAIL_LENGTH_MAX,
   PASSWORD_LENGTH_MAX,

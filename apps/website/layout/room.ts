@@ -4,7 +4,6 @@
  * Invariants: `page` and `form` reach their handlers only for somebody who is signed in; the others of this
  * interface say in their name that anybody may. Every form is checked for its token and its sender before its handler.
  */
-
 import type { SiteContext } from '../context.ts';
 import type { SiteAnswer } from './answer.ts';
 import type { Fields } from './forms.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: adding asks for the password again. The key is shown once, in the answer to the form that made it.
  */
-
 import { MFA_TOKEN_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { confirmPassword } from '../../../core/use-cases/accounts/account-settings.ts';
 import { beginPasskeyEnrolment } from '../../../core/use-cases/signing-in/passkeys.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: it names commits that no ref reaches any more, which have no page; only the owner comes here.
  */
-
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import type { ActivityKind, ActivityRow } from '../../../core/ports/activity.ts';
 import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';

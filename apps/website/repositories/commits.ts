@@ -1,5 +1,4 @@
 /** The commits of a ref, newest first, by day. */
-
 import type { CommitRow } from '../../../core/git/commit-row.ts';
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';

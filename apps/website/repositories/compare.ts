@@ -1,5 +1,4 @@
 /** What one branch, tag or commit has that another lacks: the commits, and the lines since both were the same. */
-
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { type Comparison, compareRefs } from '../../../core/use-cases/reading/compare-refs.ts';
 import { branchText } from '../../../core/use-cases/reading/resolve-ref.ts';

@@ -1,5 +1,4 @@
 /** The table of a folder's entries, each with the commit that last touched it. */
-
 import { commitTime } from '../../../core/git/commit-time.ts';
 import { LINKED_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/list-tree.ts';

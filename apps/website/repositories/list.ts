@@ -1,5 +1,4 @@
 /** The repositories of an account, which only their owner sees. */
-
 import { PAGE_COMMITS_MAX } from '../../../core/kernel/limits.ts';
 import { asciiLowerCase } from '../../../core/kernel/text.ts';
 import type { RepositoryRow } from '../../../core/ports/repository-lists.ts';

@@ -4,7 +4,6 @@
  * Invariants: a page with fewer rows than usual begins where the usual one does, and the next page begins where it
  * ends, so that every row is on a page.
  */
-
 import { PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { type Html, html, NOTHING } from '../layout/html.ts';

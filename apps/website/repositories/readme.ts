@@ -1,5 +1,4 @@
 /** The README below a folder's entries. */
-
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';

@@ -1,5 +1,4 @@
 /** The settings of a repository: its description, its default branch, and its deletion, for which its name is typed. */
-
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import {
   changeRepository,

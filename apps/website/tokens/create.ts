@@ -4,7 +4,6 @@
  * Invariants: the secret stands in one answer and nowhere else, which no browser keeps. A form makes at most one
  * token, so that loading the answer again neither shows the secret again nor makes a second token.
  */
-
 import {
   listOwnRepositories,
   type OwnRepository,

@@ -1,5 +1,4 @@
 /** The list of access tokens, and the page that asks before one is revoked. */
-
 import type { OwnRepository } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';
 import type { AccessTokenWithLastUse } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';

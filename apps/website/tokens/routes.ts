@@ -1,5 +1,4 @@
 /** The pages of access tokens, and of the devices that ask for one. */
-
 import { KIB } from '../../../core/kernel/byte-units.ts';
 import { type AccessTokenId, parseUuid } from '../../../core/kernel/ids.ts';
 import { listOwnRepositories } from '../../../core/use-cases/repositories/repositories-for-tokens.ts';

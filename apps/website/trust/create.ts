@@ -1,5 +1,4 @@
 /** Creating a trust rule. */
-
 import {
   listOwnRepositories,
   type OwnRepository,

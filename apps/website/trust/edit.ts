@@ -1,5 +1,4 @@
 /** Changing a trust rule. */
-
 import {
   listOwnRepositories,
   type OwnRepository,

@@ -1,5 +1,4 @@
 /** The list of trust rules, in the order in which they are compared with a token. */
-
 import { TRUST_RULES_MAX } from '../../../core/kernel/limits.ts';
 import {
   listOwnRepositories,

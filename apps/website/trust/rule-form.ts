@@ -4,7 +4,6 @@
  * Invariants: a form is judged by the API's own schema and rules, so the page takes exactly what the API takes. A
  * field with one value that was sent twice is refused, so that no appended field widens a rule.
  */
-
 import {
   OUTGOING_URL_LENGTH_MAX,
   TOKEN_NAME_LENGTH_MAX,

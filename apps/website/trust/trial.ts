@@ -4,7 +4,6 @@
  * Invariants: nothing is exchanged and nothing is stored, and the token is in no page and no log. A token that is
  * meant for another account is told nothing about.
  */
-
 import { IDENTITY_TOKEN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import type { RateLimit } from '../../../core/ports/rate-limits.ts';
 import type { RefusedExchange } from '../../../core/ports/refused-exchanges.ts';

@@ -4,7 +4,6 @@
  * Invariants: the levels and sums are of the whole month, whatever the page. The next page begins behind the last
  * entry that this one shows.
  */
-
 import type { Timestamp } from '../../../core/kernel/ids.ts';
 import { PAGE_COMMITS_MAX, PAGE_ROWS_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import type { LedgerEntry, LedgerMember, LedgerPage } from '../../../core/ports/usage-ledger.ts';

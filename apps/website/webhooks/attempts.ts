@@ -1,5 +1,4 @@
 /** The attempts of a delivery as a line of layers: those made, and those still to come. */
-
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_RETRY_WAITS_MS } from '../../../core/kernel/limits.ts';
 import type { AttemptRow, WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { attemptError } from '../../front-door/texts/attempt-errors.ts';

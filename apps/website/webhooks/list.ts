@@ -1,5 +1,4 @@
 /** The list of webhooks, with the health of each. */
-
 import { WEBHOOKS_MAX } from '../../../core/kernel/limits.ts';
 import { listWebhookHealths, type WebhookHealth } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';

@@ -3,7 +3,6 @@
  *
  * Invariants: a form is checked by the API's own schema, so the page takes exactly what the API takes.
  */
-
 import { OUTGOING_URL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import { WEBHOOK_EVENT_KINDS } from '../../../core/kernel/webhook-events.ts';
 import type { NewWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';

@@ -1,5 +1,4 @@
 /** The page of one webhook: what it is, what can be done with it, and its newest deliveries. */
-
 import { PAGE_LIMIT_DEFAULT } from '../../../core/kernel/limits.ts';
 import type { WebhookDeliveryRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { listWebhookDeliveries } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';

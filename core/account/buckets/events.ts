@@ -32,7 +32,7 @@ export type StorageBucketPlaceChanged = DomainEvent<
     readonly removed_ref: string;
   }
 >;
-/** The members of `StorageBucketPlaceChanged`. */
+/** It has the form of `StorageBucketPlaceChanged`. */
 export type StorageBucketAccessChanged = DomainEvent<
   'StorageBucketAccessChanged',
   {

@@ -4,7 +4,6 @@
  * Invariants: subject and claims may name persons, so they stand in the vault. A changed or deleted rule names the
  * vault record that is removed after the event.
  */
-
 import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
 import type { Grant, Scope } from '../../kernel/grants.ts';
 

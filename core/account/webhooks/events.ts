@@ -1,5 +1,4 @@
 /** Events of an account's webhooks, on `account-<id>`. */
-
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
 import type { Scope } from '../../kernel/grants.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';

@@ -5,7 +5,6 @@
  * Invariants: paths come from the records alone, which do not quote them. Content never counts as syntax, because
  * the header of each hunk says how many lines follow. Memory is bounded, whatever is in the files.
  */
-
 import { MIB } from '../../kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import { DIFF_FILES_MAX, DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';

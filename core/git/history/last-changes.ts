@@ -5,7 +5,6 @@
  * Invariants: a commit counts for an entry only if it left the entry with the mode and id that the folder shows, so
  * a change that a later merge threw away counts for nothing.
  */
-
 import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import { DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import { ByteLines } from '../byte-lines.ts';

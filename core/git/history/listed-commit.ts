@@ -4,7 +4,6 @@
  * Invariants: the read model stores `listedEntry`, and its query counts bytes and characters as `listedPage` does. So a
  * page is the same whether the read model or the objects answer.
  */
-
 import {
   COMMIT_CROWDED_MESSAGE_LENGTH_MAX,
   COMMIT_LISTED_MESSAGE_LENGTH_MAX,

@@ -4,7 +4,6 @@
  * Invariants: reading stops exactly where the pack starts. An ambiguous list is refused as a whole. A ref with an
  * invalid name only fails its own update, as in git.
  */
-
 import { KIB } from '../../kernel/byte-units.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { OBJECT_ID_DIGITS, parseObjectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';

@@ -4,7 +4,6 @@
  *
  * Invariants: as for v2 (fetch-request.ts), the result names every object that upload-pack will act on.
  */
-
 import { decodeUtf8 } from '../utf8.ts';
 import {
   type FetchDraft,

@@ -4,7 +4,6 @@
  * Invariants: the refs follow HEAD in byte order, and no ref that matches a prefix is missing; the protocol allows
  * more refs than match. The work grows with the number of refs returned, not with prefixes times refs.
  */
-
 import { MIB } from '../../kernel/byte-units.ts';
 import { byRefOrder } from '../ref-name.ts';
 import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';

@@ -5,7 +5,6 @@
  * The report is a list of packets that ends with a flush. It is sent within the side band, which ends with another
  * flush.
  */
-
 import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { encodeUtf8 } from '../utf8.ts';
 import type { PushCapabilities } from './command-list.ts';

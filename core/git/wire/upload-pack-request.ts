@@ -4,7 +4,6 @@
  * Invariants: the parser skips nothing that git would act on. A body holds one request. A body with further bytes
  * is refused, so that no other reader of the same bytes can find a second request in them.
  */
-
 import { FETCH_REQUEST_BYTES_MAX } from '../../kernel/limits.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import { decodeUtf8, utf8Length } from '../utf8.ts';

@@ -5,7 +5,6 @@
  * created is abandoned first. An account that claimed an address for a change keeps another address at the takeover:
  * the append is guarded by its stream, as the change is guarded by the stream of the claim.
  */
-
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';

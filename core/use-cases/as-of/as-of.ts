@@ -4,7 +4,6 @@
  * Invariants: a moment selects a prefix of the account's log (core/runtime/log-time.ts), and everything shown as of
  * that moment is folded from that prefix alone.
  */
-
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';

@@ -6,7 +6,6 @@
  * Invariants: an answer shows all refs of that moment or none. If an object that one of them names has left storage,
  * it is refused. No object is readable but what these refs reach. Memory and work are bounded for each account.
  */
-
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import type { Moment } from '../../audit/moment.ts';
 import { MIB } from '../../kernel/byte-units.ts';

@@ -6,7 +6,6 @@
  * the log holds the entry that it ends with. A node folds one state of an account at a time, and few of all accounts;
  * entries, refs and text are handled in parts, so that neither memory nor a turn of the event loop grows with them.
  */
-
 import {
   type AccountStateFold,
   foldEntry,

@@ -4,7 +4,6 @@
  * Invariants: a page is bounded in entries and in length. A page that ended early says that there is more, and the
  * next one begins right after its last entry.
  */
-
 import { MIB } from '../../kernel/byte-units.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId, EventId } from '../../kernel/ids.ts';

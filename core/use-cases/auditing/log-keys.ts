@@ -5,7 +5,6 @@
  * changes, whatever address the service gets. A node never signs with a key that it has only made and not read back,
  * since another node may have won. A key that another node added signs here within a minute.
  */
-
 import { msBetween, type Timestamp } from '../../kernel/ids.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import type { Clock } from '../../ports/clock.ts';

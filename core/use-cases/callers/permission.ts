@@ -59,7 +59,7 @@ export function sees(principal: Principal, repository: OwnedBy): boolean {
 /** What a request was let in for. */
 export interface Admission {
   readonly requirement: Requirement;
-  /** The subject of the operation, as `lackOf` takes it. */
+  /** The id of what the operation is about, as `lackOf` takes it. */
   readonly id: string;
   /** Null for an operation on the account. */
   readonly repository: OwnedBy | null;

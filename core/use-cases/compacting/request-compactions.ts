@@ -6,7 +6,6 @@
  * pushes still ask for nothing: so the step looks again `COMPACTION_IDLE_MS` after each change that it made, which is
  * no less than this remembers a request.
  */
-
 import { plusMs, type RepositoryId } from '../../kernel/ids.ts';
 import type { Background } from '../../ports/background.ts';
 import type { Clock } from '../../ports/clock.ts';

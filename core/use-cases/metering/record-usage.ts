@@ -56,7 +56,7 @@ export async function recordUsage(
 /** An account in a run. */
 interface Summed {
   sums: DailySums;
-  /** The end of the account's last `UsageRecorded`. */
+  /** The revision and the time of the account's last `UsageRecorded`. */
   readonly revision: ExpectedRevision;
   readonly lastAt: Timestamp | null;
   /** The last events of the sums that were recorded since the mark. */

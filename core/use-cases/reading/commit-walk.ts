@@ -4,7 +4,6 @@
  * Invariants: a page beyond the end costs no walk, and a history is counted once for each tip. Texts are cut to the
  * same lengths as in the read model, so that a page is of bounded size.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { listedPage, listedRow } from '../../git/history/listed-commit.ts';
 import type { ObjectId } from '../../kernel/ids.ts';

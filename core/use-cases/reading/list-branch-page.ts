@@ -3,7 +3,6 @@
  *
  * Invariants: a page costs as much as its branches, however many the repository has.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { AheadBehind } from '../../ports/object-history.ts';

@@ -5,7 +5,6 @@
  * model has the default branch as it is now, and answers for it at a cost that does not grow with the history. The
  * objects answer for every other ref, for the past, and for a path.
  */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';

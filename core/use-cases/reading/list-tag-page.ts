@@ -1,5 +1,4 @@
 /** Lists tags in pages, found by a part of their name, with their message and the commit that they lead to. */
-
 import type { CommitRow } from '../../git/commit-row.ts';
 import { listedPage, listedPerson, listedRow } from '../../git/history/listed-commit.ts';
 import type { Signature } from '../../git/objects.ts';

@@ -76,7 +76,7 @@ export function createWarmClones(context: WarmClonesContext): WarmClones {
   };
 }
 
-/** The key of one commit and its depth, by a client that has nothing. */
+/** Whether a client that has nothing asks for one commit at a depth. */
 function isShallowClone({ wants, haveCount, done, shallow, deepen }: FetchRequest): boolean {
   return wants.length === 1 && haveCount === 0 && done && shallow.length === 0 && deepen?.kind === 'depth';
 }

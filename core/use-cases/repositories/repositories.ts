@@ -5,7 +5,6 @@
  * the name. An interrupted deletion is finished by the next request that deletes the repository or creates one of
  * its name, or by finish-deletions.ts.
  */
-
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';

@@ -5,7 +5,6 @@
  * wrong password. So each of them costs one comparison of a password, and the answer does not wait for the event of a
  * failure. A failure is counted before its password is compared (password-guesses.ts).
  */
-
 import { accounts } from '../../account/evolve.ts';
 import { emailKey } from '../../account/names.ts';
 import { type ClosedAccount, needsSecondFactor, type OpenAccount, sessionEpochOf } from '../../account/state.ts';

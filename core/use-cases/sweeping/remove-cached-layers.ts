@@ -8,7 +8,6 @@
  * instead. A request that read the repository before the event may cache it once more after it, so what was dropped is
  * dropped again.
  */
-
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent, streamName } from '../../kernel/envelope.ts';

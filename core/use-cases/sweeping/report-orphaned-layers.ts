@@ -5,7 +5,6 @@
  * Invariants: it changes nothing. A line names one leftover with its account; beyond `LISTED_LEFTOVERS_MAX` lines the
  * sums alone go on.
  */
-
 import type { AccountId, RepositoryId, Timestamp } from '../../kernel/ids.ts';
 import { UNNAMED_LAYER_SPAN_MS } from '../../kernel/limits.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';

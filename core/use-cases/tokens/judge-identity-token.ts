@@ -5,7 +5,6 @@
  * names it. Whatever the token alone can show is judged before that. Claims are compared only after the signature was
  * verified. The oldest rule that matches decides; rules are never added up.
  */
-
 import { accounts } from '../../account/evolve.ts';
 import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/conditions.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';

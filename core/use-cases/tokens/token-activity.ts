@@ -5,7 +5,6 @@
  * cost of a page of uses does not grow with the uses before it; that of a page of changes grows with the token's
  * stream, which every use of the token reads as well.
  */
-
 import { type AccessTokenEvent, accessTokenEventKinds } from '../../access-token/events.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
 import type { RepositorySelection } from '../../access-token/repository-selection.ts';
@@ -59,7 +58,7 @@ export interface WantedTokenActivity {
   /** The page includes the log up to this position. */
   readonly seen: LogPosition;
   readonly from: TokenActivityPlace;
-  /** The places of changes, and of uses. */
+  /** How many changes, and how many uses. */
   readonly limit: number;
 }
 

@@ -5,7 +5,6 @@
  * them, and are removed after the event that supersedes them. Each version of a rule's conditions has a record of its
  * own, so removing one never removes what another rule uses.
  */
-
 import { accounts } from '../../account/evolve.ts';
 import type { Account } from '../../account/state.ts';
 import type { RuleMaker, TrustRuleSettings } from '../../account/trust-rules/commands.ts';

@@ -6,7 +6,6 @@
  * recorded after it. If the process dies between the two, the attempt is made again, with the same delivery id and the
  * same bytes.
  */
-
 import { ALL_REPOSITORIES } from '../../access-token/repository-selection.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { Webhook } from '../../account/webhooks/state.ts';

@@ -5,7 +5,6 @@
  * the log, each only after its secret was removed, so the mark is all that it must remember. Any number of nodes may
  * sweep.
  */
-
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { readEvent } from '../../kernel/decider.ts';

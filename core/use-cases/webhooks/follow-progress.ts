@@ -5,7 +5,6 @@
  * Invariants: the saved mark is before the oldest event that is not done, and a restart from it begins inside no
  * append. One account's push that is not done keeps the mark back, and only that account's from counting as done.
  */
-
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { NotifiedPushes } from '../../ports/notified-pushes.ts';

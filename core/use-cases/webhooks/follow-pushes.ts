@@ -5,7 +5,6 @@
  * one account are processed in the order of the log, and those of other accounts need not wait for them, also while one
  * waits for its hour or for room (accounts-over-budget.ts). The memory that it takes is bounded.
  */
-
 import type { AccountEvent } from '../../account/events.ts';
 import { accounts } from '../../account/evolve.ts';
 import { untilAborted } from '../../kernel/aborted.ts';

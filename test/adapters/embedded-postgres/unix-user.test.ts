@@ -106,7 +106,7 @@ describe('the user of the embedded PostgreSQL', () => {
       assert.equal(ownerConnectionString, second.ownerConnectionString);
       await second.stop();
 
-      // Like in a container whose volume holds the data directory alone.
+      // Imitates a container whose volume holds the data directory alone.
       await rename(cluster, `${cluster}.away`);
       await assert.rejects(start(), { code: 'cluster-unusable', message: /cluster is gone, .* Restore it/ });
       await rename(`${cluster}.away`, cluster);

@@ -279,7 +279,7 @@ describe('A target that is a name', () => {
     dns.answer('receiver.example', [PUBLIC]);
     const authority = createAuthority();
     const receiver = await startReceiver(context, authority.issue(['receiver.example']));
-    // Like when the connection were redirected after the check.
+    // Imitates a connection that is redirected after the check.
     const dial: Dial = () => connect({ host: '127.0.0.1', port: receiver.port });
     const outgoing = egress({ ...byDns(dns), dial, authorities: [authority.cert] });
     assert.deepEqual(await send(outgoing, `https://receiver.example:${receiver.port}/`), {

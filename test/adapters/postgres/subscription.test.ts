@@ -61,7 +61,7 @@ describe('a subscription', () => {
     await append();
     await live.promise;
     await append();
-    // A caller may go on this long: go on without waiting for anything outside of the process.
+    // A caller may go on this long without waiting for anything outside of the process.
     for (let n = 0; n < 50; n += 1) await Promise.resolve();
     order.push('answered');
     await done.promise;

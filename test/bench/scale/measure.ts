@@ -17,7 +17,7 @@ export interface ScaleLine {
   readonly label: string;
   readonly account: Account;
   readonly repository: string;
-  /** The ids of the commits pushed to `main` so far. */
+  /** The last of the commits pushed to `main` so far. */
   readonly tip: string;
   readonly next: () => SmallCommit;
   readonly asked: readonly Scene[];
@@ -49,7 +49,7 @@ interface Spans {
 
 /** In all rounds together fewer than lead to a compaction immediately, whose work would be measured too. */
 const PUSHES_MAX = 48;
-/** The number of them that are pushes, each followed by one listing and one clone. */
+/** The share of these pushes that are each followed by one listing and one clone. */
 const WATCHED_SHARE = 1 / 3;
 const IDLE_MS = 4_000;
 const SETTLE_SPAN = { waitMs: 60_000, windowMs: 300 };

@@ -13,7 +13,7 @@ import { findFreePort, waitUntilAnswering } from './ports.ts';
 import { BENCH_USERNAME, type Repository, readLogTail, type Side, type SideContext } from './side.ts';
 
 const PROGRAM_FOLDERS = ['/usr/sbin', '/usr/bin', '/usr/local/sbin', '/usr/local/bin'];
-/** The length of the secret of an access token, so that both sides read the same number of bytes. */
+/** It has the length of the secret of an access token, so that both sides read the same number of bytes. */
 const PASSWORD = 'benchmark_'.repeat(6).slice(0, 53);
 const CGI_PROCESSES = 8;
 

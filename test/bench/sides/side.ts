@@ -3,7 +3,6 @@
  *
  * Invariants: every side gets the same repositories, the same credentials and the same requests.
  */
-
 import { type ProcessGroup, readText } from '../processes.ts';
 import type { Project } from '../project.ts';
 

@@ -4,7 +4,6 @@
  *
  * Invariants: the seed determines the whole run, so a failure can be repeated with its seed.
  */
-
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import { refName } from '../../../core/git/ref-name.ts';
 import { LOG_START, type RecordedEvent } from '../../../core/kernel/envelope.ts';

@@ -1,5 +1,4 @@
 /** The protocol server's two calls to append: BatchAppend and Append of streams.proto. */
-
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streams from '@eventstore/db-client/generated/streams_pb.js';
 import * as grpc from '@grpc/grpc-js';

@@ -3,7 +3,6 @@
  *
  * Invariants: they return what the projections return; only the cost differs.
  */
-
 import type { AccessTokenEvent } from '../../../core/access-token/events.ts';
 import { accessTokens } from '../../../core/access-token/evolve.ts';
 import type { AccessToken } from '../../../core/access-token/state.ts';

@@ -1,5 +1,4 @@
 /** The sessions of browsers in memory. */
-
 import { PENDING_SIGN_INS_MAX, SESSIONS_MAX } from '../../../core/kernel/limits.ts';
 import type { SessionStore, StoredSession } from '../../../core/ports/session-store.ts';
 

@@ -12,7 +12,7 @@ interface Waiting extends TakenOut {
   readonly account: AccountId | null;
   readonly repository: string;
   readonly takenAt: Timestamp;
-  /** The account of the compaction. */
+  /** The position of the compaction. */
   readonly position: LogPosition | null;
   readonly letGo: { readonly at: Timestamp; readonly position: LogPosition | null } | null;
 }

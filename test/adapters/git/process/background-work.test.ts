@@ -1,5 +1,4 @@
 /** Work that no request waits for gives way to git that works for one, but not permanently. */
-
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';

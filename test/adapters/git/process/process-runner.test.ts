@@ -18,7 +18,7 @@ import { skippedFor } from '../../../support/skipped.ts';
 
 const MIB = 1024 * 1024;
 
-/** The figure of this process. */
+/** Counts the sockets that this process has open. */
 function openSockets(): number {
   const isSocket = (file: string): boolean => {
     try {

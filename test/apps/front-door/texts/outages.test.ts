@@ -1,5 +1,4 @@
 /** Every outage that a part may report, as REST and Git clients see it. */
-
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { LightMyRequestResponse } from 'fastify';
