@@ -9,9 +9,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
+import { DEFAULT_PLANS } from '../../core/account/plans.ts';
 import { filesBelow } from '../support/files-below.ts';
 import { familyOf, textOfProcess } from '../support/process-family.ts';
-import type { Figure, Slack } from './flatness.ts';
+import type { Bound, Figure, Slack } from './flatness.ts';
 import type { SoakServer } from './server.ts';
 
 const MIB = 1024 * 1024;
@@ -37,7 +38,7 @@ const MACHINE: readonly Figure[] = [
 ];
 
 /** Rows of work under way, and of what is removed after its time; of a read model's tables without their generation. */
-const FLAT_TABLES: ReadonlyMap<string, Slack> = new Map([
+const FLAT_TABLES: ReadonlyMap<string, Slack | Bound> = new Map<string, Slack | Bound>([
   ['device_login_requests', { share: 0.25, least: 200 }],
   ['layer_compactions', { share: 0.25, least: 100 }],
   ['manifest_writes', { share: 0.25, least: 100 }],
@@ -50,7 +51,8 @@ const FLAT_TABLES: ReadonlyMap<string, Slack> = new Map([
   ['device_login_changes', { share: 0.25, least: 200 }],
   ['device_login_networks', { share: 0.25, least: 200 }],
   ['web_sessions', { share: 0.1, least: 20 }],
-  ['read_models.timers', { share: 0.25, least: 200 }],
+  // One for each delivery that waits for its next attempt: of one account, the receiver always fails.
+  ['read_models.timers', { most: (DEFAULT_PLANS.FREE.deliveries_per_hour ?? 0) + 200 }],
   // What a read model could not apply.
   ['read_models.parked', { share: 0, least: 0 }],
 ]);
