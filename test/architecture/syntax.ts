@@ -41,6 +41,17 @@ export function propertyNamed(object: Syntax, name: string): Syntax | null {
   return child(found ?? null, 'value');
 }
 
+/** Returns the text of a file with an empty text in place of each comment. */
+export function withoutComments(path: string, text: string): string {
+  let code = '';
+  let end = 0;
+  for (const comment of parseSync(path, text).comments) {
+    code += text.slice(end, comment.start);
+    end = comment.end;
+  }
+  return code + text.slice(end);
+}
+
 export interface Module {
   readonly path: string;
   readonly program: Syntax;

@@ -13,6 +13,7 @@ import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import { manifestKey, manifestRefsFile, manifestRefsKey } from '../../core/repository/manifest.ts';
 import { projectTree, ROOT } from '../architecture/source-tree.ts';
+import { withoutComments } from '../architecture/syntax.ts';
 import { suiteEnding } from '../support/cleanup.ts';
 import { person } from '../support/person.ts';
 import {
@@ -139,8 +140,10 @@ describe('The list of where bytes are kept', () => {
     const objects: string[] = [];
     for (const [file, text] of projectTree()) {
       if (!SERVER_CODE.test(file)) continue;
-      if (text.includes('tmpdir()')) temporary.push(...firstGroups(text, /['`](strata-[a-z]+-)/g));
-      if (text.includes('layerKey(')) objects.push(...firstGroups(text, /['`]([a-z-]+)\/[^'`\n.]*['`$.]/g));
+      if (!text.includes('tmpdir()') && !text.includes('layerKey(')) continue;
+      const code = withoutComments(file, text);
+      if (code.includes('tmpdir()')) temporary.push(...firstGroups(code, /['`](strata-[a-z]+-)/g));
+      if (code.includes('layerKey(')) objects.push(...firstGroups(code, /['`]([a-z-]+)\/[^'`\n.]*['`$.]/g));
     }
     const places = await placesIn('Files and folders');
     const inTemporary = places.flatMap((place) => /^TMPDIR\/(strata-[a-z]+-)/.exec(place)?.[1] ?? []);
