@@ -5,7 +5,7 @@ import { PLANS, type Plan } from '../../core/account/plans.ts';
 import { changePassword, changePlan, createAccount, findAccountState } from '../../core/use-cases/accounts/accounts.ts';
 import { eraseAccount } from '../../core/use-cases/erasing/erase-account.ts';
 import { type Act, Refused } from './answer.ts';
-import { causeOf, requireAccepted, requireAccount } from './commands.ts';
+import { causeOf, causeWithoutAccount, requireAccepted, requireAccount } from './commands.ts';
 import { addResetMfaCommand } from './reset-mfa-command.ts';
 
 export function addAccountCommands(program: Command, act: Act): void {
@@ -20,9 +20,9 @@ export function addAccountCommands(program: Command, act: Act): void {
     .action(
       act<{ username: string; email: string; plan: Plan }>(async (context, { username, email, plan }) => {
         const password = await passwordFromStdin();
-        const created = requireAccepted(
-          await createAccount(context, causeOf(context, 'account create'), { username, email, password, plan }),
-        );
+        const cause = causeWithoutAccount(context, 'account create');
+        const wanted = { username, email, password, plan, address: context.operator };
+        const created = requireAccepted(await createAccount(context, cause, wanted));
         return {
           value: { id: created.id, username, email, plan },
           text: `Created the account ${username} (${created.id})`,
@@ -37,7 +37,7 @@ export function addAccountCommands(program: Command, act: Act): void {
     .action(
       act<{ username: string; plan: Plan }>(async (context, { username, plan }) => {
         const id = await requireAccount(context, username);
-        requireAccepted(await changePlan(context, causeOf(context, 'account set-plan'), id, plan));
+        requireAccepted(await changePlan(context, await causeOf(context, 'account set-plan', id), id, plan));
         return { value: { id, username, plan }, text: `${username} is on the plan ${plan} now` };
       }),
     );
@@ -50,9 +50,8 @@ export function addAccountCommands(program: Command, act: Act): void {
       act<{ username: string }>(async (context, { username }) => {
         const id = await requireAccount(context, username);
         const password = await passwordFromStdin();
-        requireAccepted(
-          await changePassword(context, { account: id, cause: causeOf(context, 'account reset-password') }, password),
-        );
+        const cause = await causeOf(context, 'account reset-password', id);
+        requireAccepted(await changePassword(context, { account: id, cause }, password));
         return { value: { id, username }, text: `${username} has a new password` };
       }),
     );
@@ -77,11 +76,11 @@ function addEraseCommand(account: Command, act: Act): void {
         }
         const { id, state } = found;
         if (yes !== true) throw new Refused(erasureText(username, found.state.repositories.size));
+        const cause = await causeOf(context, 'account erase', id);
         const erased = requireAccepted(
-          await context.onStorage(({ layers }) => {
-            const erasing = { ...context, platformStore: layers.platform };
-            return eraseAccount(erasing, causeOf(context, 'account erase'), id);
-          }),
+          await context.onStorage(({ layers }) =>
+            eraseAccount({ ...context, platformStore: layers.platform }, cause, id),
+          ),
         );
         const { repositories, addressReleased } = erased;
         const value = { id, username, repositories, address_released: addressReleased };

@@ -27,4 +27,6 @@ export interface CommandOutput {
   readonly act: Act;
   readonly print: (answer: Answer) => void;
   readonly wantsJson: () => boolean;
+  /** Who types the command, and where: `NAME@HOST`. */
+  readonly operator: () => string;
 }

@@ -4,10 +4,25 @@ import type { AccountId, Uuid } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { refusalText } from '../front-door/texts/refusals.ts';
+import { createSourceAddressRef } from '../server/source-address.ts';
 import { Refused } from './answer.ts';
 import type { AdminContext } from './context.ts';
 
-export function causeOf(context: Pick<AdminContext, 'ids'>, command: string): Cause {
+/**
+ * Returns the cause of what a command does to an account: `strata-admin` with the command, and a vault record of the
+ * account that says who typed it, on which host. An erasure of the account ends that record.
+ */
+export async function causeOf(
+  context: Pick<AdminContext, 'ids' | 'vault' | 'operator'>,
+  command: string,
+  account: AccountId,
+): Promise<Cause> {
+  const sourceAddressRef = await createSourceAddressRef(context.vault)(account, context.operator);
+  return { ...causeWithoutAccount(context, command), sourceAddressRef };
+}
+
+/** The same for an account that does not exist yet, whose creation stores `operator` itself. */
+export function causeWithoutAccount(context: Pick<AdminContext, 'ids'>, command: string): Cause {
   return {
     actor: { kind: 'admin', id: command },
     requestId: context.ids.next<Uuid>(),

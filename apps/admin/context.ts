@@ -27,6 +27,8 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 export interface AdminContext extends FoundationContext {
   readonly settings: Settings;
   readonly withProjections: WithProjections;
+  /** Who typed the command, and where: `NAME@HOST`. */
+  readonly operator: string;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   /** Exports the log of one account to a new file; null for standard output. */
   exportAccountLog(account: AccountId, file: string | null): Promise<void>;
@@ -91,7 +93,10 @@ export async function withFoundation<Result>(
   }
 }
 
-export async function withAdminContext<Result>(run: (context: AdminContext) => Promise<Result>): Promise<Result> {
+export async function withAdminContext<Result>(
+  operator: string,
+  run: (context: AdminContext) => Promise<Result>,
+): Promise<Result> {
   const { settings, log } = open();
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
@@ -114,6 +119,7 @@ export async function withAdminContext<Result>(run: (context: AdminContext) => P
       ...foundation.context,
       settings,
       withProjections,
+      operator,
       exportAccountLog: (account, file) =>
         onStorage(({ layers }) => {
           const exporting = { foundation, layers, settings, log, withProjections };

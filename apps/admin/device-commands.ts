@@ -37,7 +37,7 @@ export function addDeviceCommands(program: Command, act: Act): void {
       const id = await pendingLogin(context, code);
       const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
       const settings = { ...choices, name: name ?? defaultTokenName(context.clock.now()) };
-      const origin = { account, cause: causeOf(context, 'device grant') };
+      const origin = { account, cause: await causeOf(context, 'device grant', account) };
       const granted = requireAccepted(await grantDeviceLogin(context, origin, id, settings));
       const { scope, grants, repositoryIds, expiresAt } = granted.settings;
       const token = { name: settings.name, scope, grants, repository_ids: repositoryIds, expires_at: expiresAt };
@@ -56,7 +56,8 @@ export function addDeviceCommands(program: Command, act: Act): void {
         const account = await requireAccount(context, username);
         const id = await pendingLogin(context, code);
         const { hostname } = requireAccepted(await readPendingDeviceSession(context, id));
-        requireAccepted(await denyDeviceLogin(context, { account, cause: causeOf(context, 'device deny') }, id));
+        const cause = await causeOf(context, 'device deny', account);
+        requireAccepted(await denyDeviceLogin(context, { account, cause }, id));
         const value = { id, user_code: code, hostname, username, status: 'denied' };
         return { value, text: `${JSON.stringify(hostname)} was refused` };
       }),

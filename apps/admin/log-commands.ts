@@ -9,7 +9,7 @@ import { type CommandOutput, Refused } from './answer.ts';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
 
-export function addLogCommands(program: Command, { act, print, wantsJson }: CommandOutput): void {
+export function addLogCommands(program: Command, { act, print, wantsJson, operator }: CommandOutput): void {
   const log = program.command('log').description('the event log');
 
   log
@@ -41,7 +41,7 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
       }),
     );
 
-  addExportCommand(log, { act, print, wantsJson });
+  addExportCommand(log, { act, print, wantsJson, operator });
 
   log
     .command('import')
@@ -57,9 +57,11 @@ export function addLogCommands(program: Command, { act, print, wantsJson }: Comm
     });
 }
 
-function addExportCommand(log: Command, { act, wantsJson }: CommandOutput): void {
+function addExportCommand(log: Command, { act, wantsJson, operator }: CommandOutput): void {
   async function exportOne(account: AccountId, file: string): Promise<void> {
-    if (file === '-' && !wantsJson()) return withAdminContext((context) => context.exportAccountLog(account, null));
+    if (file === '-' && !wantsJson()) {
+      return withAdminContext(operator(), (context) => context.exportAccountLog(account, null));
+    }
     if (file === '-') throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
     await act<unknown>(async (context) => {
       const target = path.resolve(callersFolder(), file);
@@ -86,7 +88,7 @@ function addExportCommand(log: Command, { act, wantsJson }: CommandOutput): void
         })({});
       }
       if (wantsJson()) throw new InvalidArgumentError('With --json name a file: standard output holds the report.');
-      const report = await withAdminContext((context) => exportLogToStream(context, process.stdout));
+      const report = await withAdminContext(operator(), (context) => exportLogToStream(context, process.stdout));
       process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
     });
 }

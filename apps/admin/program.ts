@@ -4,6 +4,7 @@
  * Invariants: with `--json` standard output is one JSON value and nothing else. No value of an option is lost
  * without a word: one that takes a list adds up, and another may be given once.
  */
+import { hostname } from 'node:os';
 import { Command } from 'commander';
 import { addAccountCommands } from './account-commands.ts';
 import type { Act, Answer } from './answer.ts';
@@ -13,6 +14,7 @@ import { addIdentityCommands } from './identity-commands.ts';
 import { addLogCommands } from './log-commands.ts';
 import { addLogSourceCommand } from './log-source-command.ts';
 import { addMasterKeyCommand } from './master-key-command.ts';
+import { operatorName, systemUser } from './operator.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addStorageCommands } from './storage-commands.ts';
 import { addTokenCommand } from './token-command.ts';
@@ -22,20 +24,26 @@ export function createProgram(): Command {
   const program = new Command('strata-admin')
     .description('Administers a Strata server through its own configuration and data directory')
     .option('--json', 'print one JSON value and nothing else')
+    .option(
+      '--as <name>',
+      "who types the command, for the accounts' logs; the system's user when left out",
+      operatorName,
+    )
     .exitOverride()
     .showHelpAfterError();
   const wantsJson = (): boolean => program.opts<{ json?: boolean }>().json === true;
+  const operator = (): string => `${program.opts<{ as?: string }>().as ?? systemUser()}@${hostname()}`;
   const print = (answer: Answer): void => {
     process.stdout.write(`${wantsJson() ? JSON.stringify(answer.value) : answer.text}\n`);
     process.exitCode = answer.status ?? 0;
   };
   const act: Act = (run) => async (options) => {
-    print(await withAdminContext((context) => run(context, options)));
+    print(await withAdminContext(operator(), (context) => run(context, options)));
   };
   addAccountCommands(program, act);
   addTokenCommand(program, act);
   addProjectionCommands(program, act);
-  addLogCommands(program, { act, print, wantsJson });
+  addLogCommands(program, { act, print, wantsJson, operator });
   addLogSourceCommand(program, act);
   addDeviceCommands(program, act);
   addStorageCommands(program, act);

@@ -25,7 +25,7 @@ import { closer } from '../server/closer.ts';
 import type { FoundationContext } from '../server/foundation.ts';
 import { Refused } from './answer.ts';
 import { causeOf } from './commands.ts';
-import type { OpenedStorage } from './context.ts';
+import type { AdminContext, OpenedStorage } from './context.ts';
 
 export interface RebuildOptions {
   /** `platform`, the name of a bucket of the user, or a path with a slash. */
@@ -55,7 +55,7 @@ export interface RebuildReport {
 }
 
 export interface RebuildSetup extends OpenedStorage {
-  readonly context: FoundationContext;
+  readonly context: FoundationContext & Pick<AdminContext, 'operator'>;
 }
 
 type Source = Pick<LayerStore, 'get' | 'head' | 'list'>;
@@ -161,7 +161,7 @@ async function rebuild(
         username,
         name,
         storageBucketId: 'default',
-        cause: causeOf(context, 'storage rebuild'),
+        cause: await causeOf(context, 'storage rebuild', account),
         signal: new AbortController().signal,
       },
     );

@@ -23,7 +23,7 @@ export function addResetMfaCommand(account: Command, act: Act): void {
         }
         const { id } = found;
         if (yes !== true) throw new Refused(resetText(username, await listMfaTokens(context, id)));
-        const cause = causeOf(context, 'account reset-mfa');
+        const cause = await causeOf(context, 'account reset-mfa', id);
         const { removed } = requireAccepted(await resetMfa(context, { account: id, cause }));
         const tokens = removed.map((token) => ({ id: token.id, kind: token.kind, name: token.name }));
         const value = { id, username, removed: tokens };

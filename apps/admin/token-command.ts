@@ -15,7 +15,7 @@ export function addTokenCommand(program: Command, act: Act): void {
     act<{ username: string; name: string } & Permissions>(async (context, { username, ...settings }) => {
       const owner = await requireAccount(context, username);
       const secret = newTokenSecret();
-      const origin = { account: owner, cause: causeOf(context, 'token create') };
+      const origin = { account: owner, cause: await causeOf(context, 'token create', owner) };
       const created = requireAccepted(await createAccessToken(context, origin, settings, secret));
       const value = { ...tokenObject({ id: created.id, ...created.token }, null), token: secret };
       return { value, text: secret };

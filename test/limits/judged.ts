@@ -8,6 +8,9 @@
 import type { Judgements, LimitTests } from './judging.ts';
 
 const TESTED: LimitTests = {
+  'test/apps/admin/options.test.ts': {
+    'has 1 to 100 characters and stands in one line': 'OPERATOR_NAME_LENGTH_MAX',
+  },
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
       'PUSH_MOVES_FAR_MAX',

@@ -55,6 +55,8 @@ const LOG_TIMES = {
 
 /** Printable ASCII: names of streams, types and actors hold nothing else. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
+/** A command of `strata-admin` is several words. */
+const ACTOR = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/;
 const STREAM = /^[A-Za-z]+-[\x21-\x7e]+$/;
 
 function parseStream(name: string | undefined): StreamName | undefined {
@@ -76,7 +78,7 @@ export const ACCOUNT_EVENTS_QUERY = z.object({
   type: filterText(PRINTABLE, 'Entries of this type.'),
   stream: filterText(STREAM, 'Entries of this stream.').transform(parseStream),
   repository_id: idSchema<RepositoryId>("Entries of this repository, and the account's own that name it.").optional(),
-  actor_id: filterText(PRINTABLE, 'Caused by this token, user, trust rule, policy or command.'),
+  actor_id: filterText(ACTOR, 'Caused by this token, user, trust rule, policy or command.'),
   ...LOG_TIMES,
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Command, Option } from 'commander';
 import { describe, test } from 'vitest';
+import { OPERATOR_NAME_LENGTH_MAX } from '../../../apps/admin/operator.ts';
 import { createProgram } from '../../../apps/admin/program.ts';
 
 const ID = '01a20000-0000-7000-8000-00000000000a';
@@ -81,9 +82,27 @@ describe('an option that is given twice', () => {
     }
   }
 
+  test('--as, of the program itself: is refused', () => {
+    const name = ['--username', 'ada', '--plan', 'PRO', '--as', 'grace'];
+    assert.equal(typeof parse(['account', 'set-plan'], name), 'object');
+    assert.match(String(parse(['account', 'set-plan'], [...name, '--as', 'ops'])), /'--as <name>' is given twice/);
+  });
+
   test('takes the place of a default, in parts or whole', () => {
     const parts = parse(['token', 'create'], ['--username', 'ada', '--name', 'ci', '--grants', 'API_STORAGE']);
     assert.ok(typeof parts === 'object');
     assert.deepEqual([parts['grants'], parts['repositoryIds']], [['API_STORAGE'], []]);
+  });
+});
+
+describe('the name of who types a command', () => {
+  test('has 1 to 100 characters and stands in one line', () => {
+    const by = (name: string) => parse(['account', 'set-plan'], ['--username', 'a', '--plan', 'PRO', '--as', name]);
+    for (const name of ['a', 'Grace Hopper', 'grace@example.org', 'x'.repeat(OPERATOR_NAME_LENGTH_MAX)]) {
+      assert.equal(typeof by(name), 'object', name);
+    }
+    for (const name of ['', ' ', 'a\nb', 'a\u001b[1m', '\u202ea', 'x'.repeat(OPERATOR_NAME_LENGTH_MAX + 1)]) {
+      assert.match(String(by(name)), /Give a name of 1 to 100 characters/, JSON.stringify(name));
+    }
   });
 });

@@ -160,7 +160,9 @@ describe('GET /v1/account/events', () => {
       'type=',
       'repository_id=x',
       'what=ever',
-      'actor_id=a%20b',
+      'actor_id=a%20%20b',
+      'actor_id=%20a',
+      'actor_id=a%0Ab',
     ]) {
       assert.equal((await fixture.request('GET', `/v1/account/events?${query}`, token)).statusCode, 422, query);
     }
