@@ -1,11 +1,16 @@
 /** Tests deploy/compose.yaml: its settings exist, its secrets are required, and its services fit together. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
 import { parse } from 'yaml';
 import { readSettings, SettingsError } from '../../apps/server/settings.ts';
 import { ROOT } from '../architecture/source-tree.ts';
+import { tempDir } from '../support/temp-dir.ts';
+import { parseDockerfile } from './dockerfile.ts';
 import { knownSettings, settingsNamed } from './known-settings.ts';
 
 const DEPLOY = path.join(ROOT, 'deploy');
@@ -21,6 +26,7 @@ interface Service {
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly build?: { readonly context: string; readonly dockerfile: string };
   readonly restart?: string;
+  readonly logging?: { readonly options: Readonly<Record<string, string>> };
 }
 
 interface Compose {
@@ -38,6 +44,7 @@ const GIVEN: Readonly<Record<string, string>> = {
   STRATA_BASE_URL: 'https://git.example.org',
   STRATA_MASTER_KEY: 'ab'.repeat(32),
   POSTGRES_PASSWORD: 'cd'.repeat(24),
+  POSTGRES_SERVER_PASSWORD: 'dc'.repeat(24),
   TEMPORAL_POSTGRES_PASSWORD: 'ef'.repeat(24),
 };
 
@@ -86,11 +93,52 @@ describe('deploy/compose.yaml', () => {
         [],
         name,
       );
-      const { baseUrl, eventStoreDb, temporal } = readSettings(environment, '/');
+      const settings = readSettings(environment, '/');
+      const { baseUrl, eventStoreDb, temporal } = settings;
       assert.equal(baseUrl, 'https://git.example.org');
       assert.equal(eventStoreDb?.address, 'esdb://eventstore:2113?tls=false');
       assert.deepEqual(temporal, { address: 'temporal:7233', namespace: 'strata', tls: null, apiKey: null });
     }
+  });
+
+  test('passes on every setting of the README but those that the image sets, with the default of the server', async () => {
+    const listed = settingsNamed(read('README.md').split('\n## Settings\n')[1]?.split('\n## ')[0] ?? '');
+    assert.ok(listed.length > 40);
+    const { env } = parseDockerfile(read('deploy/Dockerfile'));
+    for (const [name, service] of nodes) {
+      const environment = environmentOf(service, GIVEN);
+      const left = listed.filter((setting) => !(setting in environment) && !(setting in env));
+      assert.deepEqual(left, [], name);
+      const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+      assert.deepEqual(readSettings(environment, '/'), readSettings(given, '/'), 'an empty text is no setting');
+    }
+  });
+
+  test('bounds what each container may print', () => {
+    for (const [name, { logging }] of services) {
+      assert.match(logging?.options['max-size'] ?? '', /^\d+m$/, name);
+      assert.match(logging?.options['max-file'] ?? '', /^\d+$/, name);
+    }
+  });
+
+  test('makes the role that serves by the statements of the documentation', async (context) => {
+    const folder = await tempDir(context);
+    // Stands in for psql, which no package of the project has.
+    await writeFile(path.join(folder, 'psql'), '#!/bin/sh\ncat\n', { mode: 0o755 });
+    const run = (password: string) =>
+      promisify(execFile)('sh', [path.join(DEPLOY, 'postgres-roles.sh')], {
+        env: {
+          ...{ PATH: `${folder}:${process.env['PATH'] ?? ''}`, POSTGRES_USER: 'strata', POSTGRES_DB: 'strata' },
+          POSTGRES_SERVER_PASSWORD: password,
+        },
+      });
+    const { stdout } = await run('dc12');
+    const statements = stdout.replaceAll('"', '').trim().split('\n');
+    assert.equal(statements.length, 2);
+    for (const statement of statements) {
+      assert.ok(read('docs/operating.md').includes(`    ${statement.replace("'dc12'", "'...'")}\n`), statement);
+    }
+    await assert.rejects(run("x'; DROP TABLE events; --"), /letters and digits only/);
   });
 
   test('stores layers in the bucket that is named, and not without its keys', () => {
@@ -137,8 +185,9 @@ describe('deploy/compose.yaml', () => {
     for (const [name, service] of services) {
       for (const [variable, value] of Object.entries(service.environment ?? {})) {
         if (!/PASSWORD|PWD|KEY|SECRET|TOKEN|DATABASE_URL/.test(variable)) continue;
-        // Those of a bucket are needed only with one, and a new master key only while it replaces the other.
-        if (variable.startsWith('STRATA_S3_') || variable === 'STRATA_MASTER_KEY_NEW') {
+        // Those of a bucket are needed only with one, a new master key only while it replaces the other, and a
+        // certificate or a key of Temporal only where TLS is asked for.
+        if (/^STRATA_(S3|TLS|TEMPORAL)_|^STRATA_MASTER_KEY_NEW$/.test(variable)) {
           assert.equal(value, `\${${variable}:-}`, name);
           continue;
         }
