@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { Agent, request as send } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type TestContext, test } from 'vitest';
-import { median, percentile } from '../bench/statistics.ts';
-import { noteFigure } from '../support/figures.ts';
+import { median, percentile } from '../../bench/statistics.ts';
+import { noteFigure } from '../../support/figures.ts';
 import {
   commitFile,
   createAccount,
@@ -16,7 +16,7 @@ import {
   newWorkTree,
   type Strata,
   startStrata,
-} from '../support/strata.ts';
+} from '../../support/strata.ts';
 
 const GUESSES = 10_000;
 /** Guesses under way at the same time, each on a connection of its own. */
