@@ -14,6 +14,7 @@ import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/runtime/read-leases.ts';
 import { createSettledLog } from '../../core/runtime/settled-log.ts';
 import type { Closer } from './closer.ts';
+import { PartUnreachable } from './part-unreachable.ts';
 import type { PartHealth } from './readiness.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
@@ -94,7 +95,7 @@ async function openEventLog(
   return { events, pruning: events.pruning, clock: null };
 }
 
-/** Refuses to start if EventStoreDB does not answer, or refuses to. PostgreSQL needs no check: it was just migrated. */
+/** Throws if EventStoreDB cannot be reached, or refuses to answer. PostgreSQL needs no check: it was just migrated. */
 async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Promise<void> {
   if (eventStoreDb === null) return;
   try {
@@ -103,7 +104,10 @@ async function checkEventLog({ eventStoreDb }: Settings, events: EventLog): Prom
     // The adapter says whether the server cannot be reached, or which right or password it refuses; the client's own
     // error follows.
     const reason = cause instanceof Error ? cause.message : 'it failed';
-    throw new SettingsError(`STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`, { cause });
+    const message = `STRATA_EVENTSTORE_URL cannot be used: ${reason} (${innermostMessage(cause)})`;
+    const { failureOf } = await import('../../adapters/eventstoredb/failures.ts');
+    const isAway = cause instanceof Error && failureOf(cause.cause) === 'outage';
+    throw isAway ? new PartUnreachable('eventstoredb', message, { cause }) : new SettingsError(message, { cause });
   }
 }
 

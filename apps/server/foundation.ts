@@ -62,6 +62,7 @@ import { closer } from './closer.ts';
 import { lockDataDirectory } from './data-directory.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
+import { unlessPostgresIsAway } from './part-unreachable.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
 type Pool = ReturnType<typeof createPool>;
@@ -173,7 +174,7 @@ export async function composeFoundation(
     };
   } catch (error) {
     await parts.close();
-    throw error;
+    throw settings.databaseUrl === null ? error : unlessPostgresIsAway(error, 'The PostgreSQL of STRATA_DATABASE_URL');
   }
 }
 

@@ -8,6 +8,7 @@ import type { Logger } from 'pino';
 import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
 import { createProcessMarks } from '../../adapters/node/process-mark.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
+import { PartUnreachable } from './part-unreachable.ts';
 import type { S3Settings } from './s3-settings.ts';
 import { type Settings, SettingsError } from './settings.ts';
 
@@ -36,11 +37,21 @@ export async function openLayerStorage(
   return store;
 }
 
-function unusable(s3: S3Settings, { code, message }: LayerStoreError): SettingsError {
-  const setting = SETTING_OF[code] ?? 'STRATA_S3_ENDPOINT';
+function unusable(s3: S3Settings, error: LayerStoreError): Error {
+  const { code, message } = error;
+  const setting = SETTING_OF[code];
   const place = `the bucket ${s3.bucket} at ${s3.endpointUrl ?? `Amazon's ${s3.region}`}`;
-  return new SettingsError(`Strata cannot use ${place}: see ${setting}\n  ${message}`);
+  const text = `Strata cannot use ${place}: see ${setting ?? 'STRATA_S3_ENDPOINT'}\n  ${message}`;
+  return AWAY.has(code) ? new PartUnreachable('layers', text, { cause: error }) : new SettingsError(text);
 }
+
+/** What ends by itself, or when the other side is started. */
+const AWAY: ReadonlySet<LayerStoreErrorCode> = new Set([
+  'layer-store-unavailable',
+  'throttled',
+  'timed-out',
+  'unreachable',
+]);
 
 /** The setting that is most likely wrong. */
 const SETTING_OF: { readonly [Code in LayerStoreErrorCode]?: string } = {

@@ -4,9 +4,11 @@
  * Invariants: the log line at the start names the host and port. What is not a line of the log is printed on a
  * terminal only, so that programs can read the output. A signal drains the requests under way before the
  * database closes, and a failure that nobody caught ends the process in the same order, with another exit code than 0.
- * A failed start prints the reason, for an expected one in one line, and leaves nothing running.
+ * A failed start prints the reason, for an expected one in one line, and leaves nothing running; a part that cannot be
+ * reached yet is waited for (waiting-start.ts).
  */
 import type { Server } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DestinationStream, Logger } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
@@ -14,8 +16,9 @@ import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
-import { readSettings, type Settings, SettingsError } from './settings.ts';
+import { readSettings, SettingsError } from './settings.ts';
 import { takeStrayFailures } from './stray-failures.ts';
+import { composeWhenReachable, listen } from './waiting-start.ts';
 
 /** Requests under way may take this long after a signal; a second signal ends them immediately. */
 const DRAIN_MS = 30_000;
@@ -29,8 +32,14 @@ const GREETING_PAUSE_MS = 1_000;
 async function main(): Promise<void> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
   const log = createLogger(settings.logLevel, await terminalDestination());
-  const server = await composeServer(settings, log);
-  await listen(server.http, settings).catch(async (error: unknown) => {
+  const server = await composeWhenReachable({
+    settings,
+    log,
+    pause: sleep,
+    monotonicMs: () => performance.now(),
+    compose: () => composeServer(settings, log),
+  });
+  await listen(server.http, settings.port, settings.host).catch(async (error: unknown) => {
     // Above all the embedded PostgreSQL, which outlives this process.
     await server.stop();
     throw error;
@@ -125,13 +134,6 @@ async function terminalDestination(): Promise<DestinationStream | null> {
   if (!process.stdout.isTTY) return null;
   const { createTerminalDestination } = await import('./terminal-log.ts');
   return createTerminalDestination(process.stdout);
-}
-
-async function listen(http: Server, { port, host }: Settings): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject);
-    http.listen(port, host, resolve);
-  });
 }
 
 /** Returns the port that the server listens on. */

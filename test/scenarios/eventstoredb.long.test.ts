@@ -170,10 +170,11 @@ describe('With the event log in EventStoreDB', () => {
     assert.equal(strata.process.exitCode, null, 'the server runs');
   });
 
-  test('an address where nothing answers stops the start with the name of the setting', async (context) => {
-    const env = { ...shared.env, STRATA_EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
+  test('an address where nothing answers ends a command with the name of the setting', async (context) => {
+    const folder = await tempDir(context);
+    const env = { ...shared.env, STRATA_DATA_DIR: folder, STRATA_EVENTSTORE_URL: 'esdb://127.0.0.1:9?tls=false' };
     await assert.rejects(
-      startStrata(context, { env }),
+      admin({ env }, ['log', 'verify']),
       /STRATA_EVENTSTORE_URL cannot be used: EventStoreDB cannot be reached/,
     );
     await assert.rejects(

@@ -7,9 +7,10 @@ export interface PostgresProxy extends TcpProxy {
   readonly connectionString: string;
 }
 
-export async function startPostgresProxy(connectionString: string): Promise<PostgresProxy> {
+/** Listens at any free port unless one is named. */
+export async function startPostgresProxy(connectionString: string, port = 0): Promise<PostgresProxy> {
   const url = new URL(connectionString);
-  const proxy = await startTcpProxy(targetOf(url));
+  const proxy = await startTcpProxy(targetOf(url), port);
   url.host = `127.0.0.1:${proxy.port}`;
   url.search = '';
   return Object.assign(proxy, { connectionString: url.href });

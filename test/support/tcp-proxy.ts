@@ -25,7 +25,8 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-export async function startTcpProxy(target: NetConnectOpts): Promise<TcpProxy> {
+/** Listens at any free port unless one is named. */
+export async function startTcpProxy(target: NetConnectOpts, port = 0): Promise<TcpProxy> {
   const links = new Set<Link>();
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
@@ -46,7 +47,7 @@ export async function startTcpProxy(target: NetConnectOpts): Promise<TcpProxy> {
     forward(client, upstream, link, (data) => proxy.onQuery(data, link));
     forward(upstream, client, link, (data) => proxy.onAnswer(data, link));
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('The proxy has no port');

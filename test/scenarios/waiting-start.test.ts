@@ -1,0 +1,112 @@
+/** Servers that start while a part they need is away: they say so, and go on when it is back. */
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, type TestContext, test } from 'vitest';
+import { cleanUp } from '../support/cleanup.ts';
+import { freePort } from '../support/free-port.ts';
+import { testDatabase } from '../support/postgres.ts';
+import { startPostgresProxy } from '../support/postgres-proxy.ts';
+import { admin, createAccount, createRepository, git, newWorkTree, startStrata } from '../support/strata.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const SPAN_MS = 60_000;
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+  readonly retryAfter: string | null;
+}
+
+/** Asks until the address answers. */
+async function answerOf(url: string): Promise<Answer> {
+  for (const since = Date.now(); ; await sleep(100)) {
+    try {
+      const response = await fetch(url);
+      return { status: response.status, body: await response.json(), retryAfter: response.headers.get('retry-after') };
+    } catch (error) {
+      if (Date.now() - since > SPAN_MS) throw error;
+    }
+  }
+}
+
+/** Returns a database, and the address at which a proxy may come to it: nothing listens there yet. */
+async function awayDatabase(context: TestContext) {
+  const { connectionString, close } = await testDatabase();
+  cleanUp(context, close);
+  const port = await freePort();
+  const url = new URL(connectionString);
+  url.host = `127.0.0.1:${port}`;
+  url.search = '';
+  const bringBack = async (): Promise<void> => {
+    const proxy = await startPostgresProxy(connectionString, port);
+    cleanUp(context, () => proxy.close());
+  };
+  return { connectionString, url: url.href, bringBack };
+}
+
+describe('A server that starts while a part is away', () => {
+  test('waits for PostgreSQL: it lives, is not ready and says for what, and serves when it is back', async (context) => {
+    const { url, bringBack } = await awayDatabase(context);
+    const port = await freePort();
+    const env = { STRATA_PORT: String(port), STRATA_DATABASE_URL: url };
+    const starting = startStrata(context, { env });
+    const at = `http://localhost:${port}`;
+    assert.deepEqual((await answerOf(`${at}/healthz`)).body, { status: 'ok' });
+    const roles = ['api', 'git', 'website', 'worker'];
+    const ready = await answerOf(`${at}/readyz`);
+    assert.deepEqual(
+      [ready.status, ready.body],
+      [503, { status: 'unavailable', roles, parts: { postgres: 'unavailable' } }],
+    );
+    const other = await answerOf(`${at}/v1/repositories`);
+    assert.deepEqual([other.status, other.retryAfter], [503, '10']);
+    await bringBack();
+    const strata = { ...(await starting), url: at };
+    assert.equal((await answerOf(`${at}/readyz`)).status, 200);
+    const ada = await createAccount(strata, 'ada');
+    const work = await newWorkTree(context);
+    await git(work, ['push', '--quiet', await createRepository(strata, ada, 'engine'), 'main']);
+    assert.equal(strata.log().split('The start waits').length, 2, 'it says so once');
+    // Before the proxy is closed.
+    assert.equal(await strata.stop(), 0);
+  });
+
+  test('waits for the bucket of the layers', async (context) => {
+    const port = await freePort();
+    const bucketPort = await freePort();
+    const { connectionString } = await awayDatabase(context);
+    const env = {
+      ...{ STRATA_PORT: String(port), STRATA_DATABASE_URL: connectionString, STRATA_STORAGE: 's3' },
+      ...{ STRATA_S3_ENDPOINT: `http://127.0.0.1:${bucketPort}`, STRATA_S3_BUCKET: 'layers' },
+      ...{ STRATA_S3_ACCESS_KEY_ID: 'key', STRATA_S3_SECRET_ACCESS_KEY: 'secret' },
+    };
+    const starting = startStrata(context, { env });
+    const ready = await answerOf(`http://localhost:${port}/readyz`);
+    assert.deepEqual([ready.status, (ready.body as { parts: object }).parts], [503, { layers: 'unavailable' }]);
+    const bucket = createServer((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/xml' }).end('<ListBucketResult/>');
+    });
+    await new Promise<void>((resolve) => bucket.listen(bucketPort, '127.0.0.1', resolve));
+    cleanUp(context, () => void bucket.close());
+    const strata = await starting;
+    assert.match(strata.log(), /The start waits: Strata cannot use the bucket layers/);
+    assert.equal((await answerOf(`http://localhost:${port}/readyz`)).status, 200);
+    assert.equal(await strata.stop(), 0);
+  });
+
+  test('ends if it is refused, and a command does not wait', async (context) => {
+    const { connectionString, url } = await awayDatabase(context);
+    const refused = new URL(connectionString);
+    refused.pathname = '/no-such-database';
+    await assert.rejects(
+      startStrata(context, { env: { STRATA_DATABASE_URL: refused.href } }),
+      /ended before it was ready/,
+    );
+    const env = { ...process.env, STRATA_DATA_DIR: await tempDir(context), STRATA_DATABASE_URL: url };
+    await assert.rejects(
+      admin({ env: env as Record<string, string> }, ['log', 'verify']),
+      /STRATA_DATABASE_URL cannot be reached/,
+    );
+  });
+});
