@@ -16,7 +16,8 @@ import { createSettledLog } from '../../core/runtime/settled-log.ts';
 import type { Closer } from './closer.ts';
 import { PartUnreachable } from './part-unreachable.ts';
 import type { PartHealth } from './readiness.ts';
-import { type Settings, SettingsError } from './settings.ts';
+import type { Settings } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 
 type Pool = ReturnType<typeof createPool>;
 

@@ -7,7 +7,7 @@
  * test passes because its failpoint never fired.
  */
 import { FAILPOINTS, type Failpoint } from '../../core/ports/failpoints.ts';
-import { SettingsError } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 
 const NEVER = async (): Promise<void> => undefined;
 

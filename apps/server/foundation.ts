@@ -63,7 +63,8 @@ import { lockDataDirectory } from './data-directory.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
 import { unlessPostgresIsAway } from './part-unreachable.ts';
-import { type Settings, SettingsError } from './settings.ts';
+import type { Settings } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 
 type Pool = ReturnType<typeof createPool>;
 

@@ -10,7 +10,8 @@ import { createProcessMarks } from '../../adapters/node/process-mark.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import { PartUnreachable } from './part-unreachable.ts';
 import type { S3Settings } from './s3-settings.ts';
-import { type Settings, SettingsError } from './settings.ts';
+import type { Settings } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 
 export type LayerStorageLog = Pick<Logger, 'warn'>;
 

@@ -16,7 +16,8 @@ import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
-import { readSettings, SettingsError } from './settings.ts';
+import { readSettings } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 import { takeStrayFailures } from './stray-failures.ts';
 import { composeWhenReachable, listen } from './waiting-start.ts';
 

@@ -7,6 +7,11 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import path from 'node:path';
 
+/** Lists every fault of the settings. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface SettingsReader {

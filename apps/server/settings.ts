@@ -12,7 +12,7 @@ import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/p
 import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
 import { readS3Settings, type S3Settings } from './s3-settings.ts';
-import { createSettingsReader, type Environment, type SettingsReader } from './settings-reader.ts';
+import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
 
@@ -94,11 +94,6 @@ export type Role = (typeof ROLES)[number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const DAY_MS = 24 * 60 * 60_000;
-
-/** Lists every fault of the settings. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
-}
 
 export function readSettings(environment: Environment, workingDirectory: string): Settings {
   const reader = createSettingsReader(environment, workingDirectory);

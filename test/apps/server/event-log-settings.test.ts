@@ -1,7 +1,8 @@
 /** The settings of the event log: an unusable choice stops the start with the setting's name. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
+import { readSettings } from '../../../apps/server/settings.ts';
+import { SettingsError } from '../../../apps/server/settings-reader.ts';
 
 const read = (environment: Readonly<Record<string, string>>) => readSettings(environment, '/tmp');
 

@@ -4,7 +4,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'vitest';
-import { PUSH_MEMORY_BYTES_MIN, RETENTION_MS_MIN, readSettings, SettingsError } from '../../../apps/server/settings.ts';
+import { PUSH_MEMORY_BYTES_MIN, RETENTION_MS_MIN, readSettings } from '../../../apps/server/settings.ts';
+import { SettingsError } from '../../../apps/server/settings-reader.ts';
 import { PUSH_MEMORY_BYTES_MAX } from '../../../core/kernel/limits.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {

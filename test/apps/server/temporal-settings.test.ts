@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'vitest';
-import { readSettings, SettingsError } from '../../../apps/server/settings.ts';
+import { readSettings } from '../../../apps/server/settings.ts';
+import { SettingsError } from '../../../apps/server/settings-reader.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 type Environment = Readonly<Record<string, string>>;
