@@ -12,7 +12,7 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import type { Foundation } from './foundation.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
-import { type LayerStorageLog, openLayerStorage } from './layer-storage.ts';
+import { type LayerStorageLog, openLayerStorage } from './layer-storage/stores.ts';
 import type { Settings } from './settings.ts';
 
 /** An idle connection to a bucket is closed after this. */

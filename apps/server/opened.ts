@@ -23,7 +23,7 @@ import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import type { Composing } from './composing.ts';
 import { composeFoundation, type Foundation } from './foundation.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
-import { openLayerStorage } from './layer-storage.ts';
+import { openLayerStorage } from './layer-storage/stores.ts';
 import { composePastEntities } from './past-entities.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 

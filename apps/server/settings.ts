@@ -11,7 +11,7 @@ import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/e
 import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
 import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
-import { readS3Settings, type S3Settings } from './s3-settings.ts';
+import { readS3Settings, type S3Settings } from './layer-storage/s3.ts';
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';

@@ -15,7 +15,7 @@ import { createGitObjectDatabase, type GitObjectDatabase } from '../../adapters/
 import { createFilePages } from '../../adapters/git/packs/file-pages.ts';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import { composeFoundation, type Foundation } from '../../apps/server/foundation.ts';
-import { openLayerStorage } from '../../apps/server/layer-storage.ts';
+import { openLayerStorage } from '../../apps/server/layer-storage/stores.ts';
 import { readSettings } from '../../apps/server/settings.ts';
 import { refName } from '../../core/git/ref-name.ts';
 import { type LayerId, msBetween, plusMs, uuid } from '../../core/kernel/ids.ts';

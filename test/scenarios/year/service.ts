@@ -17,7 +17,7 @@ import { composeAccountStates } from '../../../apps/server/account-states.ts';
 import { composeCheckpoints } from '../../../apps/server/auditing.ts';
 import { type ComposedServer, composeServer } from '../../../apps/server/compose.ts';
 import { composeFoundation, type FoundationContext } from '../../../apps/server/foundation.ts';
-import { openLayerStorage } from '../../../apps/server/layer-storage.ts';
+import { openLayerStorage } from '../../../apps/server/layer-storage/stores.ts';
 import { composeProjections } from '../../../apps/server/projections.ts';
 import { composeRetention } from '../../../apps/server/retention.ts';
 import { readSettings, type Settings } from '../../../apps/server/settings.ts';

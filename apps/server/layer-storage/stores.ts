@@ -5,13 +5,13 @@
  * library of S3 is loaded only where it is chosen.
  */
 import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../adapters/filesystem/layer-store.ts';
-import { createProcessMarks } from '../../adapters/node/process-mark.ts';
-import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
-import { PartUnreachable } from './part-unreachable.ts';
-import type { S3Settings } from './s3-settings.ts';
-import type { Settings } from './settings.ts';
-import { SettingsError } from './settings-reader.ts';
+import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
+import { createProcessMarks } from '../../../adapters/node/process-mark.ts';
+import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
+import { PartUnreachable } from '../part-unreachable.ts';
+import type { Settings } from '../settings.ts';
+import { SettingsError } from '../settings-reader.ts';
+import type { S3Settings } from './s3.ts';
 
 export type LayerStorageLog = Pick<Logger, 'warn'>;
 
@@ -21,7 +21,7 @@ export async function openLayerStorage(
 ): Promise<LayerStore> {
   const { layersDir, s3 } = settings;
   if (s3 === null) return createFilesystemLayerStore({ directory: layersDir, writers: await createProcessMarks() });
-  const { createS3LayerStore } = await import('../../adapters/s3/layer-store.ts');
+  const { createS3LayerStore } = await import('../../../adapters/s3/layer-store.ts');
   const { accessKeyId, secretAccessKey, ...place } = s3;
   const store = createS3LayerStore({ ...place, credentials: { accessKeyId, secretAccessKey } });
   try {

@@ -1,8 +1,8 @@
 /** The settings of the platform's bucket: an unusable one stops the start by name, and no message repeats a key. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { readSettings } from '../../../apps/server/settings.ts';
-import { SettingsError } from '../../../apps/server/settings-reader.ts';
+import { readSettings } from '../../../../apps/server/settings.ts';
+import { SettingsError } from '../../../../apps/server/settings-reader.ts';
 
 type Environment = Readonly<Record<string, string>>;
 const CHOSEN = {

@@ -4,7 +4,7 @@
  * Invariants: no key is printed or logged. The operator chose the endpoint, so that it may be private and plain
  * http.
  */
-import type { SettingsReader } from './settings-reader.ts';
+import type { SettingsReader } from '../settings-reader.ts';
 
 export interface S3Settings {
   /** Null: Amazon's endpoint of the region. */
