@@ -4,13 +4,15 @@ import { describe, test } from 'vitest';
 import { greeting } from '../../../apps/server/greeting.ts';
 import { readSettings } from '../../../apps/server/settings.ts';
 
-function firstAccount(env: Readonly<Record<string, string>>): string {
-  const line =
-    greeting(readSettings(env, '/srv'))
-      .split('\n')
-      .find((text) => text.includes('First account')) ?? '';
-  return line.replace('First account', '').trim();
+type Environment = Readonly<Record<string, string>>;
+
+function lineOf(label: string, env: Environment): string {
+  const lines = greeting(readSettings(env, '/srv')).split('\n');
+  const line = lines.find((text) => text.includes(label)) ?? '';
+  return line.replace(label, '').trim();
 }
+
+const firstAccount = (env: Environment): string => lineOf('First account', env);
 
 describe('The greeting of a server', () => {
   test('sends to the sign-up page where anybody may sign up', () => {
@@ -20,5 +22,17 @@ describe('The greeting of a server', () => {
   test('names the command of the operator where strangers cannot sign up, and where no website runs', () => {
     assert.match(firstAccount({ STRATA_SIGN_UP: 'closed' }), /strata-admin -- account create/);
     assert.match(firstAccount({ STRATA_ROLES: 'api,git,worker' }), /strata-admin -- account create/);
+  });
+
+  test('names the data directory, and each place of data outside of it', () => {
+    const data = (env: Environment): string => lineOf('Data', env);
+    assert.equal(data({}), '/srv/data');
+    assert.equal(data({ STRATA_LAYERS_DIR: 'data/other' }), '/srv/data');
+    assert.equal(data({ STRATA_LAYERS_DIR: 'layers' }), '/srv/data, /srv/layers');
+    const keys = { STRATA_S3_ACCESS_KEY_ID: 'AKIA1', STRATA_S3_SECRET_ACCESS_KEY: 'hunter2' };
+    const bucket = { STRATA_STORAGE: 's3', STRATA_S3_BUCKET: 'layers', ...keys };
+    assert.equal(data({ ...bucket, STRATA_LAYERS_DIR: 'layers' }), '/srv/data, the bucket layers');
+    const database = { STRATA_DATABASE_URL: 'postgresql://ada:hunter2@host/strata' };
+    assert.equal(data(database), '/srv/data, the PostgreSQL of STRATA_DATABASE_URL');
   });
 });
