@@ -31,6 +31,7 @@ export interface WaitingStart<Composed> {
 /** Resolves with what `compose` returns. The address is free again by then. */
 export async function composeWhenReachable<Composed>(start: WaitingStart<Composed>): Promise<Composed> {
   let standIn: StandIn | null = null;
+  let saidPart: NeededPart | null = null;
   let saidAtMs = Number.NEGATIVE_INFINITY;
   try {
     for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LAST_PAUSE_MS)) {
@@ -39,12 +40,13 @@ export async function composeWhenReachable<Composed>(start: WaitingStart<Compose
       } catch (error) {
         if (!(error instanceof PartUnreachable)) throw error;
         const { part, message } = error;
-        if (standIn?.part !== part || start.monotonicMs() - saidAtMs >= SAID_AGAIN_MS) {
+        if (saidPart !== part || start.monotonicMs() - saidAtMs >= SAID_AGAIN_MS) {
           start.log.warn({ part, err: error.cause }, `The start waits: ${message}`);
+          saidPart = part;
           saidAtMs = start.monotonicMs();
         }
         standIn ??= await openStandIn(start.settings);
-        standIn.part = part;
+        standIn.waitFor(part);
       }
       await start.pause(pauseMs);
     }
@@ -54,16 +56,16 @@ export async function composeWhenReachable<Composed>(start: WaitingStart<Compose
 }
 
 interface StandIn {
-  part: NeededPart | null;
+  waitFor(part: NeededPart): void;
   close(): Promise<void>;
 }
 
 async function openStandIn({ tls, host, port, roles }: WaitingStart<unknown>['settings']): Promise<StandIn> {
-  const standIn = { part: null as NeededPart | null };
+  let awaited: NeededPart | null = null;
   const probes: Probes = {
     roles,
     metrics: async () => ({ contentType: 'text/plain', bytes: new Uint8Array() }),
-    ready: async () => ({ ready: false, parts: standIn.part === null ? {} : { [standIn.part]: 'unavailable' } }),
+    ready: async () => ({ ready: false, parts: awaited === null ? {} : { [awaited]: 'unavailable' } }),
     mayScrape: () => false,
   };
   const probe = createProbeListener(probes);
@@ -78,7 +80,12 @@ async function openStandIn({ tls, host, port, roles }: WaitingStart<unknown>['se
   };
   const server = tls === null ? createServer(answer) : createTlsServer({ cert: tls.cert, key: tls.key }, answer);
   await listen(server, port, host);
-  return Object.assign(standIn, { close: () => close(server) });
+  return {
+    waitFor: (part) => {
+      awaited = part;
+    },
+    close: () => close(server),
+  };
 }
 
 /** Rejects if the address is taken. */

@@ -85,7 +85,8 @@ describe('an option that is given twice', () => {
   test('--as, of the program itself: is refused', () => {
     const name = ['--username', 'ada', '--plan', 'PRO', '--as', 'grace'];
     assert.equal(typeof parse(['account', 'set-plan'], name), 'object');
-    assert.match(String(parse(['account', 'set-plan'], [...name, '--as', 'ops'])), /'--as <name>' is given twice/);
+    const twice = parse(['account', 'set-plan'], [...name, '--as', 'ops']);
+    assert.match(JSON.stringify(twice), /'--as <name>' is given twice/);
   });
 
   test('takes the place of a default, in parts or whole', () => {
@@ -102,7 +103,7 @@ describe('the name of who types a command', () => {
       assert.equal(typeof by(name), 'object', name);
     }
     for (const name of ['', ' ', 'a\nb', 'a\u001b[1m', '\u202ea', 'x'.repeat(OPERATOR_NAME_LENGTH_MAX + 1)]) {
-      assert.match(String(by(name)), /Give a name of 1 to 100 characters/, JSON.stringify(name));
+      assert.match(JSON.stringify(by(name)), /Give a name of 1 to 100 characters/, JSON.stringify(name));
     }
   });
 });
