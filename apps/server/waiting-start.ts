@@ -6,12 +6,15 @@
  * Invariants: nothing but an unreachable part is waited for. Any other failure of a start is thrown. Nothing of an
  * attempt that failed stays open when the next one begins.
  */
-import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import { uuids } from '../../adapters/node/ids.ts';
+import { answerUnreadable } from '../api/faults.ts';
+import { createHttpServer } from './http.ts';
 import { type NeededPart, PartUnreachable } from './part-unreachable.ts';
-import { createProbeListener, isProbe, type Probes } from './probes.ts';
+import type { Probes } from './probes.ts';
 import type { Settings } from './settings.ts';
+import { createOwnAddress } from './source-address.ts';
 
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 10_000;
@@ -20,7 +23,7 @@ const SAID_AGAIN_MS = 60_000;
 const RETRY_AFTER_SECONDS = 10;
 
 export interface WaitingStart<Composed> {
-  readonly settings: Pick<Settings, 'tls' | 'host' | 'port' | 'roles'>;
+  readonly settings: Pick<Settings, 'tls' | 'host' | 'port' | 'roles' | 'trustedProxies'>;
   readonly log: Pick<Logger, 'warn'>;
   readonly pause: (ms: number) => Promise<void>;
   readonly monotonicMs: () => number;
@@ -60,32 +63,37 @@ interface StandIn {
   close(): Promise<void>;
 }
 
-async function openStandIn({ tls, host, port, roles }: WaitingStart<unknown>['settings']): Promise<StandIn> {
+/** Serves what can be served with the bounds of the server itself. */
+async function openStandIn(settings: WaitingStart<unknown>['settings']): Promise<StandIn> {
   let awaited: NeededPart | null = null;
   const probes: Probes = {
-    roles,
+    roles: settings.roles,
     metrics: async () => ({ contentType: 'text/plain', bytes: new Uint8Array() }),
     ready: async () => ({ ready: false, parts: awaited === null ? {} : { [awaited]: 'unavailable' } }),
     mayScrape: () => false,
   };
-  const probe = createProbeListener(probes);
-  const answer: RequestListener = (request, response) => {
-    const target = (request.url ?? '').split('?')[0] ?? '';
-    if (isProbe(target)) {
-      probe(target, request, response);
-      return;
-    }
-    const headers = { 'Content-Type': 'application/json', 'Retry-After': RETRY_AFTER_SECONDS, Connection: 'close' };
-    response.writeHead(503, headers).end('{"detail":"The server is starting. Try again in a moment."}');
-  };
-  const server = tls === null ? createServer(answer) : createTlsServer({ cert: tls.cert, key: tls.key }, answer);
-  await listen(server, port, host);
+  const server = createHttpServer({
+    tls: settings.tls,
+    probes,
+    git: comeAgain,
+    rest: comeAgain,
+    website: comeAgain,
+    newRequestId: () => uuids.next(),
+    isExempt: createOwnAddress(settings.trustedProxies),
+    onUnreadable: (error, socket) => answerUnreadable(error, socket, uuids.next()),
+  });
+  await listen(server, settings.port, settings.host);
   return {
     waitFor: (part) => {
       awaited = part;
     },
     close: () => close(server),
   };
+}
+
+function comeAgain(_request: IncomingMessage, response: ServerResponse): void {
+  const headers = { 'Content-Type': 'application/json', 'Retry-After': RETRY_AFTER_SECONDS, Connection: 'close' };
+  response.writeHead(503, headers).end('{"detail":"The server is starting. Try again in a moment."}');
 }
 
 /** Rejects if the address is taken. */
