@@ -131,7 +131,11 @@ export async function composeFoundation(
     const claim = options.importing === true ? await claimLogForImport({ ...database, log }) : null;
     if (claim !== null) parts.add(claim.close);
     const { connectionString, ownerConnectionString } = claim ?? database;
-    await prepareDatabase({ connectionString, ownerConnectionString, log });
+    await prepareDatabase({ connectionString, ownerConnectionString, log }).catch((error: unknown) => {
+      throw settings.databaseUrl === null
+        ? error
+        : unlessPostgresIsAway(error, 'The PostgreSQL of STRATA_DATABASE_URL');
+    });
     const pool = createPool({ connectionString, log });
     parts.add(() => pool.end());
     if (claim === null) await refuseUnfinishedImport(pool);
@@ -175,7 +179,7 @@ export async function composeFoundation(
     };
   } catch (error) {
     await parts.close();
-    throw settings.databaseUrl === null ? error : unlessPostgresIsAway(error, 'The PostgreSQL of STRATA_DATABASE_URL');
+    throw error;
   }
 }
 
