@@ -4,7 +4,7 @@ import type { AccountId, Uuid } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
 import { refusalText } from '../front-door/texts/refusals.ts';
-import { createSourceAddressRef } from '../server/source-address.ts';
+import { sourceAddressRef } from '../server/source-address.ts';
 import { Refused } from './answer.ts';
 import type { AdminContext } from './context.ts';
 
@@ -17,8 +17,8 @@ export async function causeOf(
   command: string,
   account: AccountId,
 ): Promise<Cause> {
-  const sourceAddressRef = await createSourceAddressRef(context.vault)(account, context.operator);
-  return { ...causeWithoutAccount(context, command), sourceAddressRef };
+  const ref = await sourceAddressRef(context.vault, account, context.operator);
+  return { ...causeWithoutAccount(context, command), sourceAddressRef: ref };
 }
 
 /** The same for an account that does not exist yet, whose creation stores `operator` itself. */

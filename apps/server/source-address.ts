@@ -85,12 +85,17 @@ export function createSourceAddressRef(vault: Vault): (account: AccountId, addre
     const key = `${account} ${address}`;
     let ref = known.get(key);
     if (ref === undefined) {
-      ref = vault.put(account, 'source-address', address).catch(unlessErased);
+      ref = sourceAddressRef(vault, account, address);
       known.set(key, ref);
       ref.catch(() => known.delete(key));
     }
     return ref;
   };
+}
+
+/** Stores the address of one request or command; null if the account is erased. */
+export function sourceAddressRef(vault: Vault, account: AccountId, address: string): Promise<string | null> {
+  return vault.put(account, 'source-address', address).catch(unlessErased);
 }
 
 /** An account may be erased while its request runs: the append is then refused, and the address need not be stored. */
