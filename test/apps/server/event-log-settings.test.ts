@@ -2,19 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { readSettings } from '../../../apps/server/settings.ts';
-import { SettingsError } from '../../../apps/server/settings-reader.ts';
+import { faultsIn } from '../../support/settings-faults.ts';
 
 const read = (environment: Readonly<Record<string, string>>) => readSettings(environment, '/tmp');
 
-function faultsOf(environment: Readonly<Record<string, string>>): string {
-  try {
-    read(environment);
-  } catch (error) {
-    assert.ok(error instanceof SettingsError);
-    return error.message;
-  }
-  throw new Error('The settings were taken');
-}
+const faultsOf = (environment: Readonly<Record<string, string>>) => faultsIn(() => read(environment));
 
 describe('the setting of the event log', () => {
   test('is PostgreSQL unless EventStoreDB is chosen with its address', () => {

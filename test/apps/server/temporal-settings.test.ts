@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { readSettings } from '../../../apps/server/settings.ts';
-import { SettingsError } from '../../../apps/server/settings-reader.ts';
+import { faultsIn } from '../../support/settings-faults.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 type Environment = Readonly<Record<string, string>>;
@@ -12,15 +12,7 @@ const CHOSEN = { STRATA_WORKFLOWS: 'temporal', STRATA_TEMPORAL_ADDRESS: 'tempora
 
 const read = (environment: Environment, folder = '/tmp') => readSettings(environment, folder).temporal;
 
-function faultsOf(environment: Environment): string {
-  try {
-    read(environment);
-  } catch (error) {
-    assert.ok(error instanceof SettingsError);
-    return error.message;
-  }
-  throw new Error('The settings were taken');
-}
+const faultsOf = (environment: Environment) => faultsIn(() => read(environment));
 
 describe('the settings of Temporal', () => {
   test('choose the embedded engine unless Temporal is chosen with its address', () => {

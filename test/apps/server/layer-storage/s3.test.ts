@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { readSettings } from '../../../../apps/server/settings.ts';
-import { SettingsError } from '../../../../apps/server/settings-reader.ts';
+import { faultsIn } from '../../../support/settings-faults.ts';
 
 type Environment = Readonly<Record<string, string>>;
 const CHOSEN = {
@@ -14,15 +14,7 @@ const CHOSEN = {
 
 const read = (environment: Environment) => readSettings(environment, '/tmp').s3;
 
-function faultsOf(environment: Environment): string {
-  try {
-    read(environment);
-  } catch (error) {
-    assert.ok(error instanceof SettingsError);
-    return error.message;
-  }
-  throw new Error('The settings were taken');
-}
+const faultsOf = (environment: Environment) => faultsIn(() => read(environment));
 
 describe("the settings of the platform's bucket", () => {
   test('choose files unless a bucket is chosen with its keys', () => {
