@@ -102,7 +102,7 @@ describe('deploy/compose.yaml', () => {
     }
   });
 
-  test('passes on every setting of the README but those that the image sets, with the default of the server', async () => {
+  test('passes on every setting of the README but those of the image, with its default', async () => {
     const listed = settingsNamed(read('README.md').split('\n## Settings\n')[1]?.split('\n## ')[0] ?? '');
     assert.ok(listed.length > 40);
     const { env } = parseDockerfile(read('deploy/Dockerfile'));

@@ -46,7 +46,7 @@ async function awayDatabase(context: TestContext) {
 }
 
 describe('A server that starts while a part is away', () => {
-  test('waits for PostgreSQL: it lives, is not ready and says for what, and serves when it is back', async (context) => {
+  test('waits for PostgreSQL: it lives, says what it waits for, and serves when it is back', async (context) => {
     const { url, bringBack } = await awayDatabase(context);
     const port = await freePort();
     const env = { STRATA_PORT: String(port), STRATA_DATABASE_URL: url };
