@@ -1,12 +1,14 @@
 /**
- * Reads every repository of the log with its name, in one pass.
+ * What the log says of repositories: their names, where their layers are, and which are deleted. Every command of
+ * `strata-admin` asks here.
  *
- * Invariants: memory grows with the number of accounts and repositories, not of events.
+ * Invariants: memory grows with the number of accounts and repositories, not of events. The whole log and the stream of
+ * one account say the same of a repository, since all of it stands in its account's stream.
  */
 import type { AccountEvent } from '../../core/account/events.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
+import { categoryOf, entityIdOf, LOG_START, type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerPlace } from '../../core/ports/layer-stores.ts';
@@ -22,51 +24,72 @@ export interface KnownRepository {
   readonly bucketMoved: boolean;
 }
 
+export type KnownRepositories = ReadonlyMap<RepositoryId, KnownRepository>;
+
 const PAGE_EVENTS = 1_000;
 
-/** Returns the repositories by id, in the order of their creation. */
-export async function readKnownRepositories(
-  events: Pick<EventStore, 'readAll'>,
-): Promise<ReadonlyMap<RepositoryId, KnownRepository>> {
-  const usernames = new Map<string, string>();
-  const known = new Map<RepositoryId, KnownRepository>();
-  const inBuckets = new Map<string, RepositoryId[]>();
+/** Returns all repositories of the log by id, in the order of their creation. */
+export async function readKnownRepositories(events: Pick<EventStore, 'readAll'>): Promise<KnownRepositories> {
+  const { known, add } = startKnowing();
   for (let position = LOG_START; ; ) {
     const page = await events.readAll(position, PAGE_EVENTS);
     for (const recorded of page) {
       ({ position } = recorded);
-      if (categoryOf(recorded.stream) !== accounts.category) continue;
-      const account = uuid<AccountId>(entityIdOf(recorded.stream));
-      const event = readEvent<AccountEvent>(accounts.kinds, recorded);
-      const nameIn = (name: string): string => `${usernames.get(account) ?? account}/${name}`;
-      if (event.type === 'AccountCreated') usernames.set(account, event.data.username);
-      if (event.type === 'RepositoryCreated') {
-        const id = uuid<RepositoryId>(event.data.repository_id);
-        const { storage_bucket_id: bucket } = event.data;
-        const place = { account, storageBucketId: bucket === null ? null : uuid(bucket) };
-        known.set(id, { id, name: nameIn(event.data.name), deleted: false, bucketMoved: false, place });
-        if (bucket !== null) inBuckets.set(bucket, [...(inBuckets.get(bucket) ?? []), id]);
-      }
-      if (event.type === 'RepositoryDeleted' || event.type === 'RepositoryRestored') {
-        const repository = known.get(uuid(event.data.repository_id));
-        const now = { name: nameIn(event.data.name), deleted: event.type === 'RepositoryDeleted', bucketMoved: false };
-        if (repository !== undefined) known.set(repository.id, { ...repository, ...now });
-      }
-      if (event.type === 'StorageBucketPlaceChanged') {
-        for (const id of inBuckets.get(event.data.bucket_id) ?? []) {
-          const repository = known.get(id);
-          if (repository?.deleted === true) known.set(id, { ...repository, bucketMoved: true });
-        }
-      }
+      if (categoryOf(recorded.stream) === accounts.category) add(recorded);
     }
     if (page.length < PAGE_EVENTS) return known;
   }
 }
 
+/** Returns the repositories of one account, without reading the rest of the log. */
+export async function readRepositoriesOf(
+  events: Pick<EventStore, 'readStream'>,
+  account: AccountId,
+): Promise<KnownRepositories> {
+  const { known, add } = startKnowing();
+  const stream = streamName(accounts.category, account);
+  for (let from = 0; ; ) {
+    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
+    for (const recorded of page) add(recorded);
+    if (page.length < PAGE_EVENTS) return known;
+    from += page.length;
+  }
+}
+
+/** Takes the events of accounts, those of one account in their order. */
+function startKnowing(): { readonly known: KnownRepositories; add(recorded: RecordedEvent): void } {
+  const usernames = new Map<string, string>();
+  const known = new Map<RepositoryId, KnownRepository>();
+  const inBuckets = new Map<string, RepositoryId[]>();
+  const add = (recorded: RecordedEvent): void => {
+    const account = uuid<AccountId>(entityIdOf(recorded.stream));
+    const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+    const nameIn = (name: string): string => `${usernames.get(account) ?? account}/${name}`;
+    if (event.type === 'AccountCreated') usernames.set(account, event.data.username);
+    if (event.type === 'RepositoryCreated') {
+      const id = uuid<RepositoryId>(event.data.repository_id);
+      const { storage_bucket_id: bucket } = event.data;
+      const place = { account, storageBucketId: bucket === null ? null : uuid(bucket) };
+      known.set(id, { id, name: nameIn(event.data.name), deleted: false, bucketMoved: false, place });
+      if (bucket !== null) inBuckets.set(bucket, [...(inBuckets.get(bucket) ?? []), id]);
+    }
+    if (event.type === 'RepositoryDeleted' || event.type === 'RepositoryRestored') {
+      const repository = known.get(uuid(event.data.repository_id));
+      const now = { name: nameIn(event.data.name), deleted: event.type === 'RepositoryDeleted', bucketMoved: false };
+      if (repository !== undefined) known.set(repository.id, { ...repository, ...now });
+    }
+    if (event.type === 'StorageBucketPlaceChanged') {
+      for (const id of inBuckets.get(event.data.bucket_id) ?? []) {
+        const repository = known.get(id);
+        if (repository?.deleted === true) known.set(id, { ...repository, bucketMoved: true });
+      }
+    }
+  };
+  return { known, add };
+}
+
 /** What sweeps ask read models for, from the log itself. */
-export function ownersAmong(
-  known: ReadonlyMap<RepositoryId, KnownRepository>,
-): RepositoryOwners & { readonly readModels: BucketsInUse } {
+export function ownersAmong(known: KnownRepositories): RepositoryOwners & { readonly readModels: BucketsInUse } {
   const buckets = new Map<string, LayerPlace>();
   for (const { deleted, place } of known.values()) {
     if (!deleted && place.storageBucketId !== null) buckets.set(`${place.account} ${place.storageBucketId}`, place);

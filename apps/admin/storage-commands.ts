@@ -1,9 +1,10 @@
 /** `strata-admin storage …`: lists and verifies the layers on platform storage and in the buckets of users. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
-import { findRepository, placeOf } from '../../core/use-cases/repositories/repositories.ts';
+import { findRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { type Act, Refused } from './answer.ts';
 import { type AdminContext, callersFolder } from './context.ts';
+import { type KnownRepository, readRepositoriesOf } from './known-repositories.ts';
 import { rebuildFromStore } from './rebuild-from-store.ts';
 import type { StorageReport } from './storage.ts';
 
@@ -134,16 +135,11 @@ function revisionNumber(text: string): number {
   return revision;
 }
 
-async function existingRepository(context: AdminContext, { username, name }: RepositoryName) {
+async function existingRepository(context: AdminContext, { username, name }: RepositoryName): Promise<KnownRepository> {
   const found = await findRepository(context, username, name);
-  if (found === null) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
-  return {
-    id: found.id,
-    name: `${found.account.username}/${found.owned.name}`,
-    deleted: false,
-    bucketMoved: false,
-    place: placeOf(found),
-  };
+  const known = found === null ? undefined : (await readRepositoriesOf(context.events, found.accountId)).get(found.id);
+  if (known === undefined) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
+  return known;
 }
 
 function repositoryName(text: string): RepositoryName {

@@ -21,7 +21,13 @@ import { layersStoredBy } from '../../core/repository/layers.ts';
 import { leftIncoming } from '../../core/use-cases/sweeping/abandoned-uploads.ts';
 import { checkLayer } from './check-layer.ts';
 import { checkManifest, type NamedLayer } from './check-manifest.ts';
-import { type KnownRepository, ownersAmong, readKnownRepositories } from './known-repositories.ts';
+import {
+  type KnownRepositories,
+  type KnownRepository,
+  ownersAmong,
+  readKnownRepositories,
+  readRepositoriesOf,
+} from './known-repositories.ts';
 import { expiredSince } from './later-expiry.ts';
 
 export interface StorageContext {
@@ -213,7 +219,7 @@ async function verifyRepository(context: StorageContext, repository: KnownReposi
   for (const { layer, goneAt } of leaving) run.leaving(listed(layer, plusMs(goneAt, REPLACED_LAYERS_KEPT_MS_MIN)));
   if (faults.length === 0) return;
   const suspects = new Set(faults.map(({ what }) => what));
-  const now = (await readKnownRepositories(context.events)).get(repository.id) ?? repository;
+  const now = (await readRepositoriesOf(context.events, place.account)).get(repository.id) ?? repository;
   const again = await lookAt(context, { ...now, name }, ({ key }) => suspects.has(key));
   for (const fault of again.faults) run.fault({ ...fault, repository: name });
 }
@@ -320,11 +326,7 @@ const ACCOUNT_FOLDERS: ReadonlySet<string> = new Set(['checkpoints', 'erasures']
  * Reports files in the platform's store that belong to no repository of the log. The store is listed before the log is
  * read again: a repository may have been created after the log was read.
  */
-async function findUnknownFiles(
-  { layers, events }: StorageContext,
-  known: ReadonlyMap<RepositoryId, KnownRepository>,
-  run: Run,
-): Promise<void> {
+async function findUnknownFiles({ layers, events }: StorageContext, known: KnownRepositories, run: Run): Promise<void> {
   const unknown = new Set<string>();
   for await (const { folder, id } of filesOf(layers)) if (id === null || !known.has(id)) unknown.add(folder);
   if (unknown.size === 0) return;
@@ -336,11 +338,7 @@ async function findUnknownFiles(
   }
 }
 
-async function findIncoming(
-  { layers, events }: StorageContext,
-  known: ReadonlyMap<RepositoryId, KnownRepository>,
-  run: Run,
-): Promise<void> {
+async function findIncoming({ layers, events }: StorageContext, known: KnownRepositories, run: Run): Promise<void> {
   const { ownerOf } = ownersAmong(known);
   for await (const { name, repository, account, sizeBytes, at } of leftIncoming({
     layers: layers.platform,
