@@ -26,7 +26,6 @@ const SHARED_MEMORY_IN_USE = /pre-existing shared memory block/;
 
 /** PostgreSQL's configuration for one service on one machine. */
 const SETTINGS: Readonly<Record<string, string>> = {
-  max_connections: '100',
   shared_buffers: '128MB',
   wal_compression: 'on',
   max_wal_size: '1GB',

@@ -54,6 +54,8 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   readonly processFacts: ProcessFacts;
   readonly log: Log;
+  /** How many connections PostgreSQL takes, at least 100; 100 by default. */
+  readonly connectionsMax?: number;
   /** Holds the database if PostgreSQL runs as another user, who cannot enter the data directory. */
   readonly sharedFolder?: string;
   /** Settings of postgresql.conf that override the defaults, for tests. */
@@ -95,7 +97,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       binary: binaries.postgres,
       paths,
       user,
-      settings: { ...address.settings, ...options.settings },
+      settings: { ...connectionsOf(options), ...address.settings, ...options.settings },
       probe: administration,
       log,
     });
@@ -116,6 +118,13 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       return stopped;
     },
   };
+}
+
+/** Room for a server of the default size and thirty commands. Internal: only the operator's setting changes it. */
+const CONNECTIONS_MIN = 100;
+
+function connectionsOf({ connectionsMax = CONNECTIONS_MIN }: EmbeddedPostgresOptions): { max_connections: string } {
+  return { max_connections: String(Math.max(CONNECTIONS_MIN, connectionsMax)) };
 }
 
 async function choosePlace({ dataDir, sharedFolder = SHARED_FOLDER, log }: EmbeddedPostgresOptions) {

@@ -4,6 +4,7 @@
  * Invariants: the contract of core/ports/event-store.ts. One function in the database decides every append
  * (append_events in migrations/008-appends.ts), so any number of nodes may write.
  */
+import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { shareRead } from '../../core/kernel/shared-read.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -35,6 +36,13 @@ export interface PostgresEventStoreOptions {
   /** The address of a migrated database (migrate.ts). */
   readonly connectionString: string;
   readonly log: Log;
+  /**
+   * Of the caller, which ends them after the log. Appends and reads of the head have one to themselves if it gives two.
+   * Without pools the log has its own: 2 connections for appends and 6 for reads.
+   */
+  readonly pools?: { readonly appends: pg.Pool; readonly reads: pg.Pool };
+  /** Whether subscriptions listen on their own connection, as they do by default; else they read twice a second. */
+  readonly listens?: boolean;
   /** How long an append is retried while PostgreSQL is unreachable, before it throws. */
   readonly appendRetrySpanMs?: number;
   readonly readRetrySpanMs?: number;
@@ -58,17 +66,19 @@ export interface PostgresEventStore extends EventStore {
 }
 
 /**
- * Opens the log. It uses its own connections: at most 8 in two pools, and one that listens. Two of them serve only
- * appends and reads of the head, so slow reads of the log or of other tables never delay those. Connects at first use.
+ * Opens the log. Beside its two pools it listens on a connection of its own. One pool serves only appends and reads of
+ * the head, so slow reads of the log or of other tables never delay those. Connects at first use.
  */
 export function createPostgresEventStore(options: PostgresEventStoreOptions): PostgresEventStore {
   const { log, appendRetrySpanMs = APPEND_RETRY_SPAN_MS, readRetrySpanMs = READ_RETRY_SPAN_MS } = options;
   const { lingerMs = LINGER_MS } = options;
   const connection = { connectionString: options.connectionString, log };
-  const appendPool = createPool({ ...connection, connectionsMax: APPEND_CONNECTIONS_MAX });
-  const readPool = createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX });
+  const { appends, reads } = options.pools ?? {
+    appends: createPool({ ...connection, connectionsMax: APPEND_CONNECTIONS_MAX }),
+    reads: createPool({ ...connection, connectionsMax: READ_CONNECTIONS_MAX }),
+  };
   const watch = createClockWatch({ nowMs: options.nowMs ?? Date.now, log });
-  const reader = createLogReader(readPool);
+  const reader = createLogReader(reads);
   const own = createOwnTail();
   const subscriptions = createSubscriptions({
     readWindow: shareTail(reader.readWindow, own),
@@ -79,7 +89,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     isAppending: () => queue.isSending(),
   });
   const appending = {
-    pool: appendPool,
+    pool: appends,
     retrySpanMs: appendRetrySpanMs,
     appender: options.leases?.node ?? null,
     onAppended: (position: LogPosition, held: readonly Lease[]) => {
@@ -92,11 +102,19 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
   let listener: Listener | null = null;
   let closed: Promise<void> | null = null;
 
+  const listenForEvents = (): Listener =>
+    listen(connection, {
+      channel: 'strata_events',
+      onNotification: subscriptions.notified,
+      onConnected: subscriptions.look,
+      whenLost: 'Cannot listen for new events: reading the log every half second only',
+    });
+
   async function close(): Promise<void> {
     await subscriptions.close();
     await listener?.close();
     await queue.close();
-    await Promise.all([appendPool.end(), readPool.end()]);
+    if (options.pools === undefined) await Promise.all([appends.end(), reads.end()]);
   }
 
   return {
@@ -105,14 +123,9 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
     readStream: (stream, range) => retryRepeatable(readRetrySpanMs, () => reader.readStream(stream, range)),
     readAll: (after, limit) => retryRepeatable(readRetrySpanMs, () => reader.readAll(after, limit)),
     readPositions: (positions) => retryRepeatable(readRetrySpanMs, () => reader.readPositions(positions)),
-    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appendPool, watch))),
+    head: shareRead(() => retryRepeatable(readRetrySpanMs, () => readHead(appends, watch))),
     subscribe: (subscribeOptions) => {
-      listener ??= listen(connection, {
-        channel: 'strata_events',
-        onNotification: subscriptions.notified,
-        onConnected: subscriptions.look,
-        whenLost: 'Cannot listen for new events: reading the log every half second only',
-      });
+      if (options.listens !== false) listener ??= listenForEvents();
       return subscriptions.start(subscribeOptions);
     },
     clockDiffers: () => watch.differs(),

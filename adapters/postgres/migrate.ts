@@ -93,7 +93,7 @@ export interface MigrateOptions {
 /** Applies missing migrations. Throws if one fails, or if the database has applied one that this code does not know. */
 export async function migrate({ connectionString, log, set = logMigrations }: MigrateOptions): Promise<void> {
   const spans = { statementSpanMs: MIGRATION_SPAN_MS, transactionSpanMs: MIGRATION_SPAN_MS };
-  const pool = createPool({ connectionString, log, connectionsMax: 2, ...spans });
+  const pool = createPool({ connectionString, log, connectionsMax: 1, ...spans });
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
   try {
     const migrator = new Migrator({

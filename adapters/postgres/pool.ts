@@ -22,6 +22,8 @@ export interface PoolOptions {
   readonly connectionString: string;
   readonly log: Log;
   readonly connectionsMax?: number;
+  /** Whether connections stay open without use; else each is closed ten seconds after its last. */
+  readonly keepsOpen?: boolean;
   /** Override the defaults of 10 s and 60 s, for long work such as a rebuild. */
   readonly statementSpanMs?: number;
   readonly transactionSpanMs?: number;
@@ -31,7 +33,9 @@ export interface PoolOptions {
 export function createPool(options: PoolOptions): pg.Pool {
   // pg-pool awaits the returned promise, although its types declare none.
   const onConnect = (client: pg.ClientBase): unknown => prepareSession(client, options);
-  const pool = new pg.Pool({ ...clientConfig(options), max: options.connectionsMax ?? CONNECTIONS_MAX, onConnect });
+  const max = options.connectionsMax ?? CONNECTIONS_MAX;
+  const min = options.keepsOpen === true ? max : 0;
+  const pool = new pg.Pool({ ...clientConfig(options), max, min, onConnect });
   const report = (error: Error): void => {
     // PostgreSQL may shut down before the last connection of a closed pool has ended; that is no loss.
     if (!pool.ending) options.log.warn({ err: error }, 'A connection to PostgreSQL was lost');

@@ -4,29 +4,33 @@
  * Invariants: each call is one message of the simple query protocol, so a process that freezes holds no lock. Who
  * renews or tells does not wait for the disk: a crash may then lose a renewal, which only makes a lease look older.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Lease, LeaseListener, LeaseTable } from '../../core/ports/read-leases.ts';
 import { listen } from './listener.ts';
-import { createPool } from './pool.ts';
 
-/** A renewal may run beside what this process tells the others. */
-const CONNECTIONS_MAX = 2;
+/** How soon a process that does not listen sees what others told: its appends wait for that. */
+const ASKING_INTERVAL_MS = 25;
 
-export interface PostgresLeaseTable extends LeaseTable {
-  close(): Promise<void>;
-}
-
-/** `node` names this process: at most 64 bytes without spaces. Connects at first use. */
+/** `node` names this process: at most 64 bytes without spaces. `pool` is the caller's. */
 export function createPostgresLeaseTable(options: {
   readonly connectionString: string;
+  readonly pool: pg.Pool;
   readonly node: string;
   readonly log: Log;
-}): PostgresLeaseTable {
-  const { connectionString, node, log } = options;
-  const pool = createPool({ connectionString, log, connectionsMax: CONNECTIONS_MAX });
+  /** Whether it listens on a connection of its own, as it does by default; else it asks forty times a second. */
+  readonly listens?: boolean;
+}): LeaseTable {
+  const { connectionString, pool, node, log } = options;
   const me = literal(node);
+  const rows = async (): Promise<readonly Lease[]> => {
+    const found = await pool.query<{ node: string; epoch: string; renewals: string; heard: string; span: number }>(
+      'SELECT node, epoch, renewals, heard, span_ms AS span FROM read_leases',
+    );
+    return found.rows.map((row) => leaseOf([row.node, Number(row.epoch), Number(row.renewals), row.heard, row.span]));
+  };
   return {
     insert: async (spanMs) => {
       const { rows } = await pool.query<{ epoch: string }>(`SELECT take_read_lease(${me}, ${spanMs}) AS epoch`);
@@ -44,18 +48,14 @@ export function createPostgresLeaseTable(options: {
     giveUp: async (epoch) => {
       await pool.query(`DELETE FROM read_leases WHERE node = ${me} AND epoch = ${epoch}`);
     },
-    rows: async () => {
-      const { rows } = await pool.query<{ node: string; epoch: string; renewals: string; heard: string; span: number }>(
-        'SELECT node, epoch, renewals, heard, span_ms AS span FROM read_leases',
-      );
-      return rows.map((row) => leaseOf([row.node, Number(row.epoch), Number(row.renewals), row.heard, row.span]));
-    },
+    rows,
     tell: async (epoch, position) => {
       const heard = `UPDATE read_leases SET heard = greatest(heard, ${position}) WHERE node = ${me} AND epoch = ${epoch}`;
       await lazily(pool, heard, `SELECT pg_notify('strata_leases', ${literal(`heard ${position} ${node}`)})`);
     },
-    listen: (listener) =>
-      listen(
+    listen: (listener) => {
+      if (options.listens === false) return askAgainAndAgain(rows, listener);
+      return listen(
         { connectionString, log },
         {
           channel: 'strata_leases',
@@ -64,8 +64,28 @@ export function createPostgresLeaseTable(options: {
           onConnected: () => undefined,
           whenLost: 'Cannot listen for read leases: appends may wait for their spans',
         },
-      ),
-    close: () => pool.end(),
+      );
+    },
+  };
+}
+
+/** Reads who has heard of which position. What a failed read misses is settled by the spans of the leases. */
+function askAgainAndAgain(rows: LeaseTable['rows'], listener: LeaseListener): { close(): Promise<void> } {
+  const closing = new AbortController();
+  const ask = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      const leases = await rows().catch(() => []);
+      for (const { node, heard } of leases) listener.onHeard(node, heard);
+      // This sleep rejects only when `close` aborts it.
+      await sleep(ASKING_INTERVAL_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+    }
+  };
+  const asking = ask();
+  return {
+    close: () => {
+      closing.abort();
+      return asking;
+    },
   };
 }
 

@@ -36,6 +36,7 @@ export function projectionsOf(foundation: Foundation, settings: Settings, log: L
       parts.add(() => objects.close());
       const projections = composeProjections(foundation, objects, log);
       parts.add(projections.close);
+      await projections.reserve();
       return await work(projections);
     } finally {
       await parts.close();

@@ -62,6 +62,7 @@ export async function withImport(file: string | null): Promise<ImportReport> {
   const { settings, log } = open();
   const foundation = await composeFoundation(settings, log, {
     besideServer: false,
+    asCommand: true,
     importing: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
     onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
@@ -83,6 +84,7 @@ export async function withFoundation<Result>(
   const { settings, log } = open(masterKeyNew === null ? {} : { STRATA_MASTER_KEY_NEW: masterKeyNew });
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
+    asCommand: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
     onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
   });
@@ -100,6 +102,7 @@ export async function withAdminContext<Result>(
   const { settings, log } = open();
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
+    asCommand: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
     onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
   });

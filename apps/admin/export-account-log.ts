@@ -60,7 +60,7 @@ export async function exportAccountLog(
 ): Promise<void> {
   const { context } = foundation;
   await withProjections(async ({ runner, readModels }) => {
-    await runner.start({ lead: true });
+    await runner.start({ lead: true, models: [ACCOUNT_LOG_MODEL] });
     const seen = await context.events.head();
     await runner.waitFor(seen, CATCHING_UP_MS, [ACCOUNT_LOG_MODEL]);
     if ((await readModels.logPrefix(account, null)).size === 0) throw new Error(`There is no log of ${account}`);

@@ -8,8 +8,10 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import { makeNextMasterKey, parseMasterKey, replaceMasterKey } from '../../adapters/filesystem/master-key.ts';
+import { patienceOf, whenConnectionsAreFree } from '../../adapters/postgres/free-connections.ts';
 import { connectClient } from '../../adapters/postgres/pool.ts';
 import { type RotationFault, rotateMasterKey } from '../../adapters/postgres/rotate-master-key.ts';
+import { COMMAND_PATIENCE_MS } from '../server/database-connections.ts';
 import { type Foundation, masterKeysOf } from '../server/foundation.ts';
 import type { Settings } from '../server/settings.ts';
 import { type Answer, type CommandOutput, Refused } from './answer.ts';
@@ -72,7 +74,8 @@ async function rotate(foundation: Foundation, settings: Settings, log: Logger): 
   }
   await failpoint('master-key-stored');
   const connectionString = foundation.ownerConnectionString ?? foundation.connectionString;
-  const client = await connectClient({ connectionString, log });
+  const patience = patienceOf(COMMAND_PATIENCE_MS, log);
+  const client = await whenConnectionsAreFree(patience, () => connectClient({ connectionString, log }));
   try {
     const rotated = await rotateMasterKey({ client, oldKey, newKey, failpoint }).catch(refuseWithoutOwner);
     if ('fault' in rotated) throw new Refused(WHY[rotated.fault]);

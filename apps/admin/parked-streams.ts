@@ -48,7 +48,7 @@ export function replayParked(
     );
     await runner.replay(chosen.stream, chosen.model);
     // Becomes the leader only of models that no other process leads.
-    await runner.start();
+    await runner.start({ lead: true, models: requested.map(({ projection }) => projection) });
     const remaining = await outcome(runner, requested);
     const replayed = requested.filter((before) => !remaining.some((now) => isSame(now, before)));
     return {

@@ -7,19 +7,17 @@ import type { Logger } from 'pino';
 import { uuids } from '../../adapters/node/ids.ts';
 import { createPostgresEventStore } from '../../adapters/postgres/event-store.ts';
 import { createPostgresLogPruning } from '../../adapters/postgres/log-pruning.ts';
-import type { createPool } from '../../adapters/postgres/pool.ts';
 import { createPostgresLeaseTable } from '../../adapters/postgres/read-leases.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
 import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/runtime/read-leases.ts';
 import { createSettledLog } from '../../core/runtime/settled-log.ts';
 import type { Closer } from './closer.ts';
+import type { DatabaseConnections } from './database-connections.ts';
 import { PartUnreachable } from './part-unreachable.ts';
 import type { PartHealth } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
-
-type Pool = ReturnType<typeof createPool>;
 
 /** What comes with the log beside its events. */
 export interface LogHealth {
@@ -48,11 +46,11 @@ interface SettledLogParts extends Omit<LogParts, 'node' | 'leases'> {
 /** Opens the log for everybody in this process. */
 export async function openSettledLog(
   settings: Settings,
-  { connectionString, pool, log, holds, parts }: SettledLogParts,
+  { connectionString, connections, log, holds, parts }: SettledLogParts,
 ): Promise<{ readonly events: EventStore; readonly leases: ReadLeases } & LogHealth> {
   const node: string = uuids.next();
-  const table = createPostgresLeaseTable({ connectionString, node, log });
-  parts.add(() => table.close());
+  const { leases: pool, listens } = connections;
+  const table = createPostgresLeaseTable({ connectionString, pool, node, log, listens });
   const leases = createReadLeases({
     node,
     table,
@@ -62,7 +60,7 @@ export async function openSettledLog(
     clock: leaseClock,
     onFault: (err) => log.warn({ err }, 'Read leases wait for PostgreSQL'),
   });
-  const opened = await openEventLog(settings, { connectionString, pool, log, node, leases });
+  const opened = await openEventLog(settings, { connectionString, connections, log, node, leases });
   parts.add(() => opened.events.close());
   parts.add(() => leases.close());
   await checkEventLog(settings, opened.events);
@@ -71,7 +69,7 @@ export async function openSettledLog(
 
 interface LogParts {
   readonly connectionString: string;
-  readonly pool: Pool;
+  readonly connections: DatabaseConnections;
   readonly log: Logger;
   /** This process's name in the table of read leases. */
   readonly node: string;
@@ -81,15 +79,21 @@ interface LogParts {
 /** Loads the client of EventStoreDB only if it is used: loading takes a fifth of the start of every command. */
 async function openEventLog(
   { eventStoreDb }: Settings,
-  { connectionString, pool, log, node, leases }: LogParts,
+  { connectionString, connections, log, node, leases }: LogParts,
 ): Promise<{ readonly events: EventLog } & LogHealth> {
   if (eventStoreDb === null) {
     const events = createPostgresEventStore({
       connectionString,
+      pools: connections,
+      listens: connections.listens,
       log,
       leases: { node, onAppended: (position, held) => leases.hearOwn(position, held) },
     });
-    return { events, pruning: createPostgresLogPruning(pool), clock: { isDegraded: () => events.clockDiffers() } };
+    return {
+      events,
+      pruning: createPostgresLogPruning(connections.work),
+      clock: { isDegraded: () => events.clockDiffers() },
+    };
   }
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');
   const events = createEventStoreDbEventStore({ ...eventStoreDb, log });

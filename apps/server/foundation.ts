@@ -21,6 +21,7 @@ import {
   createPostgresDeviceLoginRequests,
   type PostgresDeviceLoginRequests,
 } from '../../adapters/postgres/device-login-requests.ts';
+import { patienceOf, whenConnectionsAreFree } from '../../adapters/postgres/free-connections.ts';
 import {
   createPostgresLayerCompactions,
   type PostgresLayerCompactions,
@@ -30,10 +31,10 @@ import { createPostgresLogKeys } from '../../adapters/postgres/log-keys.ts';
 import { createPostgresManifestWrites, type PostgresManifestWrites } from '../../adapters/postgres/manifest-writes.ts';
 import { createMasterKeyring, type MasterKeyring } from '../../adapters/postgres/master-keyring.ts';
 import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey-challenges.ts';
-import { createPool } from '../../adapters/postgres/pool.ts';
+import type { createPool } from '../../adapters/postgres/pool.ts';
 import { endAllLeases } from '../../adapters/postgres/read-leases.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
-import { prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
+import { type DatabaseRoles, prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
 import { createPostgresSnapshots } from '../../adapters/postgres/snapshots.ts';
@@ -60,6 +61,13 @@ import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { closer } from './closer.ts';
 import { lockDataDirectory } from './data-directory.ts';
+import {
+  COMMAND_PATIENCE_MS,
+  type DatabaseConnections,
+  openCommandConnections,
+  openServerConnections,
+  sharesOf,
+} from './database-connections.ts';
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
 import { unlessPostgresIsAway } from './part-unreachable.ts';
@@ -67,6 +75,9 @@ import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
 
 type Pool = ReturnType<typeof createPool>;
+
+/** Beside the server: thirty commands at a time, and what PostgreSQL keeps for its superuser. */
+const EMBEDDED_CONNECTIONS_OF_OTHERS = 63;
 
 /** What use cases need in the server and in commands. */
 export interface FoundationContext extends Context, Stores {
@@ -95,8 +106,9 @@ export interface Stores {
 
 export interface Foundation extends LogHealth {
   readonly context: FoundationContext;
-  /** For read models and operational tables; the event log has a pool of its own. */
+  /** For read models and operational tables. */
   readonly pool: Pool;
+  readonly connections: Pick<DatabaseConnections, 'modelsMax' | 'reserve'>;
   readonly connectionString: string;
   /** Connects as the owner of the database; null if nobody named it. */
   readonly ownerConnectionString: string | null;
@@ -109,6 +121,8 @@ export interface Foundation extends LogHealth {
 export interface FoundationOptions {
   /** Whether to join a server that already runs on the data directory, instead of refusing to open. */
   readonly besideServer: boolean;
+  /** Whether to take the few connections of a command, and to wait for them. */
+  readonly asCommand?: boolean;
   /**
    * Whether to open for an import: alone on the log, and the only way to open a log whose import is unfinished. The
    * entities do not follow the log then.
@@ -131,13 +145,9 @@ export async function composeFoundation(
     const claim = options.importing === true ? await claimLogForImport({ ...database, log }) : null;
     if (claim !== null) parts.add(claim.close);
     const { connectionString, ownerConnectionString } = claim ?? database;
-    await prepareDatabase({ connectionString, ownerConnectionString, log }).catch((error: unknown) => {
-      throw settings.databaseUrl === null
-        ? error
-        : unlessPostgresIsAway(error, 'The PostgreSQL of STRATA_DATABASE_URL');
-    });
-    const pool = createPool({ connectionString, log });
-    parts.add(() => pool.end());
+    const connections = await openConnections(settings, { connectionString, ownerConnectionString, log }, options);
+    parts.add(connections.close);
+    const { work: pool } = connections;
     if (claim === null) await refuseUnfinishedImport(pool);
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = createMasterKeyring({ pool, candidates: () => masterKeysOf(settings) });
@@ -148,7 +158,7 @@ export async function composeFoundation(
     const holds = !options.besideServer && claim === null && settings.readLeaseMs > 0;
     const { events, leases, pruning, clock } = await openSettledLog(settings, {
       connectionString,
-      pool,
+      connections,
       log,
       holds,
       parts,
@@ -169,6 +179,7 @@ export async function composeFoundation(
     return {
       context: contextOf(settings, { events, entities }, storesIn(pool, masterKey)),
       pool,
+      connections,
       connectionString,
       ownerConnectionString,
       claim,
@@ -236,6 +247,24 @@ async function warnOfMight(pool: Pool, log: Logger): Promise<void> {
   if (advice !== null) log.warn({}, advice);
 }
 
+/** Prepares the database and opens the connections to it, those of a command or those of a server. */
+async function openConnections(
+  { databaseUrl, databaseConnectionsMax, roles }: Settings,
+  database: DatabaseRoles,
+  { asCommand }: FoundationOptions,
+): Promise<DatabaseConnections> {
+  const ifAway = (error: unknown): never => {
+    throw databaseUrl === null ? error : unlessPostgresIsAway(error, 'The PostgreSQL of STRATA_DATABASE_URL');
+  };
+  if (asCommand === true) {
+    const patience = patienceOf(COMMAND_PATIENCE_MS, database.log);
+    await whenConnectionsAreFree(patience, () => prepareDatabase(database)).catch(ifAway);
+    return openCommandConnections(database, patience);
+  }
+  await prepareDatabase(database).catch(ifAway);
+  return openServerConnections(database, sharesOf(databaseConnectionsMax, roles.includes('worker')));
+}
+
 interface OpenedDatabase {
   /** Connects as the role that serves. */
   readonly connectionString: string;
@@ -258,7 +287,8 @@ async function openDatabase(settings: Settings, log: Logger, besideServer: boole
   try {
     const lock = await lockDataDirectory(dataDir);
     try {
-      const embedded = await startEmbeddedPostgres({ dataDir, processFacts, log });
+      const connectionsMax = settings.databaseConnectionsMax + EMBEDDED_CONNECTIONS_OF_OTHERS;
+      const embedded = await startEmbeddedPostgres({ dataDir, processFacts, connectionsMax, log });
       const close = async (): Promise<void> => {
         await embedded.stop();
         await lock.release();

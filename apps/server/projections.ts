@@ -18,8 +18,6 @@ import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import type { Foundation } from './foundation.ts';
 import { WORKFLOWS } from './workflows.ts';
 
-/** The runner holds a connection for each model. These are for a rebuild, for its snapshot, and for short queries. */
-const SPARE_CONNECTIONS = 4;
 /** A long history is written in one transaction, and a verification reads one snapshot until it is done. */
 const STATEMENT_SPAN_MS = 10 * 60_000;
 const TRANSACTION_SPAN_MS = 6 * 60 * 60_000;
@@ -31,12 +29,14 @@ export interface ComposedProjections {
   readonly timers: Timers & OverdueTimers;
   /** The models' names. */
   readonly models: readonly string[];
+  /** For a command: waits until it has the connections of its runner. */
+  reserve(): Promise<void>;
   /** Stops the runner and ends its connections. */
   close(): Promise<void>;
 }
 
 export function composeProjections(
-  { context, pool, connectionString }: Foundation,
+  { context, pool, connectionString, connections }: Foundation,
   objects: ObjectDatabase,
   log: Logger,
   metrics?: ProjectionMetrics,
@@ -44,7 +44,7 @@ export function composeProjections(
   const { digest } = context;
   const complete = (event: RecordedEvent): Promise<RecordedEvent> => withUpdatesInPlace(context, event);
   const models = createModels({ objects, events: context.events, complete, workflows: WORKFLOWS, digest });
-  const connectionsMax = Object.keys(models).length + SPARE_CONNECTIONS;
+  const { modelsMax: connectionsMax } = connections;
   const spans = { statementSpanMs: STATEMENT_SPAN_MS, transactionSpanMs: TRANSACTION_SPAN_MS };
   // A pool of its own, so that readers and writers never wait for each other's connections.
   const database = createPool({ connectionString, log, connectionsMax, ...spans });
@@ -64,5 +64,6 @@ export function composeProjections(
     await runner.close();
     await database.end();
   };
-  return { runner, readModels, timers, models: Object.values(models).map(({ name }) => name), close };
+  const reserve = (): Promise<void> => connections.reserve(database);
+  return { reserve, runner, readModels, timers, models: Object.values(models).map(({ name }) => name), close };
 }

@@ -11,6 +11,7 @@ import { parseEventStoreDbAddress, UnusableAddressError } from '../../adapters/e
 import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/plans.ts';
 import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
+import { DATABASE_CONNECTIONS_DEFAULT, DATABASE_CONNECTIONS_MIN } from './database-connections.ts';
 import { readS3Settings, type S3Settings } from './layer-storage/s3.ts';
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -47,6 +48,8 @@ export interface Settings {
   readonly databaseUrl: string | null;
   /** The owner of that database; null: not known, or the embedded PostgreSQL, which knows its own. */
   readonly databaseOwnerUrl: string | null;
+  /** How many connections to PostgreSQL the server may hold. */
+  readonly databaseConnectionsMax: number;
   /** Null: the event log is in PostgreSQL too, like everything else. */
   readonly eventStoreDb: { readonly address: string; readonly folder: string } | null;
   /** Null: the embedded workflow engine. */
@@ -125,6 +128,12 @@ export function readSettings(environment: Environment, workingDirectory: string)
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,
     ...readDatabase(reader),
+    databaseConnectionsMax: integer(
+      'STRATA_DATABASE_CONNECTIONS_MAX',
+      DATABASE_CONNECTIONS_DEFAULT,
+      DATABASE_CONNECTIONS_MIN,
+      10_000,
+    ),
     eventStoreDb,
     temporal: readTemporalSettings(reader),
     ...readMasterKeys(reader),

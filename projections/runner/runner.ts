@@ -47,9 +47,9 @@ export interface ProjectionMetrics {
 export interface ProjectionRunner {
   /**
    * Creates missing tables and, unless `lead` is false, begins to keep the models current. Resolves when the tables can
-   * be queried. A process that does not lead only tracks how far the others are.
+   * be queried. A process that does not lead only tracks how far the others are. `models`: only these are led.
    */
-  start(options?: { readonly lead: boolean }): Promise<void>;
+  start(options?: { readonly lead: boolean; readonly models?: readonly string[] }): Promise<void>;
   /** Resolves when this process writes nothing any more. */
   close(): Promise<void>;
   /**
@@ -93,9 +93,9 @@ export function createProjectionRunner(options: ProjectionRunnerOptions): Projec
   const lead = leader(options, progress, ending.signal);
   let leading: readonly Promise<void>[] = [];
   return {
-    async start(how = { lead: true }) {
+    async start({ lead: leads, models: wanted } = { lead: true }) {
       await createTables(pool);
-      if (how.lead) leading = models.map(lead);
+      if (leads) leading = models.filter(({ name }) => wanted?.includes(name) ?? true).map(lead);
     },
     async close() {
       ending.abort();

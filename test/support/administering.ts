@@ -13,6 +13,7 @@ export async function makeAccount(
 ): Promise<{ readonly id: string; readonly token: string }> {
   const foundation = await composeFoundation(readSettings(env, process.cwd()), pino({ level: 'silent' }), {
     besideServer: true,
+    asCommand: true,
     entitiesSizeBytesMax: 1024 * 1024,
     onFault: (what, cause) => {
       throw new Error(`A fault of ${what}`, { cause });

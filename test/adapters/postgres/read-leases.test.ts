@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createPostgresEventStore } from '../../../adapters/postgres/event-store.ts';
-import { createPostgresLeaseTable, type PostgresLeaseTable } from '../../../adapters/postgres/read-leases.ts';
+import { createPool } from '../../../adapters/postgres/pool.ts';
+import { createPostgresLeaseTable } from '../../../adapters/postgres/read-leases.ts';
 import type { LogPosition } from '../../../core/kernel/envelope.ts';
-import type { Lease } from '../../../core/ports/read-leases.ts';
+import type { Lease, LeaseTable } from '../../../core/ports/read-leases.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
@@ -14,10 +15,11 @@ import { openClient, openDatabase } from './open-store.ts';
 const LOCK_OF_APPENDS = 8317987319222330741n;
 const SPAN_MS = 400;
 
-function openTable(ending: Ending, connectionString: string, node: string): PostgresLeaseTable {
-  const table = createPostgresLeaseTable({ connectionString, node, log: keepLog() });
-  cleanUp(ending, () => table.close());
-  return table;
+function openTable(ending: Ending, connectionString: string, node: string, listens = true): LeaseTable {
+  const log = keepLog();
+  const pool = createPool({ connectionString, log, connectionsMax: 2 });
+  cleanUp(ending, () => pool.end());
+  return createPostgresLeaseTable({ connectionString, pool, node, log, listens });
 }
 
 /** A log of a process; without a name, one of an older version, which knows no leases. */
@@ -127,5 +129,20 @@ describe('A read lease', () => {
     await table.tell(epoch, position);
     await eventually('the others are told', () => heard.length > 0);
     assert.deepEqual(heard, [['holder', position]]);
+  });
+
+  test('tells what it heard to a process that has no connection to listen on', async (context) => {
+    const connectionString = await openDatabase(context);
+    const table = openTable(context, connectionString, 'holder');
+    const asking = openTable(context, connectionString, 'command', false);
+    const heard = new Map<string, LogPosition>();
+    const listening = asking.listen({
+      onHead: () => assert.fail('nobody told it of the head'),
+      onHeard: (node, position) => heard.set(node, position),
+    });
+    cleanUp(context, () => listening.close());
+    const epoch = await table.insert(SPAN_MS);
+    await table.tell(epoch, 7n as LogPosition);
+    await eventually('it hears', () => heard.get('holder') === 7n);
   });
 });
