@@ -15,6 +15,7 @@ import { Appender } from './appending.ts';
 import { parseEventStoreDbAddress } from './connection.ts';
 import { createEventStoreDbLogPruning } from './log-pruning.ts';
 import { LogReader } from './log-reader.ts';
+import { createOutages } from './outages.ts';
 import { READING, retryRepeatable } from './retry.ts';
 import { createSessions, type Session } from './sessions.ts';
 import { createSharedTail } from './shared-tail.ts';
@@ -75,7 +76,9 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     appendAttemptSpanMs: attemptSpanMs = APPEND_ATTEMPT_SPAN_MS,
   } = options;
   const { connectSpanMs = CONNECT_SPAN_MS } = options;
-  const sessions = createSessions({ connection, log, connectSpanMs, quietMs: QUIET_MS, askSpanMs: ASK_SPAN_MS });
+  const outages = createOutages(log);
+  const spans = { connectSpanMs, quietMs: QUIET_MS, askSpanMs: ASK_SPAN_MS };
+  const sessions = createSessions({ connection, outages, ...spans });
   const reader = new LogReader({ sessions, log, silenceMs: options.readSilenceMs ?? READ_SILENCE_MS });
   let known = LOG_START;
   const notePosition = (position: LogPosition): void => {
@@ -119,7 +122,7 @@ export function createEventStoreDbEventStore(options: EventStoreDbOptions): Even
     pruning: createEventStoreDbLogPruning({ sessions, reader, attemptSpanMs, retrySpanMs: readRetrySpanMs }),
     subscribe: (subscribeOptions) => {
       if (closed !== null) throw new EventStoreError('log-unavailable', 'The event log was closed');
-      const subscription = startSubscription({ sessions, reader, tail, log, notePosition }, subscribeOptions);
+      const subscription = startSubscription({ sessions, reader, tail, outages, notePosition }, subscribeOptions);
       subscriptions.add(subscription);
       const remove = (): boolean => subscriptions.delete(subscription);
       subscription.closed.then(remove, remove);

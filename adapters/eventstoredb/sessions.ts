@@ -7,10 +7,10 @@
 import { BACKWARDS, END, NotLeaderError } from '@eventstore/db-client';
 import pRetry from 'p-retry';
 import { EventStoreError } from '../../core/ports/event-store.ts';
-import type { Log } from '../../core/ports/log.ts';
 import { AbandonableClient } from './client.ts';
 import type { EventStoreDbConnection } from './connection.ts';
 import { NoAnswerError } from './failures.ts';
+import type { Outages } from './outages.ts';
 import { type SilenceWatch, watchForSilence } from './silence.ts';
 
 /** The time for a new client doubles up to this, with every second one that got no answer. */
@@ -39,7 +39,7 @@ export interface Sessions {
 
 export interface SessionsOptions {
   readonly connection: EventStoreDbConnection;
-  readonly log: Log;
+  readonly outages: Outages;
   /** How long the server may take to answer a new client; longer after each client that got no answer. */
   readonly connectSpanMs: number;
   /** How long nothing may be answered to calls that wait before the server is asked whether it lives. */
@@ -53,7 +53,7 @@ interface OpenSession extends Session {
   silence: SilenceWatch | null;
 }
 
-export function createSessions({ connection, log, connectSpanMs, quietMs, askSpanMs }: SessionsOptions): Sessions {
+export function createSessions({ connection, outages, connectSpanMs, quietMs, askSpanMs }: SessionsOptions): Sessions {
   let current: Promise<OpenSession> | null = null;
   let closed = false;
   /** How many clients in a row got no answer. */
@@ -66,6 +66,7 @@ export function createSessions({ connection, log, connectSpanMs, quietMs, askSpa
       const spanMs = Math.min(connectSpanMs * 2 ** Math.floor(unanswered / 2), CONNECT_SPAN_MS_MAX);
       await answerWithin(session, spanMs, findLeader(client));
       unanswered = 0;
+      outages.reached();
       client.whenLost(() => discard(session, 'the connection was lost, or the leader has moved'));
       session.silence = watchForSilence({
         quietMs,
@@ -79,12 +80,6 @@ export function createSessions({ connection, log, connectSpanMs, quietMs, askSpa
       cut(session);
       throw error;
     }
-  }
-
-  function cut(session: OpenSession): void {
-    session.silence?.end();
-    session.end.abort();
-    session.client.abandon();
   }
 
   function open(): Promise<OpenSession> {
@@ -106,7 +101,7 @@ export function createSessions({ connection, log, connectSpanMs, quietMs, askSpa
 
   function discard(session: OpenSession, why: string): void {
     if (session.ended.aborted) return;
-    log.warn({ why }, 'Connecting to EventStoreDB again');
+    outages.lost(session, { why }, 'Connecting to EventStoreDB again');
     current = null;
     cut(session);
   }
@@ -122,6 +117,13 @@ export function createSessions({ connection, log, connectSpanMs, quietMs, askSpa
       last?.then(cut, () => undefined);
     },
   };
+}
+
+/** Ends the session's calls, and its client. */
+function cut(session: OpenSession): void {
+  session.silence?.end();
+  session.end.abort();
+  session.client.abandon();
 }
 
 function newSession(connection: EventStoreDbConnection): OpenSession {

@@ -13,11 +13,11 @@
 import pRetry from 'p-retry';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { EventStoreError, type SubscribeOptions, type Subscription } from '../../core/ports/event-store.ts';
-import type { Log } from '../../core/ports/log.ts';
 import type { RecordPlace } from '../../core/ports/read-mark.ts';
 import { failureOf, NoAnswerError } from './failures.ts';
 import { eventsOfCategories, type LogEntry, lastRecordIn } from './log-entries.ts';
 import type { LogReader, Window } from './log-reader.ts';
+import type { Outages } from './outages.ts';
 import { READING, unavailable } from './retry.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { SharedTail } from './shared-tail.ts';
@@ -29,7 +29,7 @@ export interface SubscriptionContext {
   readonly sessions: Sessions;
   readonly reader: LogReader;
   readonly tail: SharedTail;
-  readonly log: Log;
+  readonly outages: Outages;
   /** Called with each position that was delivered. */
   readonly notePosition: (position: LogPosition) => void;
 }
@@ -89,9 +89,6 @@ class SubscriptionLoop {
           randomize: true,
           signal: this.#closing,
           shouldRetry: ({ error }) => failureOf(error) === 'outage',
-          onFailedAttempt: ({ error, attemptNumber }) => {
-            if (attemptNumber === 1) this.#context.log.warn({ err: error }, 'A subscription waits for EventStoreDB');
-          },
         });
       } catch (error) {
         if (this.#handlerErrors.length > 0) throw this.#handlerErrors[0];
@@ -102,18 +99,25 @@ class SubscriptionLoop {
 
   async #follow(): Promise<void> {
     const started = this.#position;
+    let session: Session | null = null;
     try {
-      const session = await this.#context.sessions.open();
+      session = await this.#context.sessions.open();
       if ((await this.#checkPlace(session)) > this.#position) await this.#readUpTo(session, null);
       while (!this.#closing.aborted) {
         await this.#readTail(session);
         await this.#readUpTo(session, null);
       }
     } catch (error) {
-      const position = this.#position;
-      if (failureOf(error) !== 'outage' || position === started) throw error;
-      this.#context.log.warn({ err: error, position: String(position) }, 'A subscription starts again where it was');
+      if (failureOf(error) !== 'outage') throw error;
+      this.#tell(session, error);
+      if (this.#position === started) throw error;
     }
+  }
+
+  #tell(session: Session | null, error: unknown): void {
+    if (this.#closing.aborted) return;
+    const what = session === null ? 'Subscriptions wait for EventStoreDB' : 'Subscriptions start again where they were';
+    this.#context.outages.broke(session, { err: error }, what);
   }
 
   /** Resolves with the head. Throws `log-diverged` when the log does not hold the events that were delivered. */

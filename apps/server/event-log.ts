@@ -14,6 +14,7 @@ import { createReadLeases, type LeaseClock, type ReadLeases } from '../../core/r
 import { createSettledLog } from '../../core/runtime/settled-log.ts';
 import type { Closer } from './closer.ts';
 import type { DatabaseConnections } from './database-connections.ts';
+import { createLeaseFaults } from './lease-faults.ts';
 import { PartUnreachable } from './part-unreachable.ts';
 import type { PartHealth } from './readiness.ts';
 import type { Settings } from './settings.ts';
@@ -58,7 +59,11 @@ export async function openSettledLog(
     holds,
     spanMs: settings.readLeaseMs,
     clock: leaseClock,
-    onFault: (err) => log.warn({ err }, 'Read leases wait for PostgreSQL'),
+    onFault: createLeaseFaults(
+      settings.eventStoreDb === null ? 'PostgreSQL' : 'EventStoreDB',
+      log,
+      leaseClock.monotonicMs,
+    ),
   });
   const opened = await openEventLog(settings, { connectionString, connections, log, node, leases });
   parts.add(() => opened.events.close());

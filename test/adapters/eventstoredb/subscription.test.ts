@@ -55,6 +55,24 @@ describe('a subscription to EventStoreDB', () => {
     assert.ok(!log.lines.some(({ message }) => message.includes('did not write')), 'it logs no warning about them');
   });
 
+  test('says of an outage in one line that it began, however many subscriptions it concerns', {
+    timeout: 30_000,
+  }, async (context) => {
+    const { server, store, log } = await openLog(context);
+    const all = Array.from({ length: 16 }, () => collect(store, LOG_START));
+    const arrived = async (count: number): Promise<void> => {
+      await store.append({ stream: newStream(), expected: 'none', events: [newEvent()] });
+      for (const one of all) await one.until(() => one.events.length === count);
+    };
+    await arrived(1);
+    for (const round of [1, 2]) {
+      await server.restart();
+      await arrived(1 + round);
+      const messages = log.lines.map(({ message }) => message);
+      assert.equal(messages.length, round, messages.join('\n'));
+    }
+  });
+
   test('starts again when the server has forgotten it', { timeout: 30_000 }, async (context) => {
     const { server, store, log } = await openLog(context);
     const live = collect(store, await store.head());
@@ -66,7 +84,7 @@ describe('a subscription to EventStoreDB', () => {
     // The stream that is open stays silent: only another append would wake it.
     server.faults.mute = false;
     await live.until(() => live.events.length === 2);
-    assert.ok(log.lines.some(({ message }) => message.includes('starts again')));
+    assert.ok(log.lines.some(({ message }) => message.includes('start again')));
   });
 
   test('retries less and less often while the server refuses it', { timeout: 30_000 }, async (context) => {

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import { streamName } from '../../../../core/kernel/envelope.ts';
+import { type LogPosition, streamName } from '../../../../core/kernel/envelope.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import type { VaultField, VaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
@@ -126,7 +126,7 @@ describe('The sweep of the vault', () => {
     );
   });
 
-  test('removes nothing if the log fails while it is read, or ends before its head', async () => {
+  test('removes nothing if the log fails or becomes shorter while it is read', async () => {
     const s = await newSweep();
     for (let n = 0; n < 150; n += 1) await s.append({ n });
     await s.put('1');
@@ -140,9 +140,23 @@ describe('The sweep of the vault', () => {
     await assert.rejects(sweepVault({ ...s.context, events: { ...s.events, readAll: failing } }, NEVER), {
       code: 'log-unavailable',
     });
-    const ending = { ...s.events, readAll: async () => [] };
+    // That of the sweep, that of the proof of its mark, and that of the empty page.
+    const heads = [150n, 150n, 149n] as LogPosition[];
+    const ending = { ...s.events, readAll: async () => [], head: async () => heads.shift() ?? assert.fail('no head') };
     await assert.rejects(sweepVault({ ...s.context, events: ending }, NEVER), { code: 'log-diverged' });
     assert.deepEqual(s.swept, []);
+  });
+
+  test("reaches a head that is an event of the log's own server, which it cannot see", async () => {
+    const s = await newSweep();
+    await s.append({});
+    const ref = await s.put('192.0.2.1');
+    s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
+    const own = async () => ((await s.events.head()) + 5n) as LogPosition;
+    for (let round = 0; round < 2; round += 1) {
+      await sweepVault({ ...s.context, events: { ...s.events, head: own } }, NEVER);
+      assert.deepEqual(s.swept, [ref]);
+    }
   });
 
   test('stops early when the server stops', async () => {
