@@ -5,7 +5,7 @@
  * that is newer than this code is refused. A released migration never changes.
  */
 import { Kysely, PostgresDialect } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
+import { type Migration, type MigrationResult, Migrator } from 'kysely/migration';
 import type { Log } from '../../core/ports/log.ts';
 import * as eventLog from './migrations/001-event-log.ts';
 import * as vault from './migrations/002-vault.ts';
@@ -83,6 +83,18 @@ export const logMigrations: MigrationSet = {
   },
 };
 
+/** A new database is one line, since each migration of it says nothing to whoever starts the server. */
+function reportMigrations(log: Log, results: readonly MigrationResult[], count: number): boolean {
+  const applied = results.filter(({ status }) => status === 'Success');
+  const isNew = count > 1 && applied.length === count;
+  for (const { migrationName: migration } of applied) {
+    if (isNew) log.debug({ migration }, 'Migrated the database');
+    else log.info({ migration }, 'Migrated the database');
+  }
+  if (isNew) log.info({ migrations: count }, 'Made the database');
+  return isNew;
+}
+
 export interface MigrateOptions {
   readonly connectionString: string;
   readonly log: Log;
@@ -90,8 +102,15 @@ export interface MigrateOptions {
   readonly set?: MigrationSet;
 }
 
-/** Applies missing migrations. Throws if one fails, or if the database has applied one that this code does not know. */
-export async function migrate({ connectionString, log, set = logMigrations }: MigrateOptions): Promise<void> {
+/**
+ * Applies missing migrations, and says whether these were all. Throws if one fails, or if the database has applied one
+ * that this code does not know.
+ */
+export async function migrate({
+  connectionString,
+  log,
+  set = logMigrations,
+}: MigrateOptions): Promise<{ readonly isNew: boolean }> {
   const spans = { statementSpanMs: MIGRATION_SPAN_MS, transactionSpanMs: MIGRATION_SPAN_MS };
   const pool = createPool({ connectionString, log, connectionsMax: 1, ...spans });
   const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
@@ -103,10 +122,9 @@ export async function migrate({ connectionString, log, set = logMigrations }: Mi
       migrationLockTableName: `${set.name}_migrations_lock`,
     });
     const { error, results } = await migrator.migrateToLatest();
-    for (const result of results ?? []) {
-      if (result.status === 'Success') log.info({ migration: result.migrationName }, 'Migrated the database');
-    }
+    const isNew = reportMigrations(log, results ?? [], Object.keys(set.migrations).length);
     if (error !== undefined) throw error instanceof Error ? error : new Error('A migration failed', { cause: error });
+    return { isNew };
   } finally {
     await db.destroy();
   }

@@ -88,8 +88,12 @@ export async function prepareDatabase({ connectionString, ownerConnectionString,
   const serving = await connectClient({ connectionString, log });
   try {
     const { rows } = await serving.query<Served>('SELECT session_user AS role, current_database() AS database');
-    await migrateAs(ownerConnectionString, log, 'The role of STRATA_DATABASE_OWNER_URL does not own the database');
-    for (const served of rows) await admit(ownerConnectionString, served, log);
+    const migrated = await migrateAs(
+      ownerConnectionString,
+      log,
+      'The role of STRATA_DATABASE_OWNER_URL does not own the database',
+    );
+    for (const served of rows) await admit(ownerConnectionString, served, { log, isNew: migrated.isNew });
     // Databases of the same name may lie on two servers.
     const reached = await serving.query(`SELECT WHERE to_regprocedure('append_events(json)') IS NOT NULL`);
     if (reached.rowCount === 0) throw anotherDatabase();
@@ -127,9 +131,9 @@ interface Served {
 /** `insufficient_privilege`. */
 const NOT_ALLOWED = '42501';
 
-async function migrateAs(connectionString: string, log: Log, refusal: string): Promise<void> {
+async function migrateAs(connectionString: string, log: Log, refusal: string): Promise<{ readonly isNew: boolean }> {
   try {
-    await migrate({ connectionString, log });
+    return await migrate({ connectionString, log });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === NOT_ALLOWED)) throw error;
     throw new DatabaseRoleError(`${refusal}: ${error.message}`, { cause: error });
@@ -137,7 +141,11 @@ async function migrateAs(connectionString: string, log: Log, refusal: string): P
 }
 
 /** In one transaction: a server that dies before its end leaves everything as it was. */
-async function admit(ownerConnectionString: string, { role, database }: Served, log: Log): Promise<void> {
+async function admit(
+  ownerConnectionString: string,
+  { role, database }: Served,
+  { log, isNew }: { readonly log: Log; readonly isNew: boolean },
+): Promise<void> {
   const owner = await connectClient({ connectionString: ownerConnectionString, log });
   try {
     await owner.query('BEGIN');
@@ -145,7 +153,9 @@ async function admit(ownerConnectionString: string, { role, database }: Served, 
     await refuseUnfitRole(owner, role, database);
     const changed = [await grantTables(owner, role), await grantFunctions(owner, role), await grantModels(owner, role)];
     await owner.query('COMMIT');
-    if (changed.includes(true)) log.info({ role }, 'Gave the role that serves its rights on the database');
+    const gave = 'Gave the role that serves its rights on the database';
+    if (isNew) log.debug({ role }, gave);
+    else if (changed.includes(true)) log.info({ role }, gave);
   } finally {
     await owner.end();
   }

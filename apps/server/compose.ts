@@ -8,6 +8,8 @@ import type { Server } from 'node:http';
 import { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { systemClock } from '../../adapters/node/clock.ts';
+import { LOG_START } from '../../core/kernel/envelope.ts';
+import type { EventStore } from '../../core/ports/event-store.ts';
 import { repeatErasures } from '../../core/use-cases/erasing/repeat-erasures.ts';
 import { createCacheDrops } from '../../core/use-cases/sweeping/remove-cached-layers.ts';
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
@@ -39,6 +41,8 @@ import { type StartedWork, startWork } from './work.ts';
 const METRICS_AGE_MS_MAX = 1_000;
 const READINESS_AGE_MS_MAX = 250;
 
+const FIRST_EVENTS = 100;
+
 export interface ComposedServer {
   /** Not yet listening. */
   readonly http: Server;
@@ -46,6 +50,8 @@ export interface ComposedServer {
   readonly runRecord: Pick<RunRecord, 'begin' | 'end'>;
   /** Takes the files of a renewed TLS certificate immediately; null without TLS. */
   readonly renewCertificate: (() => Promise<void>) | null;
+  /** Whether the service has an account, or had one. */
+  readonly hasAccount: () => Promise<boolean>;
   /** Counts a failure that nobody caught. */
   readonly countStray: (kind: StrayKind) => void;
   /** Drains and closes everything. */
@@ -89,7 +95,14 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
     runRecord.noteStray(kind);
   };
   const renewCertificate = startRenewal(composing, http);
-  return { http, runRecord, countStray, renewCertificate, stop: () => stop(http, parts) };
+  const hasAccount = (): Promise<boolean> => beginsWithAccount(context.events);
+  return { http, runRecord, hasAccount, countStray, renewCertificate, stop: () => stop(http, parts) };
+}
+
+/** The first account is among the first events. Where they are many without one, people use the service as well. */
+async function beginsWithAccount(events: Pick<EventStore, 'readAll'>): Promise<boolean> {
+  const first = await events.readAll(LOG_START, FIRST_EVENTS);
+  return first.length >= FIRST_EVENTS || first.some(({ type }) => type === 'AccountCreated');
 }
 
 function runs({ settings }: Pick<Composing, 'settings'>, role: Role): boolean {

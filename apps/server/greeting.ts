@@ -1,6 +1,6 @@
 /**
- * What a person who started the server on a terminal reads after its log lines: where it is, how to get an account, and
- * where the data lie.
+ * What a person who started the server on a terminal reads after its log lines: where it is, how to get the first
+ * account while there is none, and where the data lie.
  *
  * Invariants: it holds no secret. The addresses of databases do, so they are not printed.
  */
@@ -14,10 +14,12 @@ type Greeted = Pick<
   'webUrl' | 'dataDir' | 'layersDir' | 's3' | 'databaseUrl' | 'eventStoreDb' | 'roles' | 'signUpOpen'
 >;
 
-export function greeting(settings: Greeted): string {
+/** `hasAccount`: whether somebody got the first account already. */
+export function greeting(settings: Greeted, hasAccount: boolean): string {
   const { webUrl, roles, signUpOpen } = settings;
   const account = roles.includes('website') && signUpOpen ? `${webUrl}/sign-up` : ACCOUNT_COMMAND;
-  return `\n  Address        ${webUrl}\n  First account  ${account}\n  Data           ${dataOf(settings)}\n\n`;
+  const first = hasAccount ? '' : `  First account  ${account}\n`;
+  return `\n  Address        ${webUrl}\n${first}  Data           ${dataOf(settings)}\n\n`;
 }
 
 function dataOf({ dataDir, layersDir, s3, databaseUrl, eventStoreDb }: Greeted): string {

@@ -16,7 +16,7 @@ import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, type Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
 import { takeStrayFailures } from './stray-failures.ts';
 import { composeWhenReachable, listen } from './waiting-start.ts';
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
     monotonicMs: () => performance.now(),
     compose: () => composeServer(settings, log),
   });
-  await listen(server.http, settings.port, settings.host).catch(async (error: unknown) => {
+  await listen(server.http, settings).catch(async (error: unknown) => {
     // Above all the embedded PostgreSQL, which outlives this process.
     await server.stop();
     throw error;
@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   // The read models of a first start log that they begin: the greeting stands below these lines.
   const ending = createEnding(server, log);
   if (process.stdout.isTTY) {
-    setTimeout(() => ending.begun() || process.stdout.write(greeting(settings)), GREETING_PAUSE_MS);
+    setTimeout(() => greet(server, settings, ending), GREETING_PAUSE_MS);
   }
   takeStrayFailures({ log, count: server.countStray, end: ending.fail });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, ending.stop);
@@ -64,6 +64,14 @@ async function main(): Promise<void> {
   const onHangUp = renewCertificate === null || process.stdout.isTTY ? ending.stop : renewCertificate;
   process.on('SIGHUP', (signal) => void Promise.resolve(onHangUp(signal)).catch(() => undefined));
   tellLauncher(ending);
+}
+
+/** A log that cannot be read at this moment keeps nobody from reading where the server is. */
+function greet(server: ComposedServer, settings: Settings, ending: Ending): void {
+  const write = (hasAccount: boolean): void => {
+    if (!ending.begun()) process.stdout.write(greeting(settings, hasAccount));
+  };
+  server.hasAccount().then(write, () => write(true));
 }
 
 interface Ending {

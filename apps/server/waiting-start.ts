@@ -14,6 +14,7 @@ import { createHttpServer } from './http.ts';
 import { type NeededPart, PartUnreachable } from './part-unreachable.ts';
 import type { Probes } from './probes.ts';
 import type { Settings } from './settings.ts';
+import { SettingsError } from './settings-reader.ts';
 import { createOwnAddress } from './source-address.ts';
 
 const FIRST_PAUSE_MS = 1_000;
@@ -82,7 +83,7 @@ async function openStandIn(settings: WaitingStart<unknown>['settings']): Promise
     isExempt: createOwnAddress(settings.trustedProxies),
     onUnreadable: (error, socket) => answerUnreadable(error, socket, uuids.next()),
   });
-  await listen(server, settings.port, settings.host);
+  await listen(server, settings);
   return {
     waitFor: (part) => {
       awaited = part;
@@ -96,12 +97,23 @@ function comeAgain(_request: IncomingMessage, response: ServerResponse): void {
   response.writeHead(503, headers).end('{"detail":"The server is starting. Try again in a moment."}');
 }
 
-/** Rejects if the address is taken. */
-export async function listen(server: Server, port: number, host: string): Promise<void> {
+/** Rejects with what to change in the settings if the place is taken, forbidden or unknown. */
+export async function listen(server: Server, { port, host }: Pick<Settings, 'port' | 'host'>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => reject(unusablePlace(error, { port, host }) ?? error));
     server.listen(port, host, resolve);
   });
+}
+
+/** Returns null if the settings are not the reason. */
+function unusablePlace(cause: NodeJS.ErrnoException, { port, host }: Pick<Settings, 'port' | 'host'>) {
+  const why = {
+    EADDRINUSE: `STRATA_PORT is ${port}, which another program uses on ${host}: end it, or choose another port`,
+    EACCES: `STRATA_PORT is ${port}, which this user may not listen on: choose a port from 1024 on`,
+    EADDRNOTAVAIL: `STRATA_HOST is ${host}, which is no address of this machine`,
+    ENOTFOUND: `STRATA_HOST is ${host}, which no address is known of`,
+  }[cause.code ?? ''];
+  return why === undefined ? null : new SettingsError(why, { cause });
 }
 
 async function close(server: Server): Promise<void> {

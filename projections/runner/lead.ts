@@ -6,7 +6,7 @@
  */
 import type { Pool } from 'pg';
 import { aborted } from '../../core/kernel/aborted.ts';
-import type { LogPosition, RecordedEvent } from '../../core/kernel/envelope.ts';
+import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { HeldLead, TakeLead } from '../../core/ports/lead.ts';
@@ -136,16 +136,17 @@ async function lead(options: LeadOptions, connection: Queryable, leading: Leadin
 /**
  * Reads the live generation. If there is none, or its tables were dropped, creates one that starts at the log's start.
  */
-async function liveState({ projection, log }: LeadOptions, connection: Queryable): Promise<LiveState> {
+async function liveState({ projection, events, log }: LeadOptions, connection: Queryable): Promise<LiveState> {
   await createRunnerTables(connection);
   const state = await readLiveState(connection, projection);
   if (state !== null && (await tablesExist(connection, state.tables))) return state;
   const { generation, replaces } = await createGeneration(connection, projection);
   await makeLive(connection, generation, replaces);
-  log.info(
-    { projection: projection.name, generation: generation.number },
-    'A read model is built from the start of the log',
-  );
+  const about = { projection: projection.name, generation: generation.number };
+  // There is nothing to build of an empty log.
+  const isEmpty = (await events.readAll(LOG_START, 1)).length === 0;
+  if (isEmpty) log.debug(about, 'A read model begins with an empty log');
+  else log.info(about, 'A read model is built from the start of the log');
   const created = await readLiveState(connection, projection);
   if (created === null) throw new ProjectionHalted(`${projection.name} vanished while it was created`);
   return created;

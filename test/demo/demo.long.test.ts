@@ -17,7 +17,7 @@ const LINKS_MAX = 500;
 
 interface Demo {
   readonly process: ChildProcess;
-  /** Resolves with what the demo says when it can be looked at. */
+  /** Resolves with all that the demo says until it can be looked at. */
   readonly said: Promise<string>;
 }
 
@@ -30,8 +30,7 @@ function startDemo(dataDir: string, port: number): Demo {
   const said = new Promise<string>((resolve, reject) => {
     const note = (chunk: Buffer): void => {
       output += chunk.toString('utf8');
-      const [line] = /The demo is at .*/.exec(output) ?? [];
-      if (line !== undefined) resolve(line);
+      if (output.includes('┘')) resolve(output);
     };
     demo.stdout.on('data', note);
     demo.stderr.on('data', note);
@@ -56,7 +55,8 @@ async function end({ process: demo }: Demo): Promise<void> {
 
 /** Signs in with the form of the page, as the demo says, and returns the cookies. */
 async function signInAsSaid(said: string): Promise<{ readonly origin: string; readonly cookie: string }> {
-  const [, page = '', login = '', password = ''] = /at (\S+): (\S+), (.+)$/.exec(said.trim()) ?? [];
+  const row = (label: string): string => new RegExp(`│  ${label} +(.+?) +│`).exec(said)?.[1] ?? '';
+  const [page, login, password] = [row('Address'), row('Name'), row('Password')];
   const shown = await fetch(page);
   const { origin } = new URL(page);
   const [, token = ''] = /name="_csrf" value="([^"]+)"/.exec(await shown.text()) ?? [];
@@ -82,7 +82,10 @@ test('the demo fills its folder, shows a page behind every link of its account, 
   const port = await freePort();
   const demo = startDemo(dataDir, port);
   cleanUp(context, () => end(demo));
-  const { origin, cookie } = await signInAsSaid(await demo.said);
+  const said = await demo.said;
+  const box = /^Making the demo in .+\n\n┌─+┐\n(│.+│\n){3}└─+┘/;
+  assert.match(said, box, 'it says nothing else');
+  const { origin, cookie } = await signInAsSaid(said);
   assert.equal(origin, `http://localhost:${port}`);
 
   const reached = new Map<string, string>();

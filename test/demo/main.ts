@@ -46,10 +46,13 @@ async function main(): Promise<void> {
     ...{ STRATA_BYO_REQUIRES_PLAN: 'false' },
     NODE_EXTRA_CA_CERTS: authority,
   };
+  if (known === null) process.stdout.write(`Making the demo in ${DATA_DIR}\n`);
+  // The log is for who asks for it. Why a server does not start is on its standard error.
+  const isQuiet = process.env['STRATA_LOG_LEVEL'] === undefined;
   const server = spawn(process.execPath, SERVER_COMMAND, {
     cwd: ROOT,
     env,
-    stdio: 'inherit',
+    stdio: ['inherit', isQuiet ? 'ignore' : 'inherit', 'inherit'],
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -67,7 +70,8 @@ async function main(): Promise<void> {
       await fillDemo({ env, url }, { kind, dead: 'https://localhost:9' });
       await writeFile(file, JSON.stringify(made), { mode: 0o600 });
     }
-    process.stdout.write(`\n  The demo is at ${url}/sign-in: ${DEMO.username}, ${DEMO.password}\n\n`);
+    const rows = { Address: `${url}/sign-in`, Name: DEMO.username, Password: DEMO.password };
+    process.stdout.write(inBox(Object.entries(rows).map(([label, text]) => `${label.padEnd(8)}  ${text}`)));
   } catch (error) {
     server.kill('SIGTERM');
     throw error;
@@ -76,6 +80,13 @@ async function main(): Promise<void> {
     receiver.close();
   }
   process.exitCode = server.exitCode ?? 1;
+}
+
+function inBox(lines: readonly string[]): string {
+  const width = Math.max(...lines.map(({ length }) => length));
+  const bar = '─'.repeat(width + 4);
+  const rows = lines.map((line) => `│  ${line.padEnd(width)}  │\n`);
+  return `\n┌${bar}┐\n${rows.join('')}└${bar}┘\n\n`;
 }
 
 async function untilReady(url: string, server: ChildProcess): Promise<void> {

@@ -51,6 +51,28 @@ describe('A server that is started', () => {
     },
   );
 
+  test(
+    'on a terminal for the first time says in one line that it made the database',
+    skippedFor(noPseudoTerminal()),
+    async (context) => {
+      const port = await freePort();
+      const terminal = startOnTerminal(context, [process.execPath, MAIN], {
+        PATH: process.env['PATH'] ?? '',
+        TERM: 'dumb',
+        STRATA_PORT: String(port),
+        STRATA_DATA_DIR: await tempDir(context),
+      });
+      await terminal.until(/Data .*\r\n/);
+      const [log = ''] = terminal.shown().replaceAll('\r\n', '\n').split('\n\n');
+      // Two more say, as root, as whom PostgreSQL runs and where, and one where git's memory is bounded.
+      const lines = log.split('\n').filter((line) => !/PostgreSQL|postgres|control group/.test(line));
+      assert.equal(lines.length, 2, log);
+      assert.match(lines[0] ?? '', /Made the database/);
+      assert.match(lines[1] ?? '', /Strata is ready/);
+      await terminal.interrupt();
+    },
+  );
+
   test('with its output piped writes one JSON object a line, and nothing else', async (context) => {
     const strata = await startNode(context, await sharedParts(context));
     await strata.stop();
@@ -68,7 +90,10 @@ describe('A server that is started', () => {
     const { port } = other.address() as AddressInfo;
     const dataDir = await tempDir(context);
     const env = { PATH: process.env['PATH'] ?? '', STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir };
-    await assert.rejects(promisify(execFile)(process.execPath, [MAIN], { env }), /EADDRINUSE/);
+    const refused = await promisify(execFile)(process.execPath, [MAIN], { env }).catch((error: unknown) => error);
+    assert.ok(refused instanceof Error && 'stderr' in refused);
+    const why = `STRATA_PORT is ${port}, which another program uses on 127.0.0.1: end it, or choose another port\n`;
+    assert.equal(refused.stderr, why);
     assert.equal(existsSync(path.join(dataDir, 'postgres/cluster/PG_VERSION')), true);
     assert.equal(existsSync(path.join(dataDir, 'postgres/cluster/postmaster.pid')), false);
   });

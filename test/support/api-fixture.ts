@@ -278,7 +278,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     sourceAddressRef,
     addresses: () => ({ baseUrl, webUrl: baseUrl }),
     version: '0.0.0',
-    log: { info: write, warn: write, error: write },
+    log: { debug: write, info: write, warn: write, error: write },
     onFinished: (request) => finished.push(request),
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });

@@ -53,7 +53,7 @@ export async function delivering(
   const deliveries = createMemoryDeliveryStore();
   const context: AttemptContext = {
     ...{ ...node, deliveries, agent: 'Strata-Webhook/0.0.0', onAttempted: () => undefined },
-    log: { info: write, warn: write, error: write },
+    log: { debug: write, info: write, warn: write, error: write },
     outgoing: {
       check: async () => null,
       checkEndpoint: async () => null,

@@ -10,5 +10,5 @@ export function keepLog(): KeptLog {
   const keep = (level: string) => (fields: object, message: string) => {
     lines.push({ level, message, fields });
   };
-  return { lines, info: keep('info'), warn: keep('warn'), error: keep('error') };
+  return { lines, debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
 }

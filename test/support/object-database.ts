@@ -44,7 +44,7 @@ export async function testDatabase(options: TestDatabaseOptions = {}): Promise<T
   const layers = options.layers ?? createMemoryLayerStore();
   const warnings: unknown[] = [];
   const note = (fields: object, message: string) => warnings.push({ message, ...fields });
-  const log = { info: () => {}, warn: note, error: note };
+  const log = { debug: () => {}, info: () => {}, warn: note, error: note };
   const defaults = { log, cacheBytesMax: 2 ** 30 };
   const database = await createGitObjectDatabase({
     ...defaults,

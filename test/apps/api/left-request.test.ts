@@ -19,7 +19,7 @@ const REQUEST = {
 function answerTo(error: unknown): { readonly status: number; readonly logged: readonly string[] } {
   const logged: string[] = [];
   const note = (_: object, message: string): void => void logged.push(message);
-  const { status } = faultAnswer({ info: note, warn: note, error: note }, error as FastifyError, REQUEST);
+  const { status } = faultAnswer({ debug: note, info: note, warn: note, error: note }, error as FastifyError, REQUEST);
   return { status, logged };
 }
 

@@ -6,17 +6,21 @@ import { readSettings } from '../../../apps/server/settings.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
-function lineOf(label: string, env: Environment): string {
-  const lines = greeting(readSettings(env, '/srv')).split('\n');
+function lineOf(label: string, env: Environment, hasAccount = false): string {
+  const lines = greeting(readSettings(env, '/srv'), hasAccount).split('\n');
   const line = lines.find((text) => text.includes(label)) ?? '';
   return line.replace(label, '').trim();
 }
 
-const firstAccount = (env: Environment): string => lineOf('First account', env);
+const firstAccount = (env: Environment, hasAccount = false): string => lineOf('First account', env, hasAccount);
 
 describe('The greeting of a server', () => {
   test('sends to the sign-up page where anybody may sign up', () => {
     assert.equal(firstAccount({}), 'http://localhost:8080/sign-up');
+  });
+
+  test('says nothing of a first account where there is one', () => {
+    assert.equal(firstAccount({}, true), '');
   });
 
   test('names the command of the operator where strangers cannot sign up, and where no website runs', () => {

@@ -13,7 +13,13 @@ function taken() {
   const emitter = new EventEmitter();
   const seen: string[] = [];
   const note = (level: string) => () => void seen.push(level);
-  const log = { info: note('info'), warn: note('warn'), error: note('error'), fatal: note('fatal') };
+  const log = {
+    debug: note('debug'),
+    info: note('info'),
+    warn: note('warn'),
+    error: note('error'),
+    fatal: note('fatal'),
+  };
   const count = (kind: string): void => void seen.push(kind);
   takeStrayFailures({ log, count, end: (reason) => void seen.push(`ends: ${reason}`) }, emitter);
   return { emitter, seen };

@@ -78,7 +78,7 @@ async function following() {
       ...{ events: log, entities: node.entities, complete, snapshots: createMemorySnapshots() },
       onFault: () => undefined,
     }),
-    log: { info: () => undefined, warn: () => undefined, error: () => undefined },
+    log: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
     pause: () => new Promise((resolve) => setImmediate(resolve)),
     inTime: (work) => Promise.race([work, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]),
     bucketFailures: createRecentCounts({
