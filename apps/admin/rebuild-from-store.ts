@@ -16,7 +16,7 @@ import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.t
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Manifest } from '../../core/repository/manifest.ts';
-import { findAccount } from '../../core/use-cases/accounts/accounts.ts';
+import { findAccount, findAccountState } from '../../core/use-cases/accounts/accounts.ts';
 import { type FoundManifest, findManifests, readManifest } from '../../core/use-cases/manifests/read-manifest.ts';
 import { type RebuildRefusal, rebuildRepository } from '../../core/use-cases/manifests/rebuild-repository.ts';
 import { refusalText } from '../front-door/texts/refusals.ts';
@@ -38,6 +38,8 @@ export interface RebuildOptions {
   readonly repository: RepositoryId | null;
   /** Null: the newest manifest. */
   readonly revision: number | null;
+  /** Whether another account than the manifest names may get the repository, although that one is here. */
+  readonly yes: boolean;
 }
 
 export interface RebuildReport {
@@ -66,7 +68,9 @@ export async function rebuildFromStore(setup: RebuildSetup, options: RebuildOpti
   if (account === null) throw new Refused(`There is no account ${JSON.stringify(options.username)}`);
   try {
     const store = await sourceOf(setup, account, options);
-    return await rebuild(setup, store, await manifestIn(store, options), { ...options, account });
+    const manifest = await manifestIn(store, options);
+    if (!options.yes) await refuseAnothers(setup, manifest, { ...options, account });
+    return await rebuild(setup, store, manifest, { ...options, account });
   } catch (error) {
     const isOfStore = error instanceof LayerStoreError;
     const isOfLayer =
@@ -74,6 +78,19 @@ export async function rebuildFromStore(setup: RebuildSetup, options: RebuildOpti
     if (isOfStore || isOfLayer) throw new Refused(error.message, { cause: error });
     throw error;
   }
+}
+
+/** A username that nobody has here says nothing: the old service is lost, and its owner may be called otherwise now. */
+async function refuseAnothers(
+  { context }: RebuildSetup,
+  manifest: Manifest,
+  { account, username }: RebuildOptions & { readonly account: AccountId },
+): Promise<void> {
+  const [owner = ''] = manifest.name.split('/');
+  const found = await findAccountState(context, owner);
+  if (found === null || found.id === account) return;
+  const [name, here, other] = [manifest.name, owner, username].map((text) => JSON.stringify(text));
+  throw new Refused(`The manifest is of ${name}, and ${here} is here: add --yes to give the repository to ${other}`);
 }
 
 async function sourceOf(

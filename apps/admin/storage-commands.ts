@@ -97,6 +97,7 @@ interface RebuildFlags {
   readonly name: string;
   readonly repository?: RepositoryId;
   readonly revision?: number;
+  readonly yes?: boolean;
 }
 
 function addRebuildCommand(storage: Command, act: Act): void {
@@ -108,9 +109,10 @@ function addRebuildCommand(storage: Command, act: Act): void {
     .requiredOption('--name <name>', 'the name of the new repository')
     .option('--repository <id>', 'the repository in the store, if it holds several', repositoryId)
     .option('--revision <number>', 'an older manifest', revisionNumber)
+    .option('--yes', 'even if the manifest names another user, who is here')
     .action(async (bucket: string, flags: RebuildFlags) => {
-      const rebuild = act<RebuildFlags>(async (context, { username, name, repository, revision }) => {
-        const wanted = { repository: repository ?? null, revision: revision ?? null };
+      const rebuild = act<RebuildFlags>(async (context, { username, name, repository, revision, yes }) => {
+        const wanted = { repository: repository ?? null, revision: revision ?? null, yes: yes === true };
         const options = { bucket, folder: callersFolder(), username, name, ...wanted };
         const report = await context.onStorage((storage) => rebuildFromStore({ context, ...storage }, options));
         const from = `${report.source.name} (${report.source.repository_id}) at revision ${report.source.revision}`;

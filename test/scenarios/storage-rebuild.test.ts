@@ -82,6 +82,20 @@ describe('A repository of which only the store is left', () => {
     assert.match(again.stderr, /The repository exists already, and is not empty/);
   });
 
+  test('goes to another user than its own, who is here, only if the operator says yes', async () => {
+    const folder = await tempDir(ending);
+    await lostService(folder);
+    await createAccount(strata, 'grace');
+    const toGrace = (...more: readonly string[]) =>
+      tryAdmin(strata, ['storage', 'rebuild', `${folder}/`, '--username', 'grace', '--name', 'r', ...more]);
+    const refused = await toGrace();
+    assert.deepEqual([refused.code, refused.stdout], [1, '']);
+    assert.match(refused.stderr, /is of "ada\/r", and "ada" is here: add --yes to give the repository to "grace"/);
+    const made = await toGrace('--yes');
+    assert.equal(made.code, 0, made.stderr);
+    assert.match(made.stdout, /^Made grace\/r from ada\/r /);
+  });
+
   test('comes back without refs of names that are refused today, and the command names them', async () => {
     const folder = await tempDir(ending);
     const head = 'refs/heads/main';
