@@ -6,16 +6,28 @@
  */
 import type { ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import type { Denial } from '../front-door/admission.ts';
+import type { RateRefusal } from '../front-door/callers.ts';
+
+/** Why a request is refused, for the metrics and the log. `request-not-valid` stands for every other reason. */
+export type GitHttpErrorCode = Denial['denied'] | RateRefusal['exceeded'] | 'push-too-slow' | 'request-not-valid';
 
 /** Ends the request with an error answer: its status, the message for the user, and the headers it needs. */
 export class GitHttpError extends Error {
   override readonly name = 'GitHttpError';
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+  readonly code: GitHttpErrorCode;
+  constructor(
+    status: number,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+    code: GitHttpErrorCode = 'request-not-valid',
+  ) {
     super(message);
     this.status = status;
     this.headers = headers;
+    this.code = code;
   }
 }
 

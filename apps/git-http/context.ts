@@ -6,6 +6,7 @@ import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import type { WarmClones } from '../../core/use-cases/reading/prepare-shallow-clones.ts';
 import type { FrontDoor } from '../front-door/front-door.ts';
 import type { RefAnswers } from './advertise.ts';
+import type { PushResult } from './push-result.ts';
 
 export interface GitHttpContext extends PushContext, FrontDoor {
   readonly pastRepositories: PastRepositories;
@@ -25,4 +26,6 @@ export interface FinishedRequest {
   readonly receivedBytes: number;
   readonly requestId: string;
   readonly actor: Actor | null;
+  /** What became of a push; null for any other request. */
+  readonly result: PushResult | null;
 }

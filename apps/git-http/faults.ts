@@ -17,24 +17,28 @@ const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="Strata"' } as const;
 export function denialError(denial: Denial): GitHttpError {
   switch (denial.denied) {
     case 'credential-missing':
-      return new GitHttpError(401, 'Sign in with an access token as the password', CHALLENGE);
+      return new GitHttpError(401, 'Sign in with an access token as the password', CHALLENGE, denial.denied);
     case 'credential-not-valid':
-      return new GitHttpError(401, 'This access token is unknown, expired or revoked', CHALLENGE);
+      return new GitHttpError(401, 'This access token is unknown, expired or revoked', CHALLENGE, denial.denied);
     case 'too-many-failed-tokens':
-      return new GitHttpError(429, 'This access token is not valid, as too many others from your address', {
-        'Retry-After': String(denial.waitSeconds),
-      });
+      return new GitHttpError(
+        429,
+        'This access token is not valid, as too many others from your address',
+        { 'Retry-After': String(denial.waitSeconds) },
+        denial.denied,
+      );
     case 'rate-exceeded':
       return rateError(denial.refusal);
     case 'not-permitted':
-      return new GitHttpError(403, lackMessage(denial.lack));
+      return new GitHttpError(403, lackMessage(denial.lack), {}, denial.denied);
     case 'repository-not-found':
-      return new GitHttpError(404, 'Repository not found');
+      return new GitHttpError(404, 'Repository not found', {}, denial.denied);
   }
 }
 
 function rateError(refusal: RateRefusal): GitHttpError {
-  return new GitHttpError(429, rateRefusalText(refusal), { 'Retry-After': String(refusal.waitSeconds) });
+  const headers = { 'Retry-After': String(refusal.waitSeconds) };
+  return new GitHttpError(429, rateRefusalText(refusal), headers, refusal.exceeded);
 }
 
 /** Returns the answer to a thrown error: an error answer, an unacceptable body, an outage, or a bug. */

@@ -7,6 +7,7 @@ import type { FoundRepository } from '../../core/use-cases/repositories/reposito
 import type { RefAnswers } from './advertise.ts';
 import type { GitHttpContext, GitOperation } from './context.ts';
 import type { PolledRequests } from './polled-requests.ts';
+import type { PushResult } from './push-result.ts';
 
 export interface GitRequest {
   readonly context: GitHttpContext;
@@ -22,5 +23,11 @@ export interface GitRequest {
   readonly version: 0 | 1 | 2;
   /** Aborted when the client goes away before the answer is complete. */
   readonly signal: AbortSignal;
-  readonly finished: { operation: GitOperation; sentBytes: number; receivedBytes: number };
+  readonly finished: {
+    operation: GitOperation;
+    sentBytes: number;
+    receivedBytes: number;
+    /** What became of a push, once it is known. */
+    result: PushResult | null;
+  };
 }

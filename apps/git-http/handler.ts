@@ -23,6 +23,7 @@ import type { GitHttpContext, GitOperation } from './context.ts';
 import { denialError, faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
 import { createPolledRequests } from './polled-requests.ts';
+import { resultOfError } from './push-result.ts';
 import { type GitRoute, routesOf } from './routes.ts';
 import { type GitTarget, parseGitTarget } from './target.ts';
 
@@ -46,7 +47,9 @@ async function handle(
 ): Promise<void> {
   const startedMs = context.clock.monotonicMs();
   const requestId = context.ids.next<Uuid>();
-  const finished: GitRequest['finished'] = { operation: 'none', sentBytes: 0, receivedBytes: 0 };
+  // One that is refused before its handler runs is a push as well.
+  const operation = request.method === 'POST' && isForPushes(request) ? 'push' : 'none';
+  const finished: GitRequest['finished'] = { operation, sentBytes: 0, receivedBytes: 0, result: null };
   let actor: Actor | null = null;
   // Before the first await: a client that leaves during authentication would not be noticed afterwards.
   const signal = closedSignal(response);
@@ -58,7 +61,7 @@ async function handle(
       context,
       { request, response },
       gitToken,
-      request.url?.endsWith('/git-receive-pack') === true ? REQUEST_POINTS.push : REQUEST_POINTS.read,
+      isForPushes(request) ? REQUEST_POINTS.push : REQUEST_POINTS.read,
     );
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
@@ -84,10 +87,16 @@ async function handle(
       finished,
     });
   } catch (error) {
-    fail(context, request, response, { requestId, operation: finished.operation }, error);
+    const hasLeft = request.errored !== null || response.destroyed;
+    if (finished.operation === 'push') finished.result ??= resultOfError(error, { repository: null, hasLeft });
+    fail(context, request, response, { requestId, operation: finished.operation, hasLeft }, error);
   }
   const durationMs = context.clock.monotonicMs() - startedMs;
   context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor }, request);
+}
+
+function isForPushes({ url }: IncomingMessage): boolean {
+  return url?.endsWith('/git-receive-pack') === true;
 }
 
 /** Returns the repository, or the repository as of the moment, if the caller may read it. Throws GitHttpError. */
@@ -138,13 +147,16 @@ function fail(
   context: GitHttpContext,
   request: IncomingMessage,
   response: ServerResponse,
-  { requestId, operation }: { readonly requestId: Uuid; readonly operation: GitOperation },
+  {
+    requestId,
+    operation,
+    hasLeft,
+  }: { readonly requestId: Uuid; readonly operation: GitOperation; readonly hasLeft: boolean },
   error: unknown,
 ): void {
   const fault = faultError(error, requestId);
   // Nobody reads the answer to a client that left, and its leaving is no fault of the service: it is counted as REST
   // counts it.
-  const hasLeft = request.errored !== null || response.destroyed;
   const answer = fault.status === 500 && hasLeft ? new GitHttpError(400, 'The request ended early') : fault;
   const { status } = answer;
   if (status >= 500 && !response.destroyed) logFault(context.log, error, { requestId, operation, status });

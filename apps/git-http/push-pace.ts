@@ -39,5 +39,5 @@ function tooSlow(): GitHttpError {
   const kibibytes = PUSH_BYTES_PER_SECOND_MIN / 1_024;
   const seconds = PUSH_PACE_SPAN_MS / 1_000;
   const text = `The push sent less than ${kibibytes} KiB/s over ${seconds} s: nothing was changed, push again over a faster connection`;
-  return new GitHttpError(408, text, { Connection: 'close' });
+  return new GitHttpError(408, text, { Connection: 'close' }, 'push-too-slow');
 }

@@ -18,7 +18,7 @@ import { originOf } from '../front-door/admission.ts';
 import { refChangesOf } from '../front-door/callers.ts';
 import { refusedChange } from '../front-door/changes.ts';
 import { logFault } from '../front-door/fault-log.ts';
-import { type Held, releaseWith } from '../front-door/held-bytes.ts';
+import { type Held, type HeldRefusal, releaseWith } from '../front-door/held-bytes.ts';
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
@@ -36,6 +36,7 @@ import {
   type ReadBody,
 } from './push-messages.ts';
 import { createPushPace } from './push-pace.ts';
+import { PUSHED, type PushResult, refusedFor, resultOfError, resultOfList, resultOfPush } from './push-result.ts';
 
 /** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
 const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
@@ -45,7 +46,6 @@ const KEEP_ALIVE_MS = 5_000;
 
 export async function serveReceivePack(git: GitRequest): Promise<void> {
   const { context, request, response, finished } = git;
-  finished.operation = 'push';
   const held = context.bodyBudget.open({ account: git.principal.account });
   // The report names the commands again, so it is covered too.
   releaseWith(response, held);
@@ -56,6 +56,7 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
     if ('refused' in begun) {
       // Nothing of the commands is left, however long the client takes for what it still sends.
       held.release();
+      finished.result = begun.result;
       await discard(git, body);
       if (begun.refused instanceof GitHttpError) throw begun.refused;
       sendBytes(git, RESULT_TYPE, begun.refused);
@@ -70,24 +71,30 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
 type Begun =
   | { readonly list: CommandList; readonly rest: AsyncIterable<Uint8Array> }
   /** The answer to a push that is not carried out. */
-  | { readonly refused: Uint8Array | GitHttpError };
+  | { readonly refused: Uint8Array | GitHttpError; readonly result: PushResult };
 
 /** Reads the commands, and decides whether the push may go on. */
 async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
   const { context, principal } = git;
   const span = limitListSpan(body, context.clock.monotonicMs);
   try {
-    const { list, rest } = await readCommandList(span.bytes, (bytes) => held.grow(bytes)?.text ?? null);
-    if ('refused' in list) return { refused: refusedWhole(list) };
+    let full: HeldRefusal | null = null;
+    const { list, rest } = await readCommandList(span.bytes, (bytes) => {
+      full = held.grow(bytes);
+      return full?.text ?? null;
+    });
+    if ('refused' in list) return { refused: refusedWhole(list), result: resultOfList(list, full) };
     const refChanges = list.commands.reduce((sum, { ref }) => sum + refChangesOf(ref), list.refusedCommands.length);
     if (refChanges === 0) {
       const isProbe = !(await holdsBytes(rest));
-      return { refused: isProbe ? new Uint8Array() : new GitHttpError(400, NO_COMMAND) };
+      if (isProbe) return { refused: new Uint8Array(), result: PUSHED };
+      return { refused: new GitHttpError(400, NO_COMMAND), result: refusedFor('command-malformed') };
     }
     const used = await refusedChange(context, principal, list.packFollows ? 'token' : 'ref-deletion');
     const refusal = used ?? context.callers.record(principal, refChanges);
     if (refusal === null) return { list, rest };
-    return { refused: pushRefusal(rateRefusalText(refusal), list.capabilities) };
+    const text = pushRefusal(rateRefusalText(refusal), list.capabilities);
+    return { refused: text, result: refusedFor(refusal.exceeded) };
   } finally {
     span.end();
   }
@@ -136,7 +143,9 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   } finally {
     keepAlive.stop();
   }
-  send(git, report(git.repository, list, outcome, { receivedBytes: body.receivedBytes(), whole }));
+  const bytes = report(git.repository, list, outcome, { receivedBytes: body.receivedBytes(), whole });
+  git.finished.result = resultOfPush(list, outcome);
+  send(git, bytes);
   await context.failpoint('push-answered');
 }
 
@@ -170,7 +179,8 @@ function failureToReport({ repository }: GitRequest, error: unknown): ReportedFa
 }
 
 function reportFailure(git: GitRequest, list: CommandList, { line, reason, error }: ReportedFailure): void {
-  const { context, requestId, finished, signal } = git;
+  const { context, requestId, repository, finished, signal } = git;
+  finished.result = resultOfError(error, { repository, hasLeft: signal.aborted });
   // The failure of work for a client that left is no news.
   if (!signal.aborted) logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
   const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));

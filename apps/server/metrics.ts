@@ -110,8 +110,8 @@ function processMetrics(registry: Registry, registers: Registers): void {
 function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'apiFinished' | 'siteFinished'> {
   const gitSeconds = new Histogram({
     name: 'strata_git_request_seconds',
-    help: 'Git requests by operation and status',
-    labelNames: ['operation', 'status'],
+    help: 'Git requests by operation and status, and pushes by outcome and class as well',
+    labelNames: ['operation', 'status', 'outcome', 'class'],
     buckets: SECONDS,
     registers,
   });
@@ -136,8 +136,8 @@ function requestMetrics(registers: Registers): Pick<Metrics, 'gitFinished' | 'ap
     registers,
   });
   return {
-    gitFinished({ operation, status, durationMs, sentBytes, receivedBytes }) {
-      gitSeconds.observe({ operation, status }, durationMs / 1_000);
+    gitFinished({ operation, status, durationMs, sentBytes, receivedBytes, result }) {
+      gitSeconds.observe({ operation, status, ...result }, durationMs / 1_000);
       if (sentBytes > 0) gitBytes.inc({ operation, direction: 'sent' }, sentBytes);
       if (receivedBytes > 0) gitBytes.inc({ operation, direction: 'received' }, receivedBytes);
     },

@@ -47,7 +47,9 @@ export function composeGit(
     warmClones,
     onFinished: (finished, request) => {
       metrics.gitFinished(finished);
-      log.info({ ...finished, ...refusedSource(finished.status, request) }, 'git');
+      const { result, ...fields } = finished;
+      const level = result?.outcome === 'outage' ? 'warn' : 'info';
+      log[level]({ ...fields, ...result, ...refusedSource(finished.status, request) }, 'git');
     },
   });
 }

@@ -86,6 +86,23 @@ async function isRefused({ strata, ada, url, work, events }: Scene): Promise<voi
   assert.deepEqual(await leftovers(strata), []);
   const branches = await api(strata, ada.token, 'GET', '/v1/repos/ada/project/branches');
   assert.equal(branches.status, 200, branches.text);
+  await isShownAsOutage(strata);
+}
+
+/** The answer to git has status 200, so the metrics and the log say that the push failed because of the service. */
+async function isShownAsOutage(strata: Strata): Promise<void> {
+  const metrics = await (await fetch(`${strata.url}/metrics`)).text();
+  assert.match(
+    metrics,
+    /^strata_git_request_seconds_count\{operation="push",status="200",outcome="outage",class="(disk-full|layer-store-full)"\} [1-9]/m,
+  );
+  const lines = strata
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"operation":"push"') && line.includes('"msg":"git"'));
+  const outages = lines.filter((line) => line.includes('"outcome":"outage"'));
+  assert.notEqual(outages.length, 0, lines.join('\n'));
+  for (const line of outages) assert.match(line, /^\{"level":"warn"/);
 }
 
 async function isAccepted(context: Ending, { url, work }: Scene): Promise<void> {

@@ -166,11 +166,12 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
 
 /** Returns null for an error that is not in the table: a bug. */
 export function outageOf(error: unknown): Outage | null {
-  const code = codeOf(error);
+  const code = outageCodeOf(error);
   return code === null ? null : OUTAGES[code];
 }
 
-function codeOf(error: unknown): OutageCode | null {
+/** Returns the code of a thrown error in the table; null for a bug. */
+export function outageCodeOf(error: unknown): OutageCode | null {
   // First: the code says what became of the append, which a full disk among the causes does not change.
   if (error instanceof EventStoreError) return error.code;
   if (isDiskFull(error)) return 'disk-full';
