@@ -43,7 +43,7 @@ export function checksOf(root: string): Check[] {
     {
       name: 'architecture',
       command: process.execPath,
-      args: [...VITEST, 'test/architecture', 'test/limits'],
+      args: [...VITEST, 'test/architecture', 'test/limits', 'test/metrics'],
     },
   ];
 }

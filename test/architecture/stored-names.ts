@@ -29,6 +29,7 @@ import { ACCOUNT_FOLD_SNAPSHOT_VERSION } from '../../core/audit/account-fold-sna
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { createModels, type ModelsOptions } from '../../projections/models.ts';
 import { createRunnerTables } from '../../projections/runner/tables.ts';
+import { metricsOf } from '../metrics/found-metrics.ts';
 import { createValues, OPEN, type Values } from './source-values.ts';
 import {
   child,
@@ -371,14 +372,7 @@ function argumentsOfType(sources: Sources, callee: string): readonly Place[] {
 
 function metrics(reader: Reader): string[] {
   const { values } = reader;
-  const kinds = ['Counter', 'Gauge', 'Histogram'].flatMap((kind) => argumentsOf(reader, kind, 0, 'prom-client'));
-  const lines = kinds.flatMap((place) => {
-    const names = constant(reader, member(place, 'name'));
-    const labels = propertyNamed(place.node, 'labelNames');
-    const listed = labels?.type === 'ArrayExpression' ? children(labels, 'elements') : [];
-    const of = listed.flatMap((label) => constant(reader, { ...place, node: label }));
-    return names.map((name) => [name, ...of].join(' '));
-  });
+  const lines = metricsOf(reader.sources).map(({ name, labels }) => [name, ...labels].join(' '));
   const counted = ['inc', 'observe', 'set'].flatMap((method) => argumentsOf(reader, method, 0, 'prom-client'));
   const labels = counted.filter(({ node }) => node.type === 'ObjectExpression');
   const labelled = labels.flatMap((place) =>
