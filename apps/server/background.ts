@@ -76,6 +76,14 @@ export const PERIODIC = {
     does: 'Looks for a renewed TLS certificate, if the node has one.',
     lastSuccess: 'nowhere',
   },
+  'storage-look': {
+    // A store that is away is shown within a quarter of a minute.
+    everyMs: 10 * SECOND_MS,
+    firstMs: SECOND_MS,
+    runsOn: 'every node',
+    does: 'Looks whether the store of layers answers, and how much room the disks have.',
+    lastSuccess: 'metric strata_layers_degraded',
+  },
 
   // Repositories, their layers and their manifests.
   deletions: {

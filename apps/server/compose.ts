@@ -31,6 +31,7 @@ import type { Role, Settings } from './settings.ts';
 import { cutSlowReaders } from './slow-readers.ts';
 import { createSnapshot } from './snapshot.ts';
 import { createOwnAddress } from './source-address.ts';
+import { watchStorage } from './storage-health.ts';
 import { createTlsRenewal } from './tls-renewal.ts';
 import { type StartedWork, startWork } from './work.ts';
 
@@ -84,9 +85,10 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
   const website = await composeWebsite(composing, context, contexts, caches);
   startCacheDrops(composing, opened);
   startGauges(composing, opened, caches);
+  const storage = watchStorage(composing, opened.watchedLayers, startPeriodic(composing.onFault, composing.parts));
   const http = startHttp(composing, opened, {
     git: runs(composing, 'git') ? git : null,
-    probes: composeProbes(composing, opened, work),
+    probes: composeProbes(composing, opened, { ...storage, ...work?.healths }),
     rest: runs(composing, 'api') ? (request, response) => api.routing(request, response) : null,
     website: runs(composing, 'website') ? (request, response) => website.routing(request, response) : null,
   });
@@ -162,10 +164,14 @@ function startGauges(
 }
 
 /** Scrapes and checks share one answer, so that their number costs nothing. */
-function composeProbes({ settings, metrics }: Composing, { foundation }: Opened, work: StartedWork | null): Probes {
+function composeProbes(
+  { settings, metrics }: Composing,
+  { foundation }: Opened,
+  others: StartedWork['healths'],
+): Probes {
   const { monotonicMs } = systemClock;
   const { context, clock } = foundation;
-  const healths = { ...(clock === null ? {} : { clock }), ...work?.healths };
+  const healths = { ...(clock === null ? {} : { clock }), ...others };
   const ready: Probes['ready'] = () => readiness({ log: context.entities.barrier() }, healths);
   const made = async () => ({ contentType: metrics.contentType, bytes: Buffer.from(await metrics.text()) });
   return {

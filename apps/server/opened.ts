@@ -26,6 +26,7 @@ import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage/stores.ts';
 import { composePastEntities } from './past-entities.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
+import { type WatchedLayers, watchLayers } from './watched-layers.ts';
 
 /** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
@@ -35,6 +36,8 @@ export interface Opened {
   readonly identity: IdentityIssuer;
   readonly buckets: ComposedBuckets;
   readonly layers: LayerStores;
+  /** Watches the store of the platform's layers. */
+  readonly watchedLayers: WatchedLayers;
   readonly objects: GitObjectDatabase;
   /** Not yet started. */
   readonly projections: ComposedProjections;
@@ -56,7 +59,7 @@ export async function open(composing: Composing): Promise<Opened> {
   });
   parts.add(() => foundation.close());
   const identity = composeIdentity(settings, foundation, onFault);
-  const { buckets, layers } = await openStores(composing, foundation, identity);
+  const { buckets, layers, watchedLayers } = await openStores(composing, foundation, identity);
   objects = await openObjects(composing, layers);
   const projections = composeProjections(foundation, objects, log, metrics.projections);
   parts.add(projections.close);
@@ -70,6 +73,7 @@ export async function open(composing: Composing): Promise<Opened> {
     identity,
     buckets,
     layers,
+    watchedLayers,
     objects,
     projections,
     outgoing,
@@ -85,20 +89,21 @@ async function openStores(
   { settings, log, onFault, parts }: Composing,
   foundation: Foundation,
   identity: IdentityIssuer,
-): Promise<Pick<Opened, 'buckets' | 'layers'>> {
+): Promise<Pick<Opened, 'buckets' | 'layers' | 'watchedLayers'>> {
   const { context } = foundation;
   const roles = composeRoles(settings, foundation, identity);
   parts.add(async () => roles.close());
   const buckets = composeBuckets(settings, roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
+  const watchedLayers = watchLayers(await openLayerStorage(settings, log), context.clock.monotonicMs);
   const layers = createLayerStores({
     ...context,
-    platform: await openLayerStorage(settings, log),
+    platform: watchedLayers.store,
     open: buckets.open,
     onError: createBucketErrors({ ...context, background }),
   });
-  return { buckets, layers };
+  return { buckets, layers, watchedLayers };
 }
 
 /** The node's cache of repositories, with the git processes that read them. */

@@ -12,7 +12,7 @@ export interface PartHealth {
   /** Reports that the part failed and will retry. */
   fails(): void;
   /**
-   * Whether it failed within LATELY_MS and has not worked since. A part that another node took over stops failing here.
+   * Whether it failed lately and has not worked since. A part that another node took over stops failing here.
    */
   isDegraded(): boolean;
 }
@@ -27,8 +27,8 @@ export interface StartedPart {
 const LATELY_MS = 20_000;
 const READY_SPAN_MS = 2_000;
 
-/** `monotonicMs` is a clock that only goes forward. */
-export function createPartHealth(monotonicMs: () => number): PartHealth {
+/** `monotonicMs` is a clock that only goes forward; a failure counts for `latelyMs`. */
+export function createPartHealth(monotonicMs: () => number, latelyMs = LATELY_MS): PartHealth {
   let failedAtMs: number | null = null;
   return {
     works: () => {
@@ -37,7 +37,7 @@ export function createPartHealth(monotonicMs: () => number): PartHealth {
     fails: () => {
       failedAtMs = monotonicMs();
     },
-    isDegraded: () => failedAtMs !== null && monotonicMs() - failedAtMs < LATELY_MS,
+    isDegraded: () => failedAtMs !== null && monotonicMs() - failedAtMs < latelyMs,
   };
 }
 

@@ -1,12 +1,15 @@
 /** A node whose background work fails reports it, still answers every request, and recovers without a restart. */
 import assert from 'node:assert/strict';
+import { rename } from 'node:fs/promises';
+import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { test } from 'vitest';
 import { cleanUp } from '../support/cleanup.ts';
 import { until } from '../support/read-models.ts';
-import { CLOCK_OK, createAccount, createRepository, git, newWorkTree, type Strata } from '../support/strata.ts';
+import { createAccount, createRepository, git, newWorkTree, PARTS_OK, type Strata } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 async function readyz(strata: Strata): Promise<{ readonly status: number; readonly parts: unknown }> {
   const answer = await fetch(`${strata.url}/readyz`);
@@ -20,7 +23,7 @@ test('a node that cannot record which pushes it sent to webhooks is ready and re
   const ada = await createAccount(strata, 'ada');
   const remote = await createRepository(strata, ada, 'engine');
   const work = await newWorkTree(context);
-  const fine = { log: 'ok', ...CLOCK_OK, workflows: 'ok', webhooks: 'ok' };
+  const fine = { ...PARTS_OK, workflows: 'ok', webhooks: 'ok' };
   assert.deepEqual(await readyz(strata), { status: 200, parts: fine });
 
   const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
@@ -36,4 +39,24 @@ test('a node that cannot record which pushes it sent to webhooks is ready and re
   });
   await client.query('ALTER TABLE policy_marks_away RENAME TO policy_marks');
   await until(async () => isDeepStrictEqual(await readyz(strata), { status: 200, parts: fine }));
+});
+
+test('a node whose store of layers is away is ready and reports layers as degraded, though nobody pushes', async (context) => {
+  const shared = await sharedParts(context);
+  const layersDir = path.join(await tempDir(context), 'layers');
+  const strata = await startNode(context, shared, { STRATA_LAYERS_DIR: layersDir });
+  const isShown = async (state: 'ok' | 'degraded', figure: 0 | 1): Promise<boolean> => {
+    const { status, parts } = await readyz(strata);
+    assert.equal(status, 200);
+    const metrics = await (await fetch(`${strata.url}/metrics`)).text();
+    const worked = { ...PARTS_OK, layers: state, workflows: 'ok', webhooks: 'ok' };
+    return isDeepStrictEqual(parts, worked) && metrics.includes(`\nstrata_layers_degraded ${figure}\n`);
+  };
+  await until(() => isShown('ok', 0));
+  await rename(layersDir, `${layersDir}-away`);
+  await until(() => isShown('degraded', 1));
+  assert.match(strata.log(), /"level":"warn".*"msg":"The store of layers does not answer"/);
+  await rename(`${layersDir}-away`, layersDir);
+  await until(() => isShown('ok', 0));
+  assert.match(strata.log(), /"msg":"The store of layers answers again"/);
 });

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { describe, test } from 'vitest';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { leftovers } from '../support/leftovers.ts';
+import { until } from '../support/read-models.ts';
 import { skippedFor } from '../support/skipped.ts';
 import { mountSmallDisk } from '../support/small-disk.ts';
 import {
@@ -114,6 +115,20 @@ async function isAccepted(context: Ending, { url, work }: Scene): Promise<void> 
   await git(path.join(clones, 'back.git'), ['fsck', '--full']);
 }
 
+/** Reads go on, so the node stays ready. */
+async function isShownWithoutRoom({ url }: Strata): Promise<void> {
+  const free = (metrics: string, folder: string): number =>
+    Number(new RegExp(`^strata_disk_free_bytes\\{folder="${folder}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]);
+  await until(async () => {
+    const metrics = await (await fetch(`${url}/metrics`)).text();
+    return ['data', 'layers'].every((folder) => free(metrics, folder) < MIB);
+  });
+  const ready = await fetch(`${url}/readyz`);
+  assert.equal(ready.status, 200);
+  const { parts } = (await ready.json()) as { readonly parts: Readonly<Record<string, string>> };
+  assert.deepEqual([parts['disk'], parts['layers']], ['degraded', 'degraded']);
+}
+
 describe('On a full disk', skippedFor(skip), () => {
   test('a pack that does not fit in quarantine is refused, and a smaller one is accepted', async (context) => {
     const disk = newDisk(context, 24 * MIB);
@@ -142,6 +157,7 @@ describe('On a full disk', skippedFor(skip), () => {
     await fill(filler);
     await commitFile(scene.work, 'small', 'small\n');
     await isRefused(scene);
+    await isShownWithoutRoom(scene.strata);
     // The server answers refs from memory; for objects git needs a folder, and the clone fails if it cannot be made.
     const cloned = await tryGit(await tempDir(context), ['clone', scene.url, 'none']);
     if (cloned.code !== 0) assert.match(cloned.stderr, /503/);

@@ -8,13 +8,13 @@ import { suiteEnding } from '../support/cleanup.ts';
 import {
   type Account,
   api,
-  CLOCK_OK,
   commitFile,
   createAccount,
   createRepository,
   git,
   gitUrl,
   newWorkTree,
+  PARTS_OK,
   type Strata,
   tryGit,
 } from '../support/strata.ts';
@@ -95,7 +95,7 @@ describe('On nodes of different roles', () => {
       [worker, ['worker'], worked],
     ] as const) {
       const ready = await fetch(`${strata.url}/readyz`);
-      assert.deepEqual(await ready.json(), { status: 'ok', roles, parts: { log: 'ok', ...CLOCK_OK, ...duties } });
+      assert.deepEqual(await ready.json(), { status: 'ok', roles, parts: { ...PARTS_OK, ...duties } });
       const lines = (await metrics(strata)).filter((line) => line.startsWith('strata_role{'));
       const names = ['api', 'git', 'website', 'worker'];
       const wanted = names.map((name) => `strata_role{role="${name}"} ${roles.some((role) => role === name) ? 1 : 0}`);

@@ -31,8 +31,13 @@ export function logKind(): LogKind {
   return process.env['STRATA_TEST_LOG'] === 'eventstoredb' ? 'eventstoredb' : 'postgres';
 }
 
-/** The part of `/readyz` that a node shows whose log tells its own time. */
-export const CLOCK_OK = logKind() === 'postgres' ? { clock: 'ok' } : {};
+/** The parts of `/readyz` that every node shows; `clock` if its log tells its own time. */
+export const PARTS_OK = {
+  log: 'ok',
+  ...(logKind() === 'postgres' ? { clock: 'ok' } : {}),
+  layers: 'ok',
+  disk: 'ok',
+};
 
 /**
  * Returns the settings for the workflow engine of servers whose tests do not choose one: none for the embedded engine,
