@@ -46,6 +46,17 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
+/** How many connections of a pool are in use, how many calls wait for one, and how many it may open. */
+export interface PoolFigures {
+  readonly inUse: number;
+  readonly waiting: number;
+  readonly connectionsMax: number;
+}
+
+export function figuresOf({ totalCount, idleCount, waitingCount, options }: pg.Pool): PoolFigures {
+  return { inUse: totalCount - idleCount, waiting: waitingCount, connectionsMax: options.max };
+}
+
 /** Opens a connection outside a pool, for LISTEN or a session lock. Logs when the connection is lost. */
 export async function connectClient(options: PoolOptions): Promise<pg.Client> {
   const client = new pg.Client(clientConfig(options));

@@ -153,6 +153,7 @@ function startGauges(
     deliveries: { backlog: () => backlogOf(readModels, context.waiting) },
     timers: [timers, context.deviceRequests, context.compactions, context.manifests],
     leases,
+    pools: () => ({ ...foundation.connections.figures(), read_models: projections.poolFigures() }),
     keptBytes: {
       ...objects.keptBytes,
       ref_answers: refAnswers.memoryBytes,

@@ -11,7 +11,7 @@ import {
   patienceOf,
   whenConnectionsAreFree,
 } from '../../adapters/postgres/free-connections.ts';
-import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPool, figuresOf, type PoolFigures } from '../../adapters/postgres/pool.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { closer } from './closer.ts';
 
@@ -75,6 +75,8 @@ export interface DatabaseConnections {
   readonly listens: boolean;
   /** For a command: opens two connections of the pool, and waits for them. */
   reserve(pool: Pool): Promise<void>;
+  /** The figures of each pool, by the name that metrics have for it. */
+  figures(): Readonly<Record<string, PoolFigures>>;
   close(): Promise<void>;
 }
 
@@ -92,8 +94,22 @@ export function openServerConnections(options: OpenOptions, shares: ConnectionSh
   };
   const [work, appends, reads, leases] = [open('work'), open('appends'), open('reads'), open('leases')];
   const { models: modelsMax } = shares;
-  const reserve = async (): Promise<void> => undefined;
-  return { work, appends, reads, leases, modelsMax, listens: true, reserve, close: () => parts.close() };
+  return {
+    work,
+    appends,
+    reads,
+    leases,
+    modelsMax,
+    listens: true,
+    reserve: async () => undefined,
+    figures: () => ({
+      requests: figuresOf(work),
+      appends: figuresOf(appends),
+      log_reads: figuresOf(reads),
+      read_leases: figuresOf(leases),
+    }),
+    close: () => parts.close(),
+  };
 }
 
 /** Waits until the command has its connections. */
@@ -110,5 +126,12 @@ export async function openCommandConnections(options: OpenOptions, patience: Pat
   const all = { work: pool, appends: pool, reads: pool, leases: pool };
   const reserve = (wanted: Pool): Promise<void> => fill(wanted, patienceOf(COMMAND_PATIENCE_MS, options.log));
   // Two to build a read model beside the live one, and one for each that the command leads while no server does.
-  return { ...all, modelsMax: COMMAND_CONNECTIONS + MODEL_LEADS, listens: false, reserve, close: () => pool.end() };
+  return {
+    ...all,
+    modelsMax: COMMAND_CONNECTIONS + MODEL_LEADS,
+    listens: false,
+    reserve,
+    figures: () => ({ requests: figuresOf(pool) }),
+    close: () => pool.end(),
+  };
 }

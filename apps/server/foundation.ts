@@ -108,7 +108,7 @@ export interface Foundation extends LogHealth {
   readonly context: FoundationContext;
   /** For read models and operational tables. */
   readonly pool: Pool;
-  readonly connections: Pick<DatabaseConnections, 'modelsMax' | 'reserve'>;
+  readonly connections: Pick<DatabaseConnections, 'modelsMax' | 'reserve' | 'figures'>;
   readonly connectionString: string;
   /** Connects as the owner of the database; null if nobody named it. */
   readonly ownerConnectionString: string | null;

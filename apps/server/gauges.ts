@@ -4,6 +4,7 @@
  * Invariants: gauges that show the same answer of the database ask for it once.
  */
 import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
+import type { PoolFigures } from '../../adapters/postgres/pool.ts';
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
@@ -21,6 +22,8 @@ export interface GaugesOptions {
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
   readonly leases: Pick<ReadLeases, 'figures'>;
+  /** The pools of connections to PostgreSQL, by name. */
+  readonly pools: () => Readonly<Record<string, PoolFigures>>;
   /** Bytes of memory that each cache takes, by its name. */
   readonly keptBytes: Readonly<Record<string, () => number>>;
   /** Resolves to the number of parked streams. */
@@ -43,7 +46,11 @@ export function registerGauges(options: GaugesOptions): void {
     'Times that an event waited for other nodes to hear of it, since the start',
     () => leases.figures().waits,
   );
-  metrics.gauge('strata_read_lease_waited_seconds', 'For how long in all', () => leases.figures().waitedMs / 1_000);
+  metrics.gauge(
+    'strata_read_lease_waited_seconds',
+    'For how long events waited for other nodes to hear of them, in all since the start',
+    () => leases.figures().waitedMs / 1_000,
+  );
   metrics.gauge(
     'strata_git_memory_group_bytes_max',
     'What all git processes may take together by a control group, 0 without one',
@@ -55,24 +62,57 @@ export function registerGauges(options: GaugesOptions): void {
   metrics.gauge('strata_git_answers_kept_bytes', 'Disk of kept answers of git', () => answers().keptBytes);
   metrics.gauge(
     'strata_git_answers_growing_bytes',
-    'Disk reserved for other answers of git',
+    'Disk reserved for answers of git that are being made',
     () => answers().growingBytes,
   );
   metrics.total('strata_git_answers_made_bytes_total', 'Bytes that git made for answers', () => answers().madeBytes);
-  metrics.total('strata_git_answers_evicted_bytes_total', 'Kept answers that made room', () => answers().evictedBytes);
+  metrics.total(
+    'strata_git_answers_evicted_bytes_total',
+    'Bytes of kept answers of git that were removed to make room',
+    () => answers().evictedBytes,
+  );
+  registerPools(metrics, options.pools);
   metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
     return (await backlog()).pending;
   });
-  metrics.gauge('strata_webhook_oldest_pending_seconds', 'Age of the oldest of them, 0 without any', async () => {
-    return ageSeconds((await backlog()).oldestAt);
-  });
+  metrics.gauge(
+    'strata_webhook_oldest_pending_seconds',
+    'Age of the oldest webhook delivery that has not ended, 0 without any',
+    async () => {
+      return ageSeconds((await backlog()).oldestAt);
+    },
+  );
   metrics.gauge('strata_workflow_overdue', 'Steps of workflows that should have been carried out by now', async () => {
     return (await overdue()).reduce((sum, { count }) => sum + count, 0);
   });
-  metrics.gauge('strata_workflow_oldest_overdue_seconds', 'How late the oldest of them is, 0 without any', async () => {
-    return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
-  });
+  metrics.gauge(
+    'strata_workflow_oldest_overdue_seconds',
+    'How late the oldest overdue step of a workflow is, 0 without any',
+    async () => {
+      return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
+    },
+  );
+}
+
+/** The pools are known when this is called. */
+function registerPools(metrics: Pick<Metrics, 'gauges'>, pools: GaugesOptions['pools']): void {
+  const names = Object.keys(pools());
+  const reads = (figure: keyof PoolFigures): Readonly<Record<string, () => number>> =>
+    Object.fromEntries(names.map((name) => [name, () => pools()[name]?.[figure] ?? Number.NaN]));
+  metrics.gauges(
+    'strata_database_connections_in_use',
+    'Connections to PostgreSQL that work, or are lent to work, by pool',
+    'pool',
+    reads('inUse'),
+  );
+  metrics.gauges(
+    'strata_database_connections_max',
+    'How many connections to PostgreSQL a pool may open',
+    'pool',
+    reads('connectionsMax'),
+  );
+  metrics.gauges('strata_database_waiting', 'Calls that wait for a connection of a pool', 'pool', reads('waiting'));
 }
 
 /** All who call it while it runs share one call. */

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { pause } from '../../adapters/node/pause.ts';
 import { createTakeLead } from '../../adapters/postgres/lead.ts';
-import { createPool } from '../../adapters/postgres/pool.ts';
+import { createPool, figuresOf, type PoolFigures } from '../../adapters/postgres/pool.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import type { OverdueTimers, Timers } from '../../core/ports/workflows.ts';
@@ -27,6 +27,8 @@ export interface ComposedProjections {
   readonly runner: ProjectionRunner;
   readonly readModels: AllReadModels;
   readonly timers: Timers & OverdueTimers;
+  /** The pool that the models are written with. */
+  poolFigures(): PoolFigures;
   /** The models' names. */
   readonly models: readonly string[];
   /** For a command: waits until it has the connections of its runner. */
@@ -64,6 +66,13 @@ export function composeProjections(
     await runner.close();
     await database.end();
   };
-  const reserve = (): Promise<void> => connections.reserve(database);
-  return { reserve, runner, readModels, timers, models: Object.values(models).map(({ name }) => name), close };
+  return {
+    reserve: () => connections.reserve(database),
+    runner,
+    readModels,
+    timers,
+    poolFigures: () => figuresOf(database),
+    models: Object.values(models).map(({ name }) => name),
+    close,
+  };
 }

@@ -76,8 +76,7 @@ export function watchStorage(
       if (isAway && !signal.aborted) log.info({}, 'The store of layers answers again');
       isAway = false;
     } catch (err) {
-      if (!isAway)
-        log.warn({ err }, 'The store of layers does not answer');
+      if (!isAway) log.warn({ err }, 'The store of layers does not answer');
       isAway = true;
     }
   });

@@ -87,6 +87,17 @@ describe('On nodes of different roles', () => {
     }
   });
 
+  test('each reports its pools of connections', async () => {
+    const wanted = new Set(['requests', 'read_models', 'appends', 'log_reads', 'read_leases']);
+    for (const strata of [serving, gitOnly, worker]) {
+      const lines = await metrics(strata);
+      for (const figure of ['connections_in_use', 'connections_max', 'waiting']) {
+        const shown = lines.filter((line) => line.startsWith(`strata_database_${figure}{`));
+        assert.deepEqual(new Set(shown.map((line) => /pool="(\w+)"\} \d+$/.exec(line)?.[1])), wanted);
+      }
+    }
+  });
+
   test('each reports which roles it runs', async () => {
     const worked = { workflows: 'ok', webhooks: 'ok' };
     for (const [strata, roles, duties] of [
