@@ -9,6 +9,7 @@
  * code starts, and with the metrics, tables and policies that exist.
  */
 import type { Closer } from './closer.ts';
+import type { Metrics } from './metrics.ts';
 import { every } from './periodic.ts';
 
 /** How often nodes tell each other what accounts spent with them. Internal: it is the pace of background work. */
@@ -17,7 +18,7 @@ const RATE_EXCHANGE_INTERVAL_MS = 3_000;
 /**
  * Where an operator sees the last success: in a metric, in a part of `/readyz`, in a row of the table `policy_marks`,
  * which holds the position in the log up to which the work is done, in another table, or in a folder of the platform's
- * store. A metric or a row that counts removals does not show a run that found nothing to remove.
+ * store. Every row of `PERIODIC` is in the metric as well, by its name, for as long as the process runs.
  */
 type LastSuccess =
   | `metric ${string}`
@@ -50,31 +51,33 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** The first run of rare work: a server that restarts often would otherwise never reach it. */
 const RARE_FIRST_MS = 20 * MINUTE_MS;
 
+const LAST_SUCCESS_METRIC = 'metric strata_background_last_success_timestamp_seconds';
+
 export const PERIODIC = {
   // Each node's own state.
   flush: {
     everyMs: MINUTE_MS,
     runsOn: 'every node',
     does: 'Writes the bytes that were read and the last use of tokens, which a node collects in memory.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'rate-exchange': {
     everyMs: RATE_EXCHANGE_INTERVAL_MS,
     runsOn: 'every node',
     does: 'Exchanges with other nodes what each account spent of its rates.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'cache-drops': {
     everyMs: MINUTE_MS,
     runsOn: 'every node',
     does: 'Drops what the node has cached of repositories whose layers were removed; it also runs once at the start.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'tls-renewal': {
     everyMs: 10 * SECOND_MS,
     runsOn: 'every node',
     does: 'Looks for a renewed TLS certificate, if the node has one.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'storage-look': {
     // A store that is away is shown within a quarter of a minute.
@@ -82,7 +85,7 @@ export const PERIODIC = {
     firstMs: SECOND_MS,
     runsOn: 'every node',
     does: 'Looks whether the store of layers answers, and how much room the disks have.',
-    lastSuccess: 'metric strata_layers_degraded',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
 
   // Repositories, their layers and their manifests.
@@ -91,7 +94,7 @@ export const PERIODIC = {
     everyMs: 5 * SECOND_MS,
     runsOn: 'worker',
     does: 'Finishes deletions of repositories whose request ended before it released the name.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'workflow-temporal': {
     everyMs: SECOND_MS / 2,
@@ -111,7 +114,7 @@ export const PERIODIC = {
     firstMs: RARE_FIRST_MS,
     runsOn: 'worker',
     does: 'Lists what crashes left in the stores of layers, and removes half-written layers of dead processes.',
-    lastSuccess: 'metric strata_leftover_bytes',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'layer-sweep': {
     // Layers are swept days after they were stored, so a rare sweep is enough; it lists the whole store.
@@ -119,14 +122,14 @@ export const PERIODIC = {
     firstMs: RARE_FIRST_MS,
     runsOn: 'worker',
     does: "Removes layers that no event names, and expired ones that are still there, from the platform's store.",
-    lastSuccess: 'metric strata_swept_total',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'bucket-sweep': {
     everyMs: 6 * HOUR_MS,
     firstMs: RARE_FIRST_MS,
     runsOn: 'worker',
     does: 'Removes such layers from the buckets of users.',
-    lastSuccess: 'metric strata_swept_total',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'layer-expiry': {
     // This one and the next three read only the events that were appended since their last run.
@@ -209,13 +212,13 @@ export const PERIODIC = {
     everyMs: 10 * MINUTE_MS,
     runsOn: 'worker',
     does: 'Removes expired sessions of browsers.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'rate-limit-expiry': {
     everyMs: MINUTE_MS,
     runsOn: 'worker',
     does: 'Removes counts of rate limits whose span is over.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
 
   // Webhooks.
@@ -229,14 +232,14 @@ export const PERIODIC = {
     everyMs: 10 * MINUTE_MS,
     runsOn: 'worker',
     does: 'Removes the bodies of deliveries after the retention, and the counts of hours that are over.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
   'webhook-bodies': {
     // Bodies beyond an account's bound leave within a minute.
     everyMs: 30 * SECOND_MS,
     runsOn: 'worker',
     does: 'Removes the bodies of the oldest ended deliveries of accounts that keep more than their bound.',
-    lastSuccess: 'nowhere',
+    lastSuccess: LAST_SUCCESS_METRIC,
   },
 } as const satisfies Readonly<Record<string, PeriodicWork>>;
 
@@ -327,6 +330,12 @@ type NameOn<Where extends BackgroundWork['runsOn']> = {
   readonly [Name in PeriodicName]: (typeof PERIODIC)[Name]['runsOn'] extends Where ? Name : never;
 }[PeriodicName];
 
+/** What the runs of rows of `PERIODIC` are reported to. */
+export interface BackgroundReports {
+  readonly onFault: (what: string, cause: unknown) => void;
+  readonly metrics: Pick<Metrics, 'periodic'>;
+}
+
 /** Starts a row of `PERIODIC`. `run` gets a signal that is aborted when the process stops. */
 export type StartPeriodic<Where extends BackgroundWork['runsOn']> = (
   name: NameOn<Where>,
@@ -335,11 +344,17 @@ export type StartPeriodic<Where extends BackgroundWork['runsOn']> = (
 
 /** Returns what starts the rows of one role. It adds to `parts` what stops them. */
 export function startPeriodic<Where extends BackgroundWork['runsOn']>(
-  onFault: (what: string, cause: unknown) => void,
+  { onFault, metrics }: BackgroundReports,
   parts: Pick<Closer, 'add'>,
 ): StartPeriodic<Where> {
   return (name, run) => {
     const { everyMs, firstMs }: PeriodicWork = PERIODIC[name];
-    parts.add(every(everyMs, run, (cause) => onFault(name, cause), firstMs));
+    const { succeeded } = metrics.periodic(name);
+    const reported = async (signal: AbortSignal): Promise<void> => {
+      await run(signal);
+      // A run that was told to stop may have left out a part of its work.
+      if (!signal.aborted) succeeded();
+    };
+    parts.add(every(everyMs, reported, (cause) => onFault(name, cause), firstMs));
   };
 }

@@ -2,19 +2,18 @@
 import { createPostgresRateSums } from '../../adapters/postgres/rate-sums.ts';
 import { type Callers, createCallers } from '../front-door/callers.ts';
 import { createRateExchange } from '../front-door/rate-exchange.ts';
-import { startPeriodic } from './background.ts';
+import { type BackgroundReports, startPeriodic } from './background.ts';
 import type { Closer } from './closer.ts';
 import type { Foundation } from './foundation.ts';
 import type { Settings } from './settings.ts';
 
-export interface CallersComposing {
+export interface CallersComposing extends BackgroundReports {
   readonly settings: Pick<Settings, 'rateFactor'>;
-  readonly onFault: (what: string, cause: unknown) => void;
   readonly parts: Pick<Closer, 'add'>;
 }
 
 export function composeCallers(
-  { settings, onFault, parts }: CallersComposing,
+  { settings, metrics, onFault, parts }: CallersComposing,
   { context, pool }: Pick<Foundation, 'context' | 'pool'>,
 ): Callers {
   const callers = createCallers({ clock: context.clock, factor: settings.rateFactor });
@@ -23,6 +22,6 @@ export function composeCallers(
     counts: callers.counts,
     sums: createPostgresRateSums(pool),
   });
-  startPeriodic<'every node'>(onFault, parts)('rate-exchange', exchange);
+  startPeriodic<'every node'>({ onFault, metrics }, parts)('rate-exchange', exchange);
   return callers;
 }

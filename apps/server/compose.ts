@@ -13,6 +13,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import { repeatErasures } from '../../core/use-cases/erasing/repeat-erasures.ts';
 import { createCacheDrops } from '../../core/use-cases/sweeping/remove-cached-layers.ts';
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { answerUnreadable } from '../api/faults.ts';
 import { startPeriodic } from './background.ts';
 import { createBackground } from './behind-answers.ts';
@@ -85,7 +86,7 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
   const website = await composeWebsite(composing, context, contexts, caches);
   startCacheDrops(composing, opened);
   startGauges(composing, opened, caches);
-  const storage = watchStorage(composing, opened.watchedLayers, startPeriodic(composing.onFault, composing.parts));
+  const storage = watchStorage(composing, opened.watchedLayers, startPeriodic(composing, composing.parts));
   const http = startHttp(composing, opened, {
     git: runs(composing, 'git') ? git : null,
     probes: composeProbes(composing, opened, { ...storage, ...work?.healths }),
@@ -114,6 +115,7 @@ function runs({ settings }: Pick<Composing, 'settings'>, role: Role): boolean {
 /** How the processes before this one ended, and which roles this one runs. */
 function startRunRecord({ settings, log, metrics }: Composing, { foundation }: Opened): RunRecord {
   metrics.roles(settings.roles);
+  metrics.build(packageJson.version, process.version);
   const runRecord = openRunRecord(settings.dataDir, { now: foundation.context.clock.now, log });
   metrics.runs(runRecord);
   return runRecord;
@@ -128,14 +130,14 @@ async function startWorkerWork(composing: Composing, opened: Opened): Promise<St
 }
 
 /** Drops what this node has cached of repositories whose layers went. */
-function startCacheDrops({ onFault, parts }: Composing, { foundation, objects }: Opened): void {
+function startCacheDrops({ metrics, onFault, parts }: Composing, { foundation, objects }: Opened): void {
   const { events, entities } = foundation.context;
   const drops = createCacheDrops({ events, entities, objects, onFault: (cause) => onFault('cache-drops', cause) });
   parts.add(() => drops.close());
   const background = createBackground(onFault);
   parts.add(() => background.settled());
   background.run('cache-drops', () => drops.catchUp({ aborted: false }));
-  startPeriodic<'every node'>(onFault, parts)('cache-drops', drops.catchUp);
+  startPeriodic<'every node'>({ onFault, metrics }, parts)('cache-drops', drops.catchUp);
 }
 
 function startGauges(
@@ -205,11 +207,19 @@ function startHttp(
 }
 
 /** Looks for a renewed TLS certificate now and then, and whenever the result is called; null without TLS. */
-function startRenewal({ settings, log, onFault, parts }: Composing, http: Server): ComposedServer['renewCertificate'] {
+function startRenewal(
+  { settings, log, metrics, onFault, parts }: Composing,
+  http: Server,
+): ComposedServer['renewCertificate'] {
   const { tls } = settings;
   if (tls === null || !(http instanceof TlsServer)) return null;
-  const { look } = createTlsRenewal({ server: http, tls, log });
-  startPeriodic<'every node'>(onFault, parts)('tls-renewal', look);
+  const { look, expiresAtMs } = createTlsRenewal({ server: http, tls, log });
+  metrics.gauge(
+    'strata_tls_certificate_expiry_timestamp_seconds',
+    'Unix time at which the TLS certificate of this node expires',
+    () => expiresAtMs() / 1_000,
+  );
+  startPeriodic<'every node'>({ onFault, metrics }, parts)('tls-renewal', look);
   return look;
 }
 

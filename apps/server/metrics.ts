@@ -28,6 +28,10 @@ export interface Metrics {
   runs(record: Pick<RunRecord, 'restarts' | 'lastEnd' | 'strays'>): void;
   /** Counts a failure that nobody caught. */
   stray(kind: StrayKind): void;
+  /** Shows 0 as the time of the last success of a row of `PERIODIC`, until `succeeded` is called. */
+  periodic(work: string): { succeeded(): void };
+  /** Shows which version this process is, and on which Node it runs. */
+  build(version: string, node: string): void;
   /** Sets the gauge of the roles that this process runs. */
   roles(running: readonly Role[]): void;
   /** Counts a recorded attempt at a webhook delivery. */
@@ -56,6 +60,8 @@ export function createMetrics(): Metrics {
     ...upkeepMetrics(registers),
     ...workMetrics(registers),
     ...runMetrics(registers),
+    ...periodicMetrics(registers),
+    build: (version, node) => showBuild(registers, { version, node }),
     roles: (running) => setRoles(registers, running),
     gauge(name, help, read) {
       const collect = async (): Promise<void> => gauge.set(await figure(read));
@@ -252,6 +258,31 @@ function workMetrics(registers: Registers): Pick<Metrics, 'webhookAttempted' | '
     webhookAttempted: (outcome, durationMs) => webhookSeconds.observe({ outcome }, durationMs / 1_000),
     workflowStep: (workflow, outcome) => workflowSteps.inc({ workflow, outcome }),
   };
+}
+
+function periodicMetrics(registers: Registers): Pick<Metrics, 'periodic'> {
+  const succeededAt = new Gauge({
+    name: 'strata_background_last_success_timestamp_seconds',
+    help: 'Unix time at which this process last finished periodic work without a fault, by work; 0 before the first time',
+    labelNames: ['work'],
+    registers,
+  });
+  return {
+    periodic(work) {
+      succeededAt.set({ work }, 0);
+      return { succeeded: () => succeededAt.setToCurrentTime({ work }) };
+    },
+  };
+}
+
+function showBuild(registers: Registers, labels: { readonly version: string; readonly node: string }): void {
+  const build = new Gauge({
+    name: 'strata_build_info',
+    help: 'Always 1; the labels say which version this process is, and on which Node it runs',
+    labelNames: ['version', 'node'],
+    registers,
+  });
+  build.set(labels, 1);
 }
 
 function setRoles(registers: Registers, running: readonly Role[]): void {

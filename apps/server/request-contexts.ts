@@ -99,7 +99,7 @@ export async function composeRequestContexts(composing: Composing, opened: Opene
 type Metering = Pick<FrontDoor, 'lastUse' | 'transfer' | 'transferBudget' | 'sourceAddressRef'>;
 
 /** What callers read and which tokens they use, collected in memory. Its last write follows the last request. */
-function composeMetering({ onFault, parts }: Composing, { foundation, projections }: Opened): Metering {
+function composeMetering({ metrics, onFault, parts }: Composing, { foundation, projections }: Opened): Metering {
   const { context, pool } = foundation;
   const lastUse = createPostgresLastUse(pool, context.clock);
   const sourceAddressRef = createSourceAddressRef(context.vault);
@@ -112,13 +112,13 @@ function composeMetering({ onFault, parts }: Composing, { foundation, projection
     await lastUse.flush();
   };
   parts.add(flush);
-  startPeriodic<'every node'>(onFault, parts)('flush', flush);
+  startPeriodic<'every node'>({ onFault, metrics }, parts)('flush', flush);
   const transferBudget = createSharedTransferBudget({ ...context, usage: projections.readModels, transfer });
   return { lastUse, transfer, transferBudget, sourceAddressRef };
 }
 
 function composeFrontDoor(
-  { settings, log, onFault, parts }: Composing,
+  { settings, log, metrics, onFault, parts }: Composing,
   { foundation, projections }: Opened,
   metering: Metering,
   clientAddress: FrontDoor['clientAddress'],
@@ -135,7 +135,7 @@ function composeFrontDoor(
     ...metering,
     rateLimits: createPostgresRateLimits({ pool, digestOf: (key) => vault.fingerprint('rate-limit', key) }),
     failedTokens: createFailedTokens({ clock, tokens: projections.readModels }),
-    callers: composeCallers({ settings, onFault, parts }, foundation),
+    callers: composeCallers({ settings, metrics, onFault, parts }, foundation),
     changes: projections.readModels,
     bodyBudget: createBodyBudget(),
     unsentBudget: createUnsentBudget(),

@@ -43,7 +43,7 @@ export function startSweeps(options: SweepsOptions): () => Promise<void> {
   const { foundation, layers, metrics, log, onFault } = options;
   const { context, pool } = foundation;
   const parts = closer();
-  const start = startPeriodic<'worker'>(onFault, parts);
+  const start = startPeriodic<'worker'>({ onFault, metrics }, parts);
   startLayerSweeps(options, start);
   startRetention(options, start);
   const marks = createPostgresPolicyMarks(pool);

@@ -4,6 +4,7 @@
  * Invariants: the server always has a certificate with its key. A pair that cannot be used, as while one of the two
  * files is already replaced, changes nothing and is logged once; the next look may find it whole.
  */
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Log } from '../../core/ports/log.ts';
@@ -19,6 +20,8 @@ export interface TlsPair {
 export interface TlsRenewal {
   /** Reads the files, and takes them if they changed. Never rejects. */
   look(): Promise<void>;
+  /** When the certificate that the server has expires, in milliseconds since 1970. */
+  expiresAtMs(): number;
 }
 
 export function createTlsRenewal(options: {
@@ -41,6 +44,7 @@ export function createTlsRenewal(options: {
   };
   const isTaken = ({ cert, key }: Pick<TlsPair, 'cert' | 'key'>) => cert.equals(taken.cert) && key.equals(taken.key);
   return {
+    expiresAtMs: () => new X509Certificate(taken.cert).validToDate.getTime(),
     async look() {
       try {
         const pair = { cert: await readFile(certFile), key: await readFile(keyFile) };

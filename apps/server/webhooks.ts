@@ -61,7 +61,7 @@ export interface WebhooksOptions {
 
 /** Starts sending webhooks and removing old bodies. */
 export function startWebhooks(options: WebhooksOptions): StartedPart {
-  const { foundation, due, retentionMs, log, onFault } = options;
+  const { foundation, due, retentionMs, metrics, log, onFault } = options;
   const { context, connectionString } = foundation;
   const parts = closer();
   const health = createWebhookHealth(() => context.clock.monotonicMs());
@@ -71,7 +71,7 @@ export function startWebhooks(options: WebhooksOptions): StartedPart {
   const lead = createPostgresLead({ pool, pause, log });
   parts.add(lead.whenever('webhook-deliveries', sendingOf(options, health)));
   const retention = { ...context, due, retentionMs };
-  const start = startPeriodic<'worker'>(onFault, parts);
+  const start = startPeriodic<'worker'>({ onFault, metrics }, parts);
   start('webhook-retention', async (signal) => {
     await removeOldDeliveries(retention, signal);
     await context.budgets.removeBefore(hourOf(context.clock.now()));

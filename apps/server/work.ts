@@ -30,7 +30,7 @@ export async function startWork(composing: Composing, opened: Opened): Promise<S
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
-  const start = startPeriodic<'worker'>(onFault, parts);
+  const start = startPeriodic<'worker'>({ onFault, metrics }, parts);
   try {
     start('deletions', createDeletionFinisher({ ...foundation.context, readModels }));
     const manifestContext = { ...foundation.context, layers, retentionMs, log };

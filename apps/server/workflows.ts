@@ -155,7 +155,7 @@ async function startOnTemporal(
     },
   });
   parts.add(() => engine.close());
-  startPeriodic<'worker'>(onFault, parts)('workflow-temporal', async () => {
+  startPeriodic<'worker'>({ onFault, metrics }, parts)('workflow-temporal', async () => {
     connection.check(engine.state().reachable);
   });
   metrics.gauge('strata_workflow_engine_reachable', '1 while Temporal answers this process, else 0', () =>

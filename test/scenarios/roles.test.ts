@@ -98,6 +98,13 @@ describe('On nodes of different roles', () => {
     }
   });
 
+  test('a worker reports 0 for a sweep that has not yet run, and other nodes do not report it', async () => {
+    const sweeps = (lines: readonly string[]) => lines.filter((line) => line.includes('work="layer-sweep"'));
+    const none = 'strata_background_last_success_timestamp_seconds{work="layer-sweep"} 0';
+    assert.deepEqual(sweeps(await metrics(worker)), [none]);
+    assert.deepEqual(sweeps(await metrics(gitOnly)), []);
+  });
+
   test('each reports which roles it runs', async () => {
     const worked = { workflows: 'ok', webhooks: 'ok' };
     for (const [strata, roles, duties] of [

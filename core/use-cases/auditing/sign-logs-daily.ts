@@ -5,16 +5,16 @@
  * Invariants: it keeps nothing of its own, since the time of the last checkpoint is that of its object. Any number of
  * nodes may run it; one account that cannot be signed keeps no other from it.
  */
-import { LOG_START } from '../../kernel/envelope.ts';
+import { LOG_START, type LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
-import { CHECKPOINTS_FOLDER, type Checkpoints, sizeOf } from './checkpoints.ts';
+import { CHECKPOINTS_FOLDER, sizeOf } from './checkpoints.ts';
 
 export interface DailySigningContext {
   readonly readModels: Pick<AccountLogReader, 'accountLogs'>;
-  readonly checkpoints: Checkpoints;
+  readonly checkpoints: { readonly sign: (account: AccountId, position: LogPosition) => Promise<unknown> };
   /** The platform's store. */
   readonly store: Pick<LayerStore, 'list' | 'now'>;
   readonly log: Log;
@@ -23,13 +23,17 @@ export interface DailySigningContext {
 const DAY_MS = 24 * 60 * 60_000;
 const PAGE_ACCOUNTS = 500;
 
-/** Rejects if the store or the read models cannot be reached. Resolves early when the signal is aborted. */
+/**
+ * Rejects if the store or the read models cannot be reached, and after the last account if one could not be signed.
+ * Resolves early when the signal is aborted.
+ */
 export async function signDaily(
   { readModels, checkpoints, store, log }: DailySigningContext,
   signal: { readonly aborted: boolean },
 ): Promise<void> {
   const signed = await lastSigned(store);
   const dayBefore = plusMs(await store.now(), -DAY_MS);
+  let unsigned = 0;
   for (let after: AccountId | null = null; !signal.aborted; ) {
     const page = await readModels.accountLogs(after, PAGE_ACCOUNTS);
     for (const { account, size } of page) {
@@ -39,12 +43,14 @@ export async function signDaily(
       try {
         await checkpoints.sign(account, LOG_START);
       } catch (err) {
+        unsigned += 1;
         log.error({ err, account }, 'The log of an account was not signed');
       }
     }
     after = page.at(-1)?.account ?? null;
-    if (page.length < PAGE_ACCOUNTS) return;
+    if (page.length < PAGE_ACCOUNTS) break;
   }
+  if (unsigned > 0) throw new Error(`The logs of ${unsigned} accounts were not signed`);
 }
 
 interface LastSigned {

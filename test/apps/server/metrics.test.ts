@@ -29,3 +29,9 @@ test('The metrics say how busy the event loop was, and nothing that is not measu
   assert.match(text, /^strata_nodejs_eventloop_lag_seconds /m);
   assert.doesNotMatch(text, /eventloop_lag_(min|max|mean|stddev|p\d+)_seconds/);
 });
+
+test('The metrics say which version this process is', async () => {
+  const metrics = createMetrics();
+  metrics.build('1.2.3', 'v24.0.0');
+  assert.match(await metrics.text(), /^strata_build_info\{version="1\.2\.3",node="v24\.0\.0"\} 1$/m);
+});

@@ -28,7 +28,7 @@ async function serve(context: TestContext) {
   cleanUp(context, () => void server.close());
   const log = keepLog();
   const tls = { cert: Buffer.from(first.cert), key: Buffer.from(first.key), certFile, keyFile };
-  const { look } = createTlsRenewal({ server, tls, log });
+  const { look, expiresAtMs } = createTlsRenewal({ server, tls, log });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('The server has no port');
   /** The fingerprint of the certificate that a new connection gets. */
@@ -40,15 +40,17 @@ async function serve(context: TestContext) {
     return certificate?.fingerprint256;
   };
   const messages = () => log.lines.map(({ level }) => level);
-  return { first, certFile, write, look, served, messages };
+  return { first, certFile, write, look, expiresAtMs, served, messages };
 }
 
 const printOf = ({ cert }: { readonly cert: string }): string => new X509Certificate(cert).fingerprint256;
 
 test('New connections get the renewed certificate', async (context) => {
-  const { first, write, look, served, messages } = await serve(context);
+  const { first, write, look, expiresAtMs, served, messages } = await serve(context);
   await look();
   assert.deepEqual([await served(), messages()], [printOf(first), []]);
+  const expiryOf = ({ cert }: { readonly cert: string }) => Date.parse(new X509Certificate(cert).validTo);
+  assert.equal(expiresAtMs(), expiryOf(first));
   const second = selfSignedCertificate();
   await write(second);
   await look();

@@ -6,7 +6,9 @@ import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../.
 import { layerKey } from '../../../core/repository/layer.ts';
 import { createMemoryLayerStore } from '../../support/memory/layer-store.ts';
 
-const KEY = layerKey('repositories/0197b2a0-0000-7000-8000-000000000001/layers/0197b2a0-0000-7000-8000-000000000002.tar');
+const KEY = layerKey(
+  'repositories/0197b2a0-0000-7000-8000-000000000001/layers/0197b2a0-0000-7000-8000-000000000002.tar',
+);
 const RUNNING = new AbortController().signal;
 
 async function* bytes(): AsyncGenerator<Uint8Array> {
