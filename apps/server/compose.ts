@@ -141,7 +141,7 @@ function startCacheDrops({ metrics, onFault, parts }: Composing, { foundation, o
 }
 
 function startGauges(
-  { metrics }: Composing,
+  { settings, metrics }: Composing,
   { foundation, objects, projections }: Opened,
   { refAnswers, bodies, renderer }: Caches,
 ): void {
@@ -162,7 +162,11 @@ function startGauges(
       rest_bodies: bodies.memoryBytes,
       rendered_pages: renderer.memoryBytes,
     },
-    parkedStreams: () => runner.waiting(),
+    models: {
+      names: projections.models,
+      figures: runner.figures,
+      positionsCount: settings.eventStoreDb === null,
+    },
   });
 }
 

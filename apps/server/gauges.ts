@@ -11,12 +11,14 @@ import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { OverdueTimers } from '../../core/ports/workflows.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
+import type { ModelFigures } from '../../projections/runner/parking.ts';
 import type { Metrics } from './metrics.ts';
+import { createModelLags, type ModelLag } from './model-lag.ts';
 
 export interface GaugesOptions {
   readonly metrics: Pick<Metrics, 'gauge' | 'gauges' | 'total'>;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly entities: Pick<Entities, 'residents'>;
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
+  readonly entities: Pick<Entities, 'residents' | 'appliedPosition'>;
   readonly objects: Pick<GitObjectDatabase, 'answerFigures' | 'memoryGroupBytesMax'>;
   readonly deliveries: Pick<DueDeliveries, 'backlog'>;
   /** Those of streams and those of rows. */
@@ -26,12 +28,16 @@ export interface GaugesOptions {
   readonly pools: () => Readonly<Record<string, PoolFigures>>;
   /** Bytes of memory that each cache takes, by its name. */
   readonly keptBytes: Readonly<Record<string, () => number>>;
-  /** Resolves to the number of parked streams. */
-  readonly parkedStreams: () => Promise<number>;
+  readonly models: {
+    readonly names: readonly string[];
+    readonly figures: () => Promise<readonly ModelFigures[]>;
+    /** Whether positions of the log are numbers of events: without gaps. */
+    readonly positionsCount: boolean;
+  };
 }
 
 export function registerGauges(options: GaugesOptions): void {
-  const { metrics, clock, entities, objects, deliveries, timers, leases, keptBytes, parkedStreams } = options;
+  const { metrics, clock, entities, objects, deliveries, timers, leases, keptBytes } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
   const overdue = atOnce(() => Promise.all(timers.map((some) => some.overdue(clock.now()))));
@@ -72,7 +78,7 @@ export function registerGauges(options: GaugesOptions): void {
     () => answers().evictedBytes,
   );
   registerPools(metrics, options.pools);
-  metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', parkedStreams);
+  registerModels(options);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
     return (await backlog()).pending;
   });
@@ -92,6 +98,46 @@ export function registerGauges(options: GaugesOptions): void {
     async () => {
       return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
     },
+  );
+}
+
+function registerModels({ metrics, clock, entities, models }: GaugesOptions): void {
+  const lags = createModelLags(clock.monotonicMs);
+  const figures = atOnce(async () => {
+    // Before the models are read, so that a model which has just applied a new event is not shown as behind.
+    const head = entities.appliedPosition();
+    const found = await models.figures();
+    const seen = found.map(({ name, position }) =>
+      position === null ? [] : ([[name, lags.see(name, position, head)]] as const),
+    );
+    return {
+      parkedStreams: found.reduce((sum, { waitingStreams }) => sum + waitingStreams, 0),
+      lags: new Map(seen.flat()),
+    };
+  });
+  const reads = (figure: keyof ModelLag): Readonly<Record<string, () => Promise<number>>> =>
+    Object.fromEntries(
+      models.names.map((name) => [name, async () => (await figures()).lags.get(name)?.[figure] ?? Number.NaN]),
+    );
+  metrics.gauge('strata_log_position', 'Position of the log up to which this node knows it', () =>
+    Number(entities.appliedPosition()),
+  );
+  metrics.gauge('strata_projection_parked_streams', 'Streams set aside until an operator replays them', async () => {
+    return (await figures()).parkedStreams;
+  });
+  if (models.positionsCount) {
+    metrics.gauges(
+      'strata_projection_lag_events',
+      'Events of the log that a model has not applied, by model; only with the log in PostgreSQL',
+      'model',
+      reads('positions'),
+    );
+  }
+  metrics.gauges(
+    'strata_projection_lag_seconds',
+    'For how long a model has lacked an event, since the first scrape that saw the event; by model',
+    'model',
+    reads('seconds'),
   );
 }
 

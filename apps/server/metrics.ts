@@ -41,7 +41,12 @@ export interface Metrics {
   /** Registers a gauge that `read` supplies at each scrape. A value that cannot be read is NaN. */
   gauge(name: string, help: string, read: () => number | Promise<number>): void;
   /** The same for several figures, which a label tells apart. */
-  gauges(name: string, help: string, label: string, reads: Readonly<Record<string, () => number>>): void;
+  gauges(
+    name: string,
+    help: string,
+    label: string,
+    reads: Readonly<Record<string, () => number | Promise<number>>>,
+  ): void;
   /** A sum that only grows. */
   total(name: string, help: string, read: () => number): void;
   text(): Promise<string>;
@@ -68,9 +73,12 @@ export function createMetrics(): Metrics {
       const gauge: Gauge = new Gauge({ name, help, registers, collect });
     },
     gauges(name, help, label, reads) {
-      const collect = (): void => {
-        for (const [of, read] of Object.entries(reads)) gauge.set({ [label]: of }, read());
+      // All begin at the same time, so that they share what they read.
+      const collect = async (): Promise<void> => {
+        const show = async ([of, read]: (typeof entries)[number]) => gauge.set({ [label]: of }, await figure(read));
+        await Promise.all(entries.map(show));
       };
+      const entries = Object.entries(reads);
       const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers, collect });
     },
     total(name, help, read) {

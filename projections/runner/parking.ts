@@ -4,7 +4,7 @@
  * Invariants: `parked_streams` of the live generation is the number of streams with a row here, because readers
  * query this table only if that number is not zero.
  */
-import type { RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
+import type { LogPosition, RecordedEvent, StreamName } from '../../core/kernel/envelope.ts';
 import { CheckpointMoved, type ParkingReason } from './faults.ts';
 import type { Projection, Queryable } from './projection.ts';
 import type { Generation } from './tables.ts';
@@ -157,16 +157,37 @@ async function countParked(database: Queryable, generation: Generation): Promise
   });
 }
 
-/** Returns how many streams wait for an operator in the live generations; a stream counts once for each model. */
-export async function countWaiting(database: Queryable, projections: readonly Projection[]): Promise<number> {
+/** The live generation of a model, as an operator sees it. */
+export interface ModelFigures {
+  readonly name: string;
+  /** Null before the generation is built. */
+  readonly position: LogPosition | null;
+  /** How many streams wait for an operator. */
+  readonly waitingStreams: number;
+}
+
+/** Returns the figures of the models in one query. A model whose build has not begun is not among them. */
+export async function readModelFigures(
+  database: Queryable,
+  projections: readonly Projection[],
+): Promise<readonly ModelFigures[]> {
   const { rows } = await database.query({
-    text: `SELECT count(DISTINCT (p.name, p.stream))::int AS streams
-      FROM read_models.parked AS p JOIN read_models.projections AS l USING (name, version)
-      WHERE p.generation = l.live_generation AND p.retry_at IS NULL AND p.error IS NOT NULL
-        AND (name, version) IN (SELECT * FROM unnest($1::text[], $2::int[]))`,
+    text: `SELECT l.name, c.position, (SELECT count(DISTINCT p.stream)::int FROM read_models.parked AS p
+        WHERE p.name = l.name AND p.version = l.version AND p.generation = l.live_generation
+          AND p.retry_at IS NULL AND p.error IS NOT NULL) AS streams
+      FROM read_models.projections AS l LEFT JOIN read_models.checkpoints AS c
+        ON c.name = l.name AND c.version = l.version AND c.generation = l.live_generation
+      WHERE (l.name, l.version) IN (SELECT * FROM unnest($1::text[], $2::int[]))`,
     values: [projections.map(({ name }) => name), projections.map(({ version }) => version)],
   });
-  return (rows[0]?.['streams'] as number | undefined) ?? 0;
+  return rows.map((row) => {
+    const position = row['position'] as string | null;
+    return {
+      name: row['name'] as string,
+      position: position === null ? null : (BigInt(position) as LogPosition),
+      waitingStreams: row['streams'] as number,
+    };
+  });
 }
 
 /** Returns the parked streams of the models' live generations. */

@@ -14,7 +14,7 @@ import { type BuildContext, rebuild } from './build.ts';
 import { describeFault } from './faults.ts';
 import { setHalted } from './generations.ts';
 import { leadModel } from './lead.ts';
-import { countWaiting, listParked, type ParkedStream, requestReplay } from './parking.ts';
+import { listParked, type ModelFigures, type ParkedStream, readModelFigures, requestReplay } from './parking.ts';
 import { Progress } from './progress.ts';
 import type { Projection, Queryable } from './projection.ts';
 import { createSharedMoves } from './shared-moves.ts';
@@ -71,8 +71,8 @@ export interface ProjectionRunner {
   verify(model: string | null): Promise<readonly Verification[]>;
   /** Lists the parked streams of all models; also works before `start`. */
   parked(): Promise<readonly ParkedStream[]>;
-  /** Returns how many parked streams wait for an operator; a stream counts once for each model. */
-  waiting(): Promise<number>;
+  /** Returns how far each model is, and how many of its parked streams wait for an operator, in one query. */
+  figures(): Promise<readonly ModelFigures[]>;
   /**
    * Requests that the leading process retry parked streams (all, or `stream`) of every model or of `model`, and clears
    * the halt of those models. Returns how many streams; a stream counts once for each model.
@@ -146,7 +146,7 @@ function leader(
 function operations(
   context: BuildContext,
   models: readonly Projection[],
-): Pick<ProjectionRunner, 'rebuild' | 'verify' | 'parked' | 'waiting' | 'replay'> {
+): Pick<ProjectionRunner, 'rebuild' | 'verify' | 'parked' | 'figures' | 'replay'> {
   const { pool, log } = context;
   const chosen = (model: string | null): readonly Projection[] => {
     const found = models.filter(({ name }) => model === null || name === model);
@@ -169,7 +169,7 @@ function operations(
       await createTables(pool);
       return listParked(pool, models);
     },
-    waiting: () => countWaiting(pool, models),
+    figures: () => readModelFigures(pool, models),
     async replay(stream, model = null) {
       const chosenModels = chosen(model);
       await createTables(pool);

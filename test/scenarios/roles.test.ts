@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
+import { until } from '../support/read-models.ts';
 import {
   type Account,
   api,
@@ -103,6 +104,19 @@ describe('On nodes of different roles', () => {
     const none = 'strata_background_last_success_timestamp_seconds{work="layer-sweep"} 0';
     assert.deepEqual(sweeps(await metrics(worker)), [none]);
     assert.deepEqual(sweeps(await metrics(gitOnly)), []);
+  });
+
+  test('each reports how far the read models are behind, also those that do not write them', async () => {
+    for (const strata of [gitOnly, worker]) {
+      for (const unit of ['seconds', ...(logKind() === 'postgres' ? ['events'] : [])]) {
+        const lags = async () =>
+          (await metrics(strata)).filter((line) => line.startsWith(`strata_projection_lag_${unit}{`));
+        await until(async () => (await lags()).every((line) => line.endsWith('} 0')));
+        assert.ok((await lags()).length > 5);
+      }
+      const [position] = (await metrics(strata)).filter((line) => line.startsWith('strata_log_position '));
+      assert.ok(Number(position?.split(' ')[1]) > 0, position);
+    }
   });
 
   test('each reports which roles it runs', async () => {

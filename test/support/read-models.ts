@@ -175,6 +175,11 @@ export function layer(sizeBytes: number): NonNullable<RefsUpdated['data']['layer
 export const WAIT_MS = 20_000;
 
 /** Resolves when the condition holds; rejects after `WAIT_MS`. */
+/** Returns how many parked streams wait for an operator; a stream counts once for each model. */
+export async function waitingStreams(runner: Pick<ProjectionRunner, 'figures'>): Promise<number> {
+  return (await runner.figures()).reduce((sum, { waitingStreams: streams }) => sum + streams, 0);
+}
+
 export async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
   while (!(await condition())) {

@@ -10,7 +10,7 @@ import {
 } from '../../../projections/history/queries.ts';
 import { createLiveReader, type LiveReader } from '../../../projections/live-reader.ts';
 import { isReadModelError, Pushed, type Service, serve } from '../../support/pushed-repository.ts';
-import { until } from '../../support/read-models.ts';
+import { until, waitingStreams } from '../../support/read-models.ts';
 
 /** The approximate memory of a small commit. */
 const COMMIT_BYTES = 600;
@@ -76,7 +76,7 @@ describe('a repository that exceeds a limit', () => {
     await other.push({ 'refs/heads/main': other.line(3) });
     await service.reads.caughtUp(service.append.last);
     await other.check();
-    const isLeft = async (): Promise<boolean> => (await service.runner.waiting()) === 1;
+    const isLeft = async (): Promise<boolean> => (await waitingStreams(service.runner)) === 1;
     await until(isLeft);
     const [parked] = await service.runner.parked();
     assert.deepEqual([parked?.stream, parked?.projection], [`repository-${great.id}`, 'history']);
@@ -89,7 +89,7 @@ describe('a repository that exceeds a limit', () => {
     await runner.start();
     assert.equal(await runner.replay(`repository-${great.id}`), 1);
     await until(async () => ((await runner.parked())[0]?.attempts ?? 0) > (parked?.attempts ?? 0));
-    await until(async () => (await runner.waiting()) === 1);
+    await until(async () => (await waitingStreams(runner)) === 1);
     await other.push({ 'refs/heads/main': other.line(5, null, 77) });
     await reads.caughtUp(service.append.last);
     await other.check('main', reads);
@@ -114,7 +114,7 @@ describe('a repository that exceeds a limit', () => {
     await other.push({ 'refs/heads/main': other.line(3) });
     await service.reads.caughtUp(service.append.last);
     await other.check();
-    await until(async () => (await service.runner.waiting()) === 1);
+    await until(async () => (await waitingStreams(service.runner)) === 1);
     assert.match((await service.runner.parked())[0]?.error ?? '', /take more than 400 ms to be read/);
     isSlow = false;
     await service.runner.replay(null);
@@ -137,7 +137,7 @@ describe('a repository that exceeds a limit', () => {
     await service.reads.caughtUp(service.append.last);
     await other.check();
     assert.equal(openings, 1);
-    assert.equal(await service.runner.waiting(), 1);
+    assert.equal(await waitingStreams(service.runner), 1);
     await assert.rejects(service.reads.branches(large.id), isReadModelError('read-model-parked'));
   });
 });

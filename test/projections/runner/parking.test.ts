@@ -5,7 +5,7 @@ import { type LogPosition, type RecordedEvent, streamName } from '../../../core/
 import { StreamFault } from '../../../projections/runner/faults.ts';
 import { PARKED_STREAMS_MAX } from '../../../projections/runner/writer.ts';
 import { appendSome, counting, counts, setUp } from '../../support/counting-model.ts';
-import { newUuid, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
+import { newUuid, startRunner, until, WAIT_MS, waitingStreams } from '../../support/read-models.ts';
 
 describe('an event that cannot be applied', () => {
   const poisoned = streamName('account', newUuid());
@@ -102,7 +102,8 @@ describe('an event that cannot be applied', () => {
       if (beyondBounds) {
         await runner.waitFor(append.last, WAIT_MS);
         assert.deepEqual(await counts(pool), others);
-        assert.equal(await runner.waiting(), bad.length);
+        assert.equal(await waitingStreams(runner), bad.length);
+        for (const { position } of await runner.figures()) assert.equal(position, append.last);
       } else {
         await until(halted);
         assert.deepEqual(await counts(pool), {});
