@@ -12,7 +12,8 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
 import type { Foundation } from './foundation.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
-import { type LayerStorageLog, openLayerStorage } from './layer-storage/stores.ts';
+import type { LayerStorageLog } from './layer-storage/store-kind.ts';
+import { openLayerStorage } from './layer-storage/stores.ts';
 import type { Settings } from './settings.ts';
 
 /** An idle connection to a bucket is closed after this. */
@@ -59,7 +60,7 @@ export async function openLayerStores(
   const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
   const roles = composeRoles(settings, foundation, composeIdentity(settings, foundation, onFault));
   const { open } = composeBuckets(settings, roles);
-  const platform = await openLayerStorage(settings, log);
+  const platform = await openLayerStorage(settings.layerStore, log);
   const layers = createLayerStores({ ...foundation.context, platform, open, onError: () => undefined });
   return { layers, close: async () => roles.close() };
 }

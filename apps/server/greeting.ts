@@ -4,6 +4,7 @@
  *
  * Invariants: it holds no secret. The addresses of databases do, so they are not printed.
  */
+import { placeOfLayersOutside } from './layer-storage/stores.ts';
 import type { Settings } from './settings.ts';
 
 const ACCOUNT_COMMAND =
@@ -11,7 +12,7 @@ const ACCOUNT_COMMAND =
 
 type Greeted = Pick<
   Settings,
-  'webUrl' | 'dataDir' | 'layersDir' | 's3' | 'databaseUrl' | 'eventStoreDb' | 'roles' | 'signUpOpen'
+  'webUrl' | 'dataDir' | 'layerStore' | 'databaseUrl' | 'eventStoreDb' | 'roles' | 'signUpOpen'
 >;
 
 /** `hasAccount`: whether somebody got the first account already. */
@@ -22,9 +23,9 @@ export function greeting(settings: Greeted, hasAccount: boolean): string {
   return `\n  Address        ${webUrl}\n${first}  Data           ${dataOf(settings)}\n\n`;
 }
 
-function dataOf({ dataDir, layersDir, s3, databaseUrl, eventStoreDb }: Greeted): string {
+function dataOf({ dataDir, layerStore, databaseUrl, eventStoreDb }: Greeted): string {
   const others = [
-    s3 === null ? (layersDir.startsWith(`${dataDir}/`) ? null : layersDir) : `the bucket ${s3.bucket}`,
+    placeOfLayersOutside(layerStore, dataDir),
     databaseUrl === null ? null : 'the PostgreSQL of STRATA_DATABASE_URL',
     eventStoreDb === null ? null : 'the EventStoreDB of STRATA_EVENTSTORE_URL',
   ];

@@ -96,7 +96,7 @@ async function openStores(
   const buckets = composeBuckets(settings, roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const watchedLayers = watchLayers(await openLayerStorage(settings, log), context.clock.monotonicMs);
+  const watchedLayers = watchLayers(await openLayerStorage(settings.layerStore, log), context.clock.monotonicMs);
   const layers = createLayerStores({
     ...context,
     platform: watchedLayers.store,

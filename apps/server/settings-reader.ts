@@ -22,7 +22,7 @@ export interface SettingsReader {
   /** Returns null if the setting is absent or empty. */
   text(name: string): string | null;
   integer(name: string, fallback: number, min: number, max: number): number;
-  oneOf<Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value;
+  oneOf<Value extends string>(name: string, values: readonly Value[], fallback: Value): Value;
   /** Takes some of the values, separated by commas; returns them in the order of `values`. All if it is not set. */
   someOf<Value extends string>(name: string, values: readonly Value[]): readonly Value[];
   /** Takes addresses and CIDR ranges, separated by commas; none if it is not set. */
@@ -54,7 +54,7 @@ export function createSettingsReader(environment: Environment, workingDirectory:
     fault(name, JSON.stringify(value), `a whole number from ${min} to ${max}`);
     return fallback;
   };
-  const oneOf = <Value extends string>(name: string, values: readonly [Value, ...Value[]], fallback: Value): Value => {
+  const oneOf = <Value extends string>(name: string, values: readonly Value[], fallback: Value): Value => {
     const value = text(name);
     const found = values.find((candidate) => candidate === value);
     if (value !== null && found === undefined) fault(name, JSON.stringify(value), `one of ${values.join(', ')}`);

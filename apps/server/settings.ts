@@ -12,7 +12,7 @@ import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/p
 import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
 import { DATABASE_CONNECTIONS_DEFAULT, DATABASE_CONNECTIONS_MIN } from './database-connections.ts';
-import { readS3Settings, type S3Settings } from './layer-storage/s3.ts';
+import { type LayerStoreSettings, readLayerStoreSettings } from './layer-storage/stores.ts';
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
@@ -36,10 +36,8 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly dataDir: string;
-  /** Where layers are kept without a bucket; nodes that share a database share this folder too. */
-  readonly layersDir: string;
-  /** Null: layers are files. */
-  readonly s3: S3Settings | null;
+  /** The store of the platform's layers. */
+  readonly layerStore: LayerStoreSettings;
   /** Without a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
@@ -122,8 +120,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     port,
     host,
     dataDir,
-    layersDir: path.resolve(workingDirectory, text('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers')),
-    s3: readS3Settings(reader),
+    layerStore: readLayerStoreSettings(reader, dataDir),
     baseUrl,
     webUrl: url('STRATA_WEB_URL', baseUrl),
     tls,

@@ -63,8 +63,9 @@ export function watchStorage(
   layers: WatchedLayers,
   start: StartPeriodic<'every node'>,
 ): StorageHealth {
-  const data = createDiskSpace(settings.dataDir);
-  const ofLayers = settings.s3 === null ? createDiskSpace(settings.layersDir) : null;
+  const { dataDir, layerStore } = settings;
+  const data = createDiskSpace(dataDir);
+  const ofLayers = layerStore.kind === 'filesystem' ? createDiskSpace(layerStore.directory) : null;
   const disks = { data, ...(ofLayers === null ? {} : { layers: ofLayers }) };
   const health = { isDegraded: () => layers.health.isDegraded() || ofLayers?.health.isDegraded() === true };
   let isAway = false;

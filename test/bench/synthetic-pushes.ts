@@ -111,7 +111,7 @@ export async function openSyntheticPushes(
     entitiesSizeBytesMax: 64 * 1024 * 1024,
     onFault: (what, cause) => log.error({ err: cause, what }, 'A fault'),
   });
-  const layers = await openLayerStorage(settings, log);
+  const layers = await openLayerStorage(settings.layerStore, log);
   const folder = path.join(scene.ground.folder, 'synthetic');
   await mkdir(folder, { recursive: true });
   const directory = path.join(folder, 'cache');

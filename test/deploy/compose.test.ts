@@ -149,8 +149,9 @@ describe('deploy/compose.yaml', () => {
     };
     const keys = { STRATA_S3_ACCESS_KEY_ID: 'AKIA1', STRATA_S3_SECRET_ACCESS_KEY: 'hunter2' };
     for (const [, service] of nodes) {
-      assert.equal(readSettings(environmentOf(service, GIVEN), '/').s3, null);
-      assert.deepEqual(readSettings(environmentOf(service, { ...GIVEN, ...bucket, ...keys }), '/').s3, {
+      assert.equal(readSettings(environmentOf(service, GIVEN), '/').layerStore.kind, 'filesystem');
+      assert.deepEqual(readSettings(environmentOf(service, { ...GIVEN, ...bucket, ...keys }), '/').layerStore, {
+        kind: 's3',
         ...{ endpointUrl: 'https://s3.example.org', region: 'eu-central-1', bucket: 'layers', prefix: 'git/' },
         ...{ pathStyle: false, accessKeyId: 'AKIA1', secretAccessKey: 'hunter2' },
       });

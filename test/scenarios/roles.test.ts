@@ -14,6 +14,7 @@ import {
   createRepository,
   git,
   gitUrl,
+  logKind,
   newWorkTree,
   PARTS_OK,
   type Strata,

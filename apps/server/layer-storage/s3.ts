@@ -1,12 +1,16 @@
 /**
- * The settings of the platform's own bucket: `STRATA_STORAGE` and `STRATA_S3_*`.
+ * The platform's layers in a bucket of its own: the settings `STRATA_S3_*`.
  *
  * Invariants: no key is printed or logged. The operator chose the endpoint, so that it may be private and plain
- * http.
+ * http. A bucket that answers and cannot be used stops the start, or the command, with the setting that is wrong. One
+ * that does not answer is a `PartUnreachable`.
  */
-import type { SettingsReader } from '../settings-reader.ts';
+import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
+import { PartUnreachable } from '../part-unreachable.ts';
+import { SettingsError, type SettingsReader } from '../settings-reader.ts';
+import type { LayerStorageLog, LayerStoreKind } from './store-kind.ts';
 
-export interface S3Settings {
+interface S3Settings {
   /** Null: Amazon's endpoint of the region. */
   readonly endpointUrl: string | null;
   readonly region: string;
@@ -18,13 +22,18 @@ export interface S3Settings {
   readonly secretAccessKey: string;
 }
 
-/** Returns null for the file system. The settings are read and checked in either case. */
-export function readS3Settings({ text, fault, oneOf }: SettingsReader): S3Settings | null {
-  const chosen = oneOf('STRATA_STORAGE', ['filesystem', 's3'], 'filesystem') === 's3';
+export const S3: LayerStoreKind<'s3', S3Settings> = {
+  kind: 's3',
+  read,
+  placeOutside: ({ bucket }) => `the bucket ${bucket}`,
+  open,
+};
+
+function read({ text, fault, oneOf }: SettingsReader, { isChosen }: { readonly isChosen: boolean }): S3Settings {
   /** A setting that `s3` needs; its value is printed unless it is secret. */
   const needed = (name: string, form: RegExp, expected: string, isSecret: boolean): string => {
     const value = text(name);
-    if (value === null && !chosen) return '';
+    if (value === null && !isChosen) return '';
     if (value === null) fault(name, 'not set', `${expected}, for STRATA_STORAGE=s3`);
     else if (!form.test(value)) fault(name, isSecret ? 'set, but of another form' : JSON.stringify(value), expected);
     return value ?? '';
@@ -43,7 +52,6 @@ export function readS3Settings({ text, fault, oneOf }: SettingsReader): S3Settin
     fault('STRATA_S3_PREFIX', JSON.stringify(prefix), 'names of letters, digits, ., _ and -, separated by /');
   }
   const style = oneOf('STRATA_S3_PATH_STYLE', ['true', 'false'], endpointUrl === null ? 'false' : 'true');
-  if (!chosen) return null;
   return { endpointUrl, region, bucket, prefix, pathStyle: style === 'true', accessKeyId, secretAccessKey };
 }
 
@@ -62,3 +70,47 @@ function isEndpoint(text: string): boolean {
 function printable(endpoint: string): string {
   return endpoint.includes('@') ? 'set, but with something before an @' : JSON.stringify(endpoint);
 }
+
+async function open(settings: S3Settings, log: LayerStorageLog): Promise<LayerStore> {
+  const { createS3LayerStore } = await import('../../../adapters/s3/layer-store.ts');
+  const { endpointUrl, region, bucket, prefix, pathStyle, accessKeyId, secretAccessKey } = settings;
+  const credentials = { accessKeyId, secretAccessKey };
+  const store = createS3LayerStore({ endpointUrl, region, bucket, prefix, pathStyle, credentials });
+  try {
+    // A listing: unlike an answer to HEAD, one to GET names its fault.
+    await store.list('')[Symbol.asyncIterator]().next();
+  } catch (error) {
+    throw error instanceof LayerStoreError ? unusable(settings, error) : error;
+  }
+  try {
+    await store.abortOldUploads();
+  } catch (error) {
+    log.warn({ err: error }, 'Uploads that dead processes left in the bucket were not removed');
+  }
+  return store;
+}
+
+function unusable({ bucket, endpointUrl, region }: S3Settings, error: LayerStoreError): Error {
+  const { code, message } = error;
+  const setting = SETTING_OF[code] ?? 'STRATA_S3_ENDPOINT';
+  const place = `the bucket ${bucket} at ${endpointUrl ?? `Amazon's ${region}`}`;
+  const text = `Strata cannot use ${place}: see ${setting}\n  ${message}`;
+  return AWAY.has(code) ? new PartUnreachable('layers', text, { cause: error }) : new SettingsError(text);
+}
+
+/** What ends by itself, or when the other side is started. */
+const AWAY: ReadonlySet<LayerStoreErrorCode> = new Set([
+  'layer-store-unavailable',
+  'throttled',
+  'timed-out',
+  'unreachable',
+]);
+
+/** The setting that is most likely wrong. */
+const SETTING_OF: { readonly [Code in LayerStoreErrorCode]?: string } = {
+  'bucket-missing': 'STRATA_S3_BUCKET',
+  'access-denied': 'STRATA_S3_ACCESS_KEY_ID, which may not list the bucket',
+  'credentials-refused': 'STRATA_S3_ACCESS_KEY_ID and STRATA_S3_SECRET_ACCESS_KEY',
+  'wrong-region': 'STRATA_S3_REGION',
+  'clock-skewed': "this machine's clock",
+};

@@ -1,64 +1,51 @@
 /**
- * Opens the store of the platform's layers: a folder, or a bucket.
+ * The kinds of store that can hold the platform's layers, one row each. `STRATA_STORAGE` chooses one.
  *
- * Invariants: a bucket that cannot be used stops the start, or the command, with the setting that is wrong. The
- * library of S3 is loaded only where it is chosen.
+ * A new kind is a file beside this one and its row in `KINDS`: the type of the settings, the values of
+ * `STRATA_STORAGE`, the greeting and the start follow from the row.
+ *
+ * Invariants: the library of a store is loaded only where the store is chosen.
  */
-import type { Logger } from 'pino';
-import { createFilesystemLayerStore } from '../../../adapters/filesystem/layer-store.ts';
-import { createProcessMarks } from '../../../adapters/node/process-mark.ts';
-import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
-import { PartUnreachable } from '../part-unreachable.ts';
-import type { Settings } from '../settings.ts';
-import { SettingsError } from '../settings-reader.ts';
-import type { S3Settings } from './s3.ts';
+import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { SettingsReader } from '../settings-reader.ts';
+import { FILESYSTEM } from './filesystem.ts';
+import { S3 } from './s3.ts';
+import type { LayerStorageLog, LayerStoreKind } from './store-kind.ts';
 
-export type LayerStorageLog = Pick<Logger, 'warn'>;
+const KINDS = { filesystem: FILESYSTEM, s3: S3 };
 
-export async function openLayerStorage(
-  settings: Pick<Settings, 'layersDir' | 's3'>,
+type Kind = keyof typeof KINDS;
+type SettingsOf = { readonly [K in Kind]: ReturnType<(typeof KINDS)[K]['read']> };
+
+/** `KINDS` in the form in which the compiler relates the kind of some settings to its row. */
+const ROWS: { readonly [K in Kind]: LayerStoreKind<K, SettingsOf[K]> } = KINDS;
+
+/** The settings of the store that is chosen: `kind` says which. */
+export type LayerStoreSettings<K extends Kind = Kind> = { [P in K]: { readonly kind: P } & SettingsOf[P] }[K];
+
+export function readLayerStoreSettings(reader: SettingsReader, dataDir: string): LayerStoreSettings {
+  const kinds = Object.values(KINDS).map(({ kind }) => kind);
+  const chosen = reader.oneOf('STRATA_STORAGE', kinds, 'filesystem');
+  for (const kind of kinds) if (kind !== chosen) read(kind, reader, { isChosen: false, dataDir });
+  return read(chosen, reader, { isChosen: true, dataDir });
+}
+
+function read<K extends Kind>(
+  kind: K,
+  reader: SettingsReader,
+  at: { readonly isChosen: boolean; readonly dataDir: string },
+): LayerStoreSettings<K> {
+  return { kind, ...ROWS[kind].read(reader, at) };
+}
+
+/** Returns null if the layers are in the data directory. */
+export function placeOfLayersOutside<K extends Kind>(settings: LayerStoreSettings<K>, dataDir: string): string | null {
+  return ROWS[settings.kind].placeOutside(settings, dataDir);
+}
+
+export function openLayerStorage<K extends Kind>(
+  settings: LayerStoreSettings<K>,
   log: LayerStorageLog,
 ): Promise<LayerStore> {
-  const { layersDir, s3 } = settings;
-  if (s3 === null) return createFilesystemLayerStore({ directory: layersDir, writers: await createProcessMarks() });
-  const { createS3LayerStore } = await import('../../../adapters/s3/layer-store.ts');
-  const { accessKeyId, secretAccessKey, ...place } = s3;
-  const store = createS3LayerStore({ ...place, credentials: { accessKeyId, secretAccessKey } });
-  try {
-    // A listing: unlike an answer to HEAD, one to GET names its fault.
-    await store.list('')[Symbol.asyncIterator]().next();
-  } catch (error) {
-    throw error instanceof LayerStoreError ? unusable(s3, error) : error;
-  }
-  try {
-    await store.abortOldUploads();
-  } catch (error) {
-    log.warn({ err: error }, 'Uploads that dead processes left in the bucket were not removed');
-  }
-  return store;
+  return ROWS[settings.kind].open(settings, log);
 }
-
-function unusable(s3: S3Settings, error: LayerStoreError): Error {
-  const { code, message } = error;
-  const setting = SETTING_OF[code];
-  const place = `the bucket ${s3.bucket} at ${s3.endpointUrl ?? `Amazon's ${s3.region}`}`;
-  const text = `Strata cannot use ${place}: see ${setting ?? 'STRATA_S3_ENDPOINT'}\n  ${message}`;
-  return AWAY.has(code) ? new PartUnreachable('layers', text, { cause: error }) : new SettingsError(text);
-}
-
-/** What ends by itself, or when the other side is started. */
-const AWAY: ReadonlySet<LayerStoreErrorCode> = new Set([
-  'layer-store-unavailable',
-  'throttled',
-  'timed-out',
-  'unreachable',
-]);
-
-/** The setting that is most likely wrong. */
-const SETTING_OF: { readonly [Code in LayerStoreErrorCode]?: string } = {
-  'bucket-missing': 'STRATA_S3_BUCKET',
-  'access-denied': 'STRATA_S3_ACCESS_KEY_ID, which may not list the bucket',
-  'credentials-refused': 'STRATA_S3_ACCESS_KEY_ID and STRATA_S3_SECRET_ACCESS_KEY',
-  'wrong-region': 'STRATA_S3_REGION',
-  'clock-skewed': "this machine's clock",
-};

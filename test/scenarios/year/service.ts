@@ -164,7 +164,7 @@ async function startWorker(ending: Ending, settings: Settings, { log, onFault }:
   cleanUp(ending, () => foundation.close());
   const { context, pool } = foundation;
   const { retentionMs } = settings;
-  const platform = withMovedClock(await openLayerStorage(settings, log));
+  const platform = withMovedClock(await openLayerStorage(settings.layerStore, log));
   const layers = layersIn(platform);
   const directory = path.join(await tempDir(ending), 'cache');
   const objects = await createGitObjectDatabase({ directory, layers, cacheBytesMax: CACHE_BYTES, log });

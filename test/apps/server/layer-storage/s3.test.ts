@@ -12,7 +12,10 @@ const CHOSEN = {
   STRATA_S3_SECRET_ACCESS_KEY: 'hunter2',
 };
 
-const read = (environment: Environment) => readSettings(environment, '/tmp').s3;
+const read = (environment: Environment) => {
+  const { layerStore } = readSettings(environment, '/tmp');
+  return layerStore.kind === 's3' ? layerStore : null;
+};
 
 const faultsOf = (environment: Environment) => faultsIn(() => read(environment));
 
@@ -21,6 +24,7 @@ describe("the settings of the platform's bucket", () => {
     assert.equal(read({}), null);
     assert.equal(read({ ...CHOSEN, STRATA_STORAGE: 'filesystem' }), null);
     assert.deepEqual(read(CHOSEN), {
+      kind: 's3',
       endpointUrl: null,
       region: 'us-east-1',
       bucket: 'layers',
