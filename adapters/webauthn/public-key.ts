@@ -8,7 +8,7 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { COSEALG, cose, decodeCredentialPublicKey, isoBase64URL } from '@simplewebauthn/server/helpers';
 
 /** Shorter RSA keys can be broken. */
-const RSA_MODULUS_BYTES_MIN = 256;
+export const RSA_MODULUS_BYTES_MIN = 256;
 
 /** Throws for bytes that are no key in COSE form, and for points that are not on their curve. */
 export function isUsableKey(bytes: Uint8Array<ArrayBuffer>): boolean {

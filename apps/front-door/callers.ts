@@ -30,7 +30,7 @@ export const ACCOUNT_EVENTS_KEPT_FOR_PERSON = 1_000;
 /** Refs that an account may change within an hour of the clock. */
 export const ACCOUNT_REF_CHANGES_PER_HOUR_MAX = 250_000;
 /** The log keeps names of refs permanently: a change of a longer one counts once more for each time this length. */
-const REF_CHANGE_NAME_BYTES = 256;
+export const REF_CHANGE_NAME_BYTES = 256;
 /**
  * Requests of an account that a node answers at the same time; and how many it may have while those of all accounts are
  * this many, so that the rest is kept for others.

@@ -14,12 +14,12 @@ import { plainAddress } from './source-address.ts';
  * /24 around it (core/kernel/network.ts); and how many these may have while the node has enough that the rest is kept
  * for others. The one that was idle for longest gives way.
  */
-const CONNECTIONS_MAX = 8_192;
-const CONNECTIONS_ROOMY_MAX = 6_144;
-const CONNECTIONS_OF_NETWORK_MAX = 1_024;
-const CONNECTIONS_OF_NETWORK_TIGHT_MAX = 64;
-const CONNECTIONS_OF_WIDE_NETWORK_MAX = 2_048;
-const CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX = 256;
+export const CONNECTIONS_MAX = 8_192;
+export const CONNECTIONS_ROOMY_MAX = 6_144;
+export const CONNECTIONS_OF_NETWORK_MAX = 1_024;
+export const CONNECTIONS_OF_NETWORK_TIGHT_MAX = 64;
+export const CONNECTIONS_OF_WIDE_NETWORK_MAX = 2_048;
+export const CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX = 256;
 
 export interface RoomBounds {
   readonly connectionsMax: number;

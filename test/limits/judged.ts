@@ -3,7 +3,9 @@
  * has judged yet. A limit that no caller can reach says so in its comment, after `Internal:`.
  *
  * Invariants: a test is named here only if it goes to the limit and one past it, or to one of the two as it is noted.
- * The two lists of what is missing only become shorter.
+ * Where another program holds a limit, such as the processor time of git, the test at it shows that this program is
+ * given the figure, and the test past it may go past a smaller one. The two lists of what is missing only become
+ * shorter.
  */
 import type { Judgements, LimitTests } from './judging.ts';
 
@@ -11,21 +13,40 @@ const TESTED: LimitTests = {
   'test/apps/admin/options.test.ts': {
     'has 1 to 100 characters and stands in one line': 'OPERATOR_NAME_LENGTH_MAX',
   },
+  'test/adapters/git/archive.test.ts': {
+    'runs under the limits of archives, and gives way to other processes':
+      'at:ARCHIVE_CPU_SECONDS_MAX at:ARCHIVE_MEMORY_BYTES_MAX',
+    'that takes more processor time than it may ends with an error': 'past:ARCHIVE_CPU_SECONDS_MAX',
+    'of more files than git may list in its memory ends with an error, and the next one is made':
+      'past:ARCHIVE_MEMORY_BYTES_MAX',
+  },
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
       'PUSH_MOVES_FAR_MAX',
     'are walked in turns of the event loop, and no further than a bounded number of commits in all':
       'PUSH_MOVES_WALKED_MAX',
+    'are compared exactly, near and far, forwards and forced':
+      'at:PUSH_COMPARING_MS_MAX at:HISTORY_READ_CPU_SECONDS_MAX',
+    'are refused when git takes too long, and given up when the client leaves': 'past:PUSH_COMPARING_MS_MAX',
+  },
+  'test/adapters/git/process/process-runner.test.ts': {
+    'bounds memory, file size, processor time and core files': 'past:HISTORY_READ_CPU_SECONDS_MAX',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
       'PUSHES_ARRIVING_BYTES_MAX PUSHES_ARRIVING_ACCOUNT_BYTES_MAX',
+    'is given for as much processor time as what was received is worth, and no more':
+      'at:PUSH_CPU_SMALL_MS_MAX at:PUSH_CPU_MS_MAX at:PUSH_CPU_MS_PER_MIB',
+    'is given back when a pack of 50 KB takes more processor time than it is worth':
+      'past:PUSH_CPU_SMALL_MS_MAX past:PUSH_CPU_MS_MAX past:PUSH_CPU_MS_PER_MIB',
+    'is never given out beyond the budget, and an account leaves some of it to others': 'PUSH_MEMORY_BYTES_MAX',
   },
   'test/adapters/git/receiving/explained-objects.long.test.ts': {
     'the last is looked at for the way to a bad object, and not one more': 'EXPLAINED_OBJECTS_MAX',
   },
   'test/adapters/git/receiving/find-referrer.test.ts': {
     'goes on until ${EXPLAINED_BYTES_MAX} bytes were read, and not beyond': 'EXPLAINED_BYTES_MAX',
+    'has ${EXPLAINING_MS_MAX} ms, after which the refusal stays as git gave it': 'EXPLAINING_MS_MAX',
   },
   'test/adapters/git/receiving/large-commits.long.test.ts': {
     'a push may bring as many commits with room for too many parents as the limit says, and no more':
@@ -37,6 +58,8 @@ const TESTED: LimitTests = {
     'accepts a commit of a thousand parents, and refuses one of more': 'COMMIT_PARENTS_MAX',
     'follows tags of tags to the bound and no deeper': 'TAG_CHAIN_LENGTH_MAX',
     'tells ${EXPLAINED_PATH_LENGTH_MAX} characters of the path, and not one more': 'EXPLAINED_PATH_LENGTH_MAX',
+    'refuses a header of 2^32-1 objects, or of one above the limit, before git is started': 'past:PACK_OBJECTS_MAX',
+    'refuses one byte more than the limit, and accepts a pack of exactly the limit': 'past:PACK_SIZE_BYTES_MAX',
   },
   'test/adapters/http-egress/answers.test.ts': {
     'may have as many headers, and as large ones, as the limits allow':
@@ -47,7 +70,7 @@ const TESTED: LimitTests = {
     'may be as long as the limit, and not longer': 'OUTGOING_URL_LENGTH_MAX',
   },
   'test/adapters/jose/issuer-keys.test.ts': {
-    'are only those whose use is cheap and that are public': 'ISSUER_RSA_MODULUS_LENGTH_MAX',
+    'are only those whose use is cheap and that are public': 'ISSUER_RSA_MODULUS_LENGTH_MAX RSA_EXPONENT_LENGTH_MAX',
     'are kept for as many issuers as the limit, the one that was used last longest': 'ISSUERS_KEPT_MAX',
   },
   'test/adapters/node/password-hasher.test.ts': {
@@ -61,7 +84,8 @@ const TESTED: LimitTests = {
   'test/adapters/webauthn/passkeys.test.ts': {
     'is read from an answer of at most the limit': 'PASSKEY_ANSWER_LENGTH_MAX',
     'has an id of at most the limit': 'PASSKEY_CREDENTIAL_ID_BYTES_MAX',
-    'has an RSA key of at least 2,048 bits, and a key of at most the limit': 'PASSKEY_PUBLIC_KEY_BYTES_MAX',
+    'has an RSA key of at least 2,048 bits, and a key of at most the limit':
+      'PASSKEY_PUBLIC_KEY_BYTES_MAX RSA_MODULUS_BYTES_MIN',
   },
   'test/apps/api/access-tokens.test.ts': {
     'are a thousand of an account, all listed, and the next is refused until one is revoked': 'ACCESS_TOKENS_MAX',
@@ -72,9 +96,15 @@ const TESTED: LimitTests = {
   },
   'test/apps/api/account-log.test.ts': {
     'refuses what is no filter, and pages past the limit': 'ENTRIES_PAGE_LIMIT_MAX',
+    'ends a page of large entries early, so that a short request does not make an answer without bounds':
+      'ENTRIES_PAGE_LENGTH_MAX',
   },
   'test/apps/api/activity.test.ts': {
     'answers pages': 'PAGE_LIMIT_MAX',
+  },
+  'test/apps/api/compression.test.ts': {
+    'An answer is compressed from its least length on, whether it is kept or made for one caller':
+      'COMPRESSED_ANSWER_BYTES_MIN',
   },
   'test/apps/api/contents.test.ts': {
     'a folder is listed in pages': 'CONTENTS_ENTRIES_MAX',
@@ -94,6 +124,11 @@ const TESTED: LimitTests = {
   'test/apps/api/hostile-http.test.ts': {
     'a body of many wrong values is refused, and its answer is small': 'JSON_BODY_VALUES_MAX',
   },
+  'test/apps/api/input.test.ts': {
+    'are named up to their limit': 'FAULTS_NAMED_MAX',
+    'name unknown members up to their limit': 'UNKNOWN_NAMED_MAX',
+    'name a member of the greatest length whole, and cut a longer one': 'STEP_LENGTH_MAX',
+  },
   'test/apps/api/repositories.test.ts': {
     'are listed by name without regard to case, in pages': 'at:PAGE_NUMBER_MAX',
     'refuse pages and limits outside their bounds with 422 and the parameter': 'past:PAGE_NUMBER_MAX',
@@ -103,7 +138,7 @@ const TESTED: LimitTests = {
       'RESTORED_MOVES_COMPARED_MAX',
   },
   'test/apps/api/storage-buckets.test.ts': {
-    'are verified so often in a span, and no more': 'BUCKET_CHECKS_OF_ACCOUNT_MAX',
+    'are verified so often in a span, and no more': 'BUCKET_CHECKS_OF_ACCOUNT_MAX BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS',
   },
   'test/apps/api/trust-rules.test.ts': {
     'hold as many repositories as the limit, and refuse one more': 'TRUST_RULE_REPOSITORIES_MAX',
@@ -135,6 +170,7 @@ const TESTED: LimitTests = {
     'are 512 of an account, and one that leaves makes room for one': 'ACCOUNT_REQUESTS_AT_ONCE_MAX',
     'of other accounts still find room when three accounts have taken all they may':
       'REQUESTS_AT_ONCE_ROOMY_MAX ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX',
+    'is a change more for each 256 bytes of the name of a ref, which the log keeps': 'REF_CHANGE_NAME_BYTES',
   },
   'test/apps/front-door/request-turns.test.ts': {
     'An account has a bounded number of requests worked on at the same time, the others in their order, and others do not wait':
@@ -146,6 +182,16 @@ const TESTED: LimitTests = {
   },
   'test/apps/git-http/unread-answers.test.ts': {
     'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_BOUNDS',
+    'hold an answer from the least length that counts on, and no shorter one': 'COUNTED_BYTES_MIN',
+  },
+  'test/apps/server/connection-room.test.ts': {
+    'of one network are as many as its limit, and one more is refused': 'CONNECTIONS_OF_NETWORK_MAX',
+    'of the networks of a /24 are as many as its limit, and one more is refused': 'CONNECTIONS_OF_WIDE_NETWORK_MAX',
+    'are few for each network from the limit of a roomy node on, and not one earlier':
+      'CONNECTIONS_ROOMY_MAX CONNECTIONS_OF_NETWORK_TIGHT_MAX',
+    'are few for the networks of a /24 on a node that is not roomy': 'CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX',
+    'of a node are as many as its limit; one more is refused, or takes the place of an idle one':
+      'apps/server/connection-room.ts#CONNECTIONS_MAX',
   },
   'test/apps/server/connections.test.ts': {
     'is answered a hundred that wait, then told by name, and the connection ends': 'PIPELINED_REQUESTS_MAX',
@@ -190,6 +236,11 @@ const TESTED: LimitTests = {
   },
   'test/apps/website/settings.test.ts': {
     'ends a session 30 days after its sign-in, however often it was used': 'SESSION_SPAN_MS',
+    'notes at most every ten minutes when a session was used, and ends one that was not used for 14 days':
+      'SESSION_IDLE_SPAN_MS',
+  },
+  'test/apps/website/sign-in.test.ts': {
+    'a right password alone leaves a person with a second factor waiting, for five minutes': 'SESSION_KEPT_LENGTH_MAX',
   },
   'test/apps/website/skeleton.test.ts': {
     'cuts the message of a page to its bound': 'FLASH_LENGTH_MAX',
@@ -213,6 +264,9 @@ const TESTED: LimitTests = {
   'test/contract/refused-exchanges.ts': {
     'of a rule are as many as the limit allows: the oldest give way': 'REFUSED_EXCHANGES_MAX',
     'are removed with their rule, with their account, and when they are old': 'REFUSED_EXCHANGE_KEPT_MS',
+  },
+  'test/contract/row-workflows.ts': {
+    'carry out each step at its time, and not before': 'DEVICE_SESSION_KEPT_MS',
   },
   'test/contract/session-store.ts': {
     'keeps the newest ${max} sessions of an account that are ${status}': 'SESSIONS_MAX PENDING_SIGN_INS_MAX',
@@ -336,6 +390,12 @@ const TESTED: LimitTests = {
   'test/core/use-cases/metering/record-usage.test.ts': {
     'name this many readers and no more, whose bytes count all the same': 'USAGE_READERS_MAX',
   },
+  'test/core/use-cases/pushing/push-refs-limits.test.ts': {
+    "limit the pack to the smaller remainder, and a larger pack is refused with that quota's code":
+      'at:PACK_OBJECTS_MAX',
+    "leave the product's own limit in force if they allow more, and a refusal names that limit":
+      'at:PACK_SIZE_BYTES_MAX',
+  },
   'test/core/use-cases/pushing/push-refs.test.ts': {
     'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
     'is refused if its layer was stored too long ago, and accepted at the last moment': 'PUSH_COMMIT_SPAN_MS',
@@ -392,6 +452,12 @@ const TESTED: LimitTests = {
   'test/core/use-cases/webhooks/follow-pushes.test.ts': {
     'of at most a thousand refs, each with its own commits only': 'WEBHOOK_PUSH_REFS_MAX',
   },
+  'test/core/use-cases/webhooks/limit-stored-bodies.test.ts': {
+    'of a free account take at most 64 MiB of answers after thirty days of full ones, and the newest stay':
+      'WEBHOOK_ANSWERS_BYTES_MAX',
+    'take at most 1 GiB of payloads; those of deliveries that have not ended, or may be requested yet, stay':
+      'WEBHOOK_PAYLOADS_BYTES_MAX',
+  },
   'test/core/webhook-delivery/decide.test.ts': {
     'waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth attempt':
       'WEBHOOK_ATTEMPTS_MAX WEBHOOK_RETRY_WAITS_MS',
@@ -419,38 +485,37 @@ const TESTED: LimitTests = {
     'looks up what arrives in between with one query, of a thousand at most': 'TOKENS_LOOKED_UP_MAX',
   },
   'test/security/oidc-exchange.test.ts': {
-    'bounds the size and the depth of a token before it reads it': 'IDENTITY_TOKEN_DEPTH_MAX',
+    'bounds the size and the depth of a token before it reads it': 'IDENTITY_TOKEN_DEPTH_MAX IDENTITY_TOKEN_LENGTH_MAX',
     'is tried at most 20 times a minute from an address': 'EXCHANGES_PER_MINUTE_MAX',
     'reads no more of an issuer than the limits': 'ISSUER_DOCUMENT_BYTES_MAX ISSUER_KEYS_MAX',
+    'gives a token of 15 minutes with the permissions of the rule, and no other': 'EXCHANGED_TOKEN_SPAN_MS',
+    'takes a token only in its time, give or take 60 seconds': 'IDENTITY_TOKEN_SPAN_MS IDENTITY_TOKEN_SKEW_MS',
+    'refuses a token without an id': 'IDENTITY_TOKEN_ID_LENGTH_MAX',
+    'shows the owner a claim of the greatest length whole, and cuts a longer one': 'REFUSED_EXCHANGE_TEXT_LENGTH_MAX',
+  },
+  'test/workflows/webhook-delivery/receivers.test.ts': {
+    "${kind.what} ${kind.error === null ? 'is the only one' : `fails with ${kind.error}`}":
+      'WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX',
   },
 };
 
 /** A name after a path is that of one file among several that have a constant of this name. */
 const UNTESTED = `
-  WAITING_STORAGE_FACTOR WAITING_STORAGE_BYTES_MIN PURGE_NOTIFICATION_WAIT_MS TEXT_SENDING_SPAN_MS PUSH_COMPARING_MS_MAX
-  COMMAND_LIST_SPAN_MS PACK_SIZE_BYTES_MAX PACK_OBJECTS_MAX PUSH_MEMORY_BYTES_MAX PUSH_CPU_SMALL_MS_MAX PUSH_CPU_MS_MAX
-  PUSH_CPU_MS_PER_MIB PUSHES_ARRIVING_KEPT_BYTES PUSHES_ARRIVING_FEW_BYTES HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS
-  DIFF_SPAN_MS DIFF_MEMORY_BYTES_MAX DIFF_CPU_SECONDS_MAX HISTORY_READ_MEMORY_BYTES_MAX HISTORY_READ_CPU_SECONDS_MAX
-  DIFF_RENAME_FILES_MAX LAST_COMMITS_SPAN_MS PATH_HISTORY_SPAN_MS APART_SPAN_MS
-  adapters/git/object-history.ts#COUNT_SPAN_MS COMPARISON_SPAN_MS PUSHED_COMMITS_MAX PUSHED_TIPS_MAX PUSHED_SPAN_MS
-  ARCHIVE_CPU_SECONDS_MAX ARCHIVE_MEMORY_BYTES_MAX ARCHIVE_SPAN_MS ARCHIVE_READER_WAIT_MS
-  ARCHIVE_READER_BYTES_PER_SECOND_MIN JSON_BODY_SPAN_MS COMPRESSED_ANSWER_BYTES_MIN SESSION_IDLE_SPAN_MS
-  SESSION_KEPT_LENGTH_MAX KNOWN_BROWSER_SPAN_MS DEVICE_SESSION_KEPT_MS REF_CHANGE_NAME_BYTES
-  apps/server/connection-room.ts#CONNECTIONS_MAX CONNECTIONS_ROOMY_MAX CONNECTIONS_OF_NETWORK_MAX
-  CONNECTIONS_OF_NETWORK_TIGHT_MAX CONNECTIONS_OF_WIDE_NETWORK_MAX CONNECTIONS_OF_WIDE_NETWORK_TIGHT_MAX
-  TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX
-  COUNTED_BYTES_MIN FETCH_BODY_SPAN_MS WEBHOOK_SECRET_OVERLAP_MS WEBHOOK_PAYLOAD_BYTES_MAX
-  WEBHOOK_PUSH_PAYLOADS_BYTES_MAX WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX WEBHOOK_ANSWERS_BYTES_MAX
-  WEBHOOK_PAYLOADS_BYTES_MAX WEBHOOK_BODIES_UNLIMITED_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX
-  WEBHOOK_PENDING_DELIVERIES_RESUMED WEBHOOK_WAITING_DELIVERIES_MAX WEBHOOK_ROW_LEAST WEBHOOK_BUDGET_PAYLOAD_BYTES
-  EXPLAINING_MS_MAX WEBHOOK_PUSH_COMMITS_HELD_MAX WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX BODY_IDLE_MS
-  REFUSED_BODY_DRAIN_BYTES_MAX COMMITS_PAGE_BYTES_MAX COMMIT_CROWDED_MESSAGE_LENGTH_MAX BRANCHES_COMMITS_BYTES_MAX
-  IDENTITY_TOKEN_LENGTH_MAX IDENTITY_TOKEN_ID_LENGTH_MAX IDENTITY_TOKEN_SPAN_MS IDENTITY_TOKEN_SKEW_MS
-  EXCHANGED_TOKEN_SPAN_MS ISSUER_FETCH_SPAN_MS REFUSED_EXCHANGE_TEXT_LENGTH_MAX OUTGOING_WIRE_OVERHEAD_BYTES_MAX
-  TARGET_CHECK_SPAN_MS BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX
-  ROLE_REQUEST_SPAN_MS ROLE_REQUESTS_SPAN_MS S3_ANSWER_BYTES_MAX S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS
-  S3_RETRY_SPAN_MS BUCKET_CHECK_SPAN_MS BUCKET_FAULT_MESSAGE_LENGTH_MAX ENTRIES_PAGE_LENGTH_MAX
-  adapters/git/packs/pack-lookups.ts#LOOKUPS_MAX COLLECTED_OUTPUT_BYTES_MAX UNKNOWN_NAMED_MAX
+  WAITING_STORAGE_FACTOR WAITING_STORAGE_BYTES_MIN PURGE_NOTIFICATION_WAIT_MS TEXT_SENDING_SPAN_MS COMMAND_LIST_SPAN_MS
+  PUSHES_ARRIVING_KEPT_BYTES PUSHES_ARRIVING_FEW_BYTES HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_SPAN_MS
+  DIFF_MEMORY_BYTES_MAX DIFF_CPU_SECONDS_MAX HISTORY_READ_MEMORY_BYTES_MAX DIFF_RENAME_FILES_MAX LAST_COMMITS_SPAN_MS
+  PATH_HISTORY_SPAN_MS APART_SPAN_MS adapters/git/object-history.ts#COUNT_SPAN_MS COMPARISON_SPAN_MS PUSHED_COMMITS_MAX
+  PUSHED_TIPS_MAX PUSHED_SPAN_MS ARCHIVE_SPAN_MS ARCHIVE_READER_WAIT_MS ARCHIVE_READER_BYTES_PER_SECOND_MIN
+  JSON_BODY_SPAN_MS KNOWN_BROWSER_SPAN_MS TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX FETCH_BODY_SPAN_MS
+  WEBHOOK_SECRET_OVERLAP_MS WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX
+  WEBHOOK_BODIES_UNLIMITED_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX WEBHOOK_PENDING_DELIVERIES_RESUMED
+  WEBHOOK_WAITING_DELIVERIES_MAX WEBHOOK_ROW_LEAST WEBHOOK_BUDGET_PAYLOAD_BYTES WEBHOOK_PUSH_COMMITS_HELD_MAX
+  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX COMMITS_PAGE_BYTES_MAX
+  COMMIT_CROWDED_MESSAGE_LENGTH_MAX BRANCHES_COMMITS_BYTES_MAX ISSUER_FETCH_SPAN_MS OUTGOING_WIRE_OVERHEAD_BYTES_MAX
+  TARGET_CHECK_SPAN_MS RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
+  ROLE_REQUESTS_SPAN_MS S3_ANSWER_BYTES_MAX S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS S3_RETRY_SPAN_MS
+  BUCKET_CHECK_SPAN_MS BUCKET_FAULT_MESSAGE_LENGTH_MAX adapters/git/packs/pack-lookups.ts#LOOKUPS_MAX
+  COLLECTED_OUTPUT_BYTES_MAX
 `
   .trim()
   .split(/\s+/);
@@ -463,39 +528,38 @@ const UNJUDGED = `
   BLOB_IN_PROCESS_BYTES_MAX BODY_BYTES_MAX BOUNDARY_MAX BOXES_MAX BRANCHES_NAMED_MAX BRANCHES_TRIES_MAX
   BUCKETS_REMEMBERED_MAX BUFFER_EVENTS_MAX BUFFER_SIZE_BYTES_MAX BYTES_MAX CACHED_BRANCHES_BYTES_MAX
   CACHED_COSTLY_BYTES_MAX CACHED_LAYERS_MAX CACHED_OBJECT_BYTES_MAX CALL_MS_MAX CAUSES_MAX CHAIN_DELTAS_BYTES_MAX
-  CHAIN_DELTAS_MAX CHAIN_LENGTH_MAX CHAIN_READ_LENGTH_MAX CHAIN_RESULTS_BYTES_MAX CHECK_INTERVAL_MS_MAX CHUNK_LENGTH_MIN
-  CLOSE_MS_MAX COMMITS_BYTES_MAX COMMIT_TOTALS_MAX CONCURRENT_APPENDS_MAX CONCURRENT_MAX CONNECTIONS_MAX
-  CONNECT_SPAN_MS_MAX CONTENTS_MAX COUNTED_MAX COUNT_SPAN_MS CRUMBS_BYTES_MAX DEFLATE_SYNC_BYTES_MAX
+  CHAIN_DELTAS_MAX CHAIN_LENGTH_MAX CHAIN_READ_LENGTH_MAX CHAIN_RESULTS_BYTES_MAX CHECK_INTERVAL_MS_MAX
+  CHUNK_LENGTH_MIN CLOSE_MS_MAX COMMITS_BYTES_MAX COMMIT_TOTALS_MAX CONCURRENT_APPENDS_MAX CONCURRENT_MAX
+  CONNECTIONS_MAX CONNECT_SPAN_MS_MAX CONTENTS_MAX COUNTED_MAX COUNT_SPAN_MS CRUMBS_BYTES_MAX DEFLATE_SYNC_BYTES_MAX
   DELTA_SIZES_BYTES_MAX DEPTH_MAX DEPTH_WANTED_MAX DETAIL_LENGTH_MAX EARLY_MS_MAX ENTITIES_SIZE_BYTES_MAX
   ENTRY_BYTES_MAX ERRORS_SHOWN_MAX EVENTS_MAX EXAMPLES_MAX EXPIRED_REMOVED_MAX FAILED_MAX FAILING_MAX
-  FAST_BYTES_PER_SECOND_MIN FAULTS_MAX FAULTS_NAMED_MAX FETCHES_MAX FETCHES_PER_BUCKET_MAX FETCHES_PER_REPOSITORY_MAX
-  FILES_SHOWN_MAX FILES_SHOWN_MIN FILTERED_WINDOW_EVENTS_MAX FIRST_PACKET_BYTES_MAX FREE_MAX FRESH_BYTES_MAX
-  GUARD_AGE_MS_MAX GZIP_AT_ONCE_BYTES_MAX HEADER_BYTES_MAX HEIGHT_MIN HELD_COMMITS_MAX HELD_MS_MAX HISTORY_EVENTS_MAX
-  IDS_SHOWN_MAX INCOMING_AGE_MS_MAX INDEXING_CPU_MS_MAX INFLATED_AT_ONCE_BYTES_MAX INFLATED_BYTES_MAX
-  INFLATE_SYNC_BYTES_MAX INSTRUCTIONS_MAX INT32_MAX IN_MEMORY_BYTES_MAX IN_PROCESS_OBJECTS_MAX
-  KEEP_ALIVE_INTERVAL_MS_MIN KEPT_SIZE_BYTES_MAX KEYS_MAX KNOWN_ACCOUNTS_MAX KNOWN_FOLDERS_MAX KNOWN_HASHES_MAX
-  KNOWN_IN_A_ROW_MAX KNOWN_LENGTH_MAX KNOWN_MAX KNOWN_REPOSITORIES_MAX LEADER_MOVES_MAX LEVEL_MAX LINE_BYTES_MAX
-  LINE_BYTES_MIN LOC_DEPTH_MAX LOG_SIZE_BYTES_MAX LOOKED_UP_DELTAS_MAX LOOKS_AT_ONCE_MAX LOOKUPS_MAX MANY_REFS_MIN
-  MARKUP_BYTES_MIN MEMORY_BYTES_MAX MERGED_PACK_BYTES_MAX MOVED_COMMITS_MAX MOVED_TIPS_MAX NAMED_KEY_LENGTH_MAX
-  NAMED_MAX NAMES_IN_MESSAGE_MAX NAMES_MAX NAMES_SHOWN_MAX NAME_BYTES_MAX NAME_LENGTH_MAX NEAR_TIPS_MAX NEWER_BYTES_MAX
-  NICENESS_MAX NOTICES_AT_ONCE_MAX OBJECTS_MAX OBJECTS_MIN OBJECT_BYTES_MIN OFFSET_MAX OLD_REMOVED_MAX
-  ON_THE_WAY_BYTES_MIN OPENINGS_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX OPEN_PACKS_MAX ORDINARY_BYTES_MAX
-  ORDINARY_BYTES_MIN OTHER_BYTES_MAX OVERLAY_ENTRIES_MIN PACED_PER_KEY_MAX PACKS_MAX PACK_BYTES_MIN PAGES_MAX
-  PAGE_COMMITS_MAX PAGE_COMMITS_MIN PAGE_ENTRIES_MAX PAGE_EVENTS_MAX PAGE_MAX PAGE_TOKENS_MAX PAGE_WEIGHT_MAX
-  PARAM_LENGTH_MAX PARENTS_MAX PARENTS_SHOWN_MAX PAYLOAD_BYTES_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX
-  PIECE_LENGTH_MAX POSTPONED_MAX PROCESSES_MAX PROCESSES_PER_ACCOUNT_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX
-  QUEUES_BYTES_MAX QUEUE_BYTES_MAX RACES_MAX REACHED_MAX READERS_MAX READS_MAX READ_BYTES_MAX READ_CONNECTIONS_MAX
-  READ_DELTAS_BYTES_MAX READ_DELTAS_MAX READ_KEPT_BYTES_MAX REASON_LENGTH_MAX RECONNECT_MS_MAX REFERENCES_MAX
-  REFS_NAMED_MAX REMEMBERED_MAX REMOVED_AT_ONCE_MAX REPLAYS_MAX REPOSITORIES_MAX REPOSITORIES_SHOWN_MAX
-  RESIDENT_OBJECTS_MAX RESPONSE_LISTENERS_MAX RETRIES_MAX RETRY_DELAY_GROWTH_MAX RETRY_DELAY_MS_MAX RETRY_DELAY_MS_MIN
-  REVERSE_INDEX_PACK_BYTES_MIN ROOM_BYTES_MIN ROUNDS_MAX ROWS_BYTES_MAX ROWS_MAX RSA_EXPONENT_LENGTH_MAX
-  RSA_MODULUS_BYTES_MIN RUNS_CACHED_MAX RUN_REFS_MAX SEARCH_LENGTH_MAX SECONDS_MAX SECOND_THREAD_OBJECTS_MIN
-  SESSIONS_AT_ONCE_MAX SESSION_IDLE_MS_MAX SHOWN_LENGTH_MAX SILENCE_COUNTED_MS_MAX SIZE_BYTES_MAX SIZE_DIGITS_MIN
-  SLICE_MAX SLOW_BUCKETS_MAX SOCKET_DIRECTORY_BYTES_MAX SOCKET_PATH_BYTES_MAX SPAN_BYTES_MIN STANDBY_INTERVAL_MS_MAX
-  START_LENGTH_MAX STAYS_FAST_BYTES_PER_SECOND_MIN STEPS_MAX STEP_BYTES_MAX STEP_COMMITS_MAX STEP_LENGTH_MAX
-  SUBJECT_LENGTH_MAX SUM_AGE_MS_MAX TARGET_BYTES_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TIPS_MAX TOKENS_BYTES_MAX
-  TOKENS_OFFERED_MAX TREES_BYTES_MAX TREE_BYTES_MAX TREE_SIZE_MAX TRIES_MAX UNKNOWN_LENGTH_MAX UNNAMED_MAX
-  UNWANTED_BETWEEN_MAX UPDATES_BYTES_MAX UPDATES_SHOWN_MAX UPLOAD_AGE_MS_MAX UPLOAD_PAGES_MAX
+  FAST_BYTES_PER_SECOND_MIN FAULTS_MAX FETCHES_MAX FETCHES_PER_BUCKET_MAX FETCHES_PER_REPOSITORY_MAX FILES_SHOWN_MAX
+  FILES_SHOWN_MIN FILTERED_WINDOW_EVENTS_MAX FIRST_PACKET_BYTES_MAX FREE_MAX FRESH_BYTES_MAX GUARD_AGE_MS_MAX
+  GZIP_AT_ONCE_BYTES_MAX HEADER_BYTES_MAX HEIGHT_MIN HELD_COMMITS_MAX HELD_MS_MAX HISTORY_EVENTS_MAX IDS_SHOWN_MAX
+  INCOMING_AGE_MS_MAX INDEXING_CPU_MS_MAX INFLATED_AT_ONCE_BYTES_MAX INFLATED_BYTES_MAX INFLATE_SYNC_BYTES_MAX
+  INSTRUCTIONS_MAX INT32_MAX IN_MEMORY_BYTES_MAX IN_PROCESS_OBJECTS_MAX KEEP_ALIVE_INTERVAL_MS_MIN KEPT_SIZE_BYTES_MAX
+  KEYS_MAX KNOWN_ACCOUNTS_MAX KNOWN_FOLDERS_MAX KNOWN_HASHES_MAX KNOWN_IN_A_ROW_MAX KNOWN_LENGTH_MAX KNOWN_MAX
+  KNOWN_REPOSITORIES_MAX LEADER_MOVES_MAX LEVEL_MAX LINE_BYTES_MAX LINE_BYTES_MIN LOC_DEPTH_MAX LOG_SIZE_BYTES_MAX
+  LOOKED_UP_DELTAS_MAX LOOKS_AT_ONCE_MAX LOOKUPS_MAX MANY_REFS_MIN MARKUP_BYTES_MIN MEMORY_BYTES_MAX
+  MERGED_PACK_BYTES_MAX MOVED_COMMITS_MAX MOVED_TIPS_MAX NAMED_KEY_LENGTH_MAX NAMED_MAX NAMES_IN_MESSAGE_MAX NAMES_MAX
+  NAMES_SHOWN_MAX NAME_BYTES_MAX NAME_LENGTH_MAX NEAR_TIPS_MAX NEWER_BYTES_MAX NICENESS_MAX NOTICES_AT_ONCE_MAX
+  OBJECTS_MAX OBJECTS_MIN OBJECT_BYTES_MIN OFFSET_MAX OLD_REMOVED_MAX ON_THE_WAY_BYTES_MIN OPENINGS_MAX
+  OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX OPEN_PACKS_MAX ORDINARY_BYTES_MAX ORDINARY_BYTES_MIN OTHER_BYTES_MAX
+  OVERLAY_ENTRIES_MIN PACED_PER_KEY_MAX PACKS_MAX PACK_BYTES_MIN PAGES_MAX PAGE_COMMITS_MAX PAGE_COMMITS_MIN
+  PAGE_ENTRIES_MAX PAGE_EVENTS_MAX PAGE_MAX PAGE_TOKENS_MAX PAGE_WEIGHT_MAX PARAM_LENGTH_MAX PARENTS_MAX
+  PARENTS_SHOWN_MAX PAYLOAD_BYTES_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX PIECE_LENGTH_MAX POSTPONED_MAX
+  PROCESSES_MAX PROCESSES_PER_ACCOUNT_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX QUEUES_BYTES_MAX QUEUE_BYTES_MAX
+  RACES_MAX REACHED_MAX READERS_MAX READS_MAX READ_BYTES_MAX READ_CONNECTIONS_MAX READ_DELTAS_BYTES_MAX READ_DELTAS_MAX
+  READ_KEPT_BYTES_MAX REASON_LENGTH_MAX RECONNECT_MS_MAX REFERENCES_MAX REFS_NAMED_MAX REMEMBERED_MAX
+  REMOVED_AT_ONCE_MAX REPLAYS_MAX REPOSITORIES_MAX REPOSITORIES_SHOWN_MAX RESIDENT_OBJECTS_MAX RESPONSE_LISTENERS_MAX
+  RETRIES_MAX RETRY_DELAY_GROWTH_MAX RETRY_DELAY_MS_MAX RETRY_DELAY_MS_MIN REVERSE_INDEX_PACK_BYTES_MIN ROOM_BYTES_MIN
+  ROUNDS_MAX ROWS_BYTES_MAX ROWS_MAX RUNS_CACHED_MAX RUN_REFS_MAX SEARCH_LENGTH_MAX SECONDS_MAX
+  SECOND_THREAD_OBJECTS_MIN SESSIONS_AT_ONCE_MAX SESSION_IDLE_MS_MAX SHOWN_LENGTH_MAX SILENCE_COUNTED_MS_MAX
+  SIZE_BYTES_MAX SIZE_DIGITS_MIN SLICE_MAX SLOW_BUCKETS_MAX SOCKET_DIRECTORY_BYTES_MAX SOCKET_PATH_BYTES_MAX
+  SPAN_BYTES_MIN STANDBY_INTERVAL_MS_MAX START_LENGTH_MAX STAYS_FAST_BYTES_PER_SECOND_MIN STEPS_MAX STEP_BYTES_MAX
+  STEP_COMMITS_MAX SUBJECT_LENGTH_MAX SUM_AGE_MS_MAX TARGET_BYTES_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TIPS_MAX
+  TOKENS_BYTES_MAX TOKENS_OFFERED_MAX TREES_BYTES_MAX TREE_BYTES_MAX TREE_SIZE_MAX TRIES_MAX UNKNOWN_LENGTH_MAX
+  UNNAMED_MAX UNWANTED_BETWEEN_MAX UPDATES_BYTES_MAX UPDATES_SHOWN_MAX UPLOAD_AGE_MS_MAX UPLOAD_PAGES_MAX
   UTF8_BYTES_PER_CODE_UNIT_MAX VIEWS_MAX WALKED_BYTES_MAX WALKED_COMMITS_MAX WALKED_MIN WALL_MS_MAX
   WHOLE_LAYER_BYTES_MAX WHOLE_OBJECT_BYTES_MAX WINDOW_EVENTS_MAX WINDOW_SIZE_BYTES_MAX
 `

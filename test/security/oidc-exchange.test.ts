@@ -15,9 +15,10 @@ import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-se
 import { EXCHANGES_PER_MINUTE_MAX } from '../../apps/api/handlers/trust-rules.ts';
 import { FAILED_TOKENS_PER_MINUTE_MAX } from '../../apps/front-door/failed-tokens.ts';
 import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
-import { IDENTITY_TOKEN_LENGTH_MAX } from '../../core/kernel/limits.ts';
+import { IDENTITY_TOKEN_ID_LENGTH_MAX, IDENTITY_TOKEN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import { createRepository } from '../../core/use-cases/repositories/repositories.ts';
+import { REFUSED_EXCHANGE_TEXT_LENGTH_MAX } from '../../core/use-cases/tokens/judge-identity-token.ts';
 import type { NewTrustRule } from '../../core/use-cases/tokens/trust-rules.ts';
 import { authenticate } from '../support/accounts.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../support/api-fixture.ts';
@@ -327,10 +328,11 @@ describe('The exchange of an identity token', () => {
 
   // The attack: a token without an id could be exchanged permanently.
   test('refuses a token without an id', async () => {
-    for (const jti of [undefined, '', 5, 'x'.repeat(257)]) {
+    for (const jti of [undefined, '', 5, 'x'.repeat(IDENTITY_TOKEN_ID_LENGTH_MAX + 1)]) {
       await assertRefused(await issuer.token({ jti }), 'id-missing', String(jti));
     }
-    assert.equal((await exchange(await issuer.token({ jti: 'x'.repeat(256) }))).statusCode, 200);
+    const jti = 'x'.repeat(IDENTITY_TOKEN_ID_LENGTH_MAX);
+    assert.equal((await exchange(await issuer.token({ jti }))).statusCode, 200);
   });
 
   // The attack: a token is read from a log and exchanged a second time.
@@ -414,7 +416,6 @@ describe('The exchange of an identity token', () => {
     }
   });
 
-  // The attack: a stranger fills the list with refusals that bear endless different texts.
   // The attack: a text of claims that one reader takes and another does not.
   test('reads the claims behind a byte order mark as the library does', async () => {
     const [header = '', payload = '', signature = ''] = (await issuer.token()).split('.');
@@ -422,6 +423,18 @@ describe('The exchange of an identity token', () => {
     await assertRefused([header, marked, signature].join('.'), 'signature-invalid');
   });
 
+  test('shows the owner a claim of the greatest length whole, and cuts a longer one', async () => {
+    const whole = 'x'.repeat(REFUSED_EXCHANGE_TEXT_LENGTH_MAX);
+    for (const [sub, found] of [
+      [whole, whole],
+      [`${whole}x`, `${whole.slice(1)}…`],
+    ] as const) {
+      await assertRefused(await issuer.token({ sub }), 'claim-mismatch');
+      assert.equal((await refusals())[0]?.found, found);
+    }
+  });
+
+  // The attack: a stranger fills the list with refusals that bear endless different texts.
   test('keeps at most 20 refusals of a rule, and counts equal ones', async () => {
     for (let n = 0; n < 25; n += 1) {
       if (n % EXCHANGES_PER_MINUTE_MAX === EXCHANGES_PER_MINUTE_MAX - 1) fixture.clock.advance(60_000);
@@ -543,8 +556,8 @@ describe('The exchange of an identity token', () => {
     };
     assert.equal((await exchange(await issuer.token(nested(IDENTITY_TOKEN_DEPTH_MAX)))).statusCode, 200);
     await assertRefused(await issuer.token(nested(IDENTITY_TOKEN_DEPTH_MAX + 1)), null, 'too deep');
-    const large = await issuer.token({ filler: 'x'.repeat(IDENTITY_TOKEN_LENGTH_MAX) });
-    assert.equal((await exchange(large)).statusCode, 422);
+    assert.equal((await exchange('x'.repeat(IDENTITY_TOKEN_LENGTH_MAX))).statusCode, 401);
+    assert.equal((await exchange('x'.repeat(IDENTITY_TOKEN_LENGTH_MAX + 1))).statusCode, 422);
     assert.equal((await exchange(await sized(IDENTITY_TOKEN_LENGTH_MAX - 8))).statusCode, 200);
     for (const text of ['', '.', '..', 'a.b', 'a.b.c.d.e', 'é.é.é', `${encoded({ alg: 'RS256' })}.bm90.x`]) {
       await assertRefused(text, null, text);

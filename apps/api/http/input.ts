@@ -10,10 +10,13 @@ import type { FieldFault } from './answer.ts';
 
 export type Checked<Value> = { readonly value: Value } | { readonly faults: readonly FieldFault[] };
 
-/** A wrong input must not make a long answer. */
-const FAULTS_NAMED_MAX = 100;
+/**
+ * How many faults and unknown members an answer names, and the characters of each name. A wrong input must not make a
+ * long answer.
+ */
+export const FAULTS_NAMED_MAX = 100;
 export const UNKNOWN_NAMED_MAX = 10;
-const STEP_LENGTH_MAX = 100;
+export const STEP_LENGTH_MAX = 100;
 
 /** `place` is the part of the request that holds the value, and the first step of each fault's `loc`. */
 export function check<Schema extends z.ZodType>(

@@ -21,7 +21,7 @@ import { type FoundTrustRule, listTrustRules } from './trust-rules.ts';
 /** The longest time from an identity token's `iat` to its `exp`. */
 const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
 /** How much of a refused exchange's claims its rule's owner sees. */
-const REFUSED_EXCHANGE_TEXT_LENGTH_MAX = 200;
+export const REFUSED_EXCHANGE_TEXT_LENGTH_MAX = 200;
 
 export type JudgeContext = Context & {
   readonly vault: Vault;

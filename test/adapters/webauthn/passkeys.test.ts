@@ -7,6 +7,7 @@ import {
   PASSKEY_CREDENTIAL_ID_BYTES_MAX,
   PASSKEY_PUBLIC_KEY_BYTES_MAX,
 } from '../../../adapters/webauthn/passkeys.ts';
+import { RSA_MODULUS_BYTES_MIN } from '../../../adapters/webauthn/public-key.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { Passkey, PasskeyAnswer } from '../../../core/ports/passkeys.ts';
 import { newAccount } from '../../support/events.ts';
@@ -163,7 +164,8 @@ describe('A passkey', () => {
 
   // The attack: a key that can be broken, or one that takes long to use.
   test('has an RSA key of at least 2,048 bits, and a key of at most the limit', async () => {
-    assert.equal((await enrolled({}, { algorithm: 'RS256', rsaBits: 1_024 })).created, null);
+    assert.equal((await enrolled({}, { algorithm: 'RS256', rsaBits: 8 * (RSA_MODULUS_BYTES_MIN - 1) })).created, null);
+    assert.ok((await enrolled({}, { algorithm: 'RS256', rsaBits: 8 * RSA_MODULUS_BYTES_MIN })).created !== null);
     for (const [publicKeyBytes, isTaken] of [
       [PASSKEY_PUBLIC_KEY_BYTES_MAX, true],
       [PASSKEY_PUBLIC_KEY_BYTES_MAX + 1, false],

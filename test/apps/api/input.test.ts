@@ -1,8 +1,8 @@
-/** Faults of input, whose cost must not grow faster than the input. */
+/** Faults of input: neither their cost nor the answer that names them grows faster than the input. */
 import assert from 'node:assert/strict';
-import { test } from 'vitest';
+import { describe, test } from 'vitest';
 import { z } from 'zod';
-import { check } from '../../../apps/api/http/input.ts';
+import { check, FAULTS_NAMED_MAX, STEP_LENGTH_MAX, UNKNOWN_NAMED_MAX } from '../../../apps/api/http/input.ts';
 
 test('Wrong items of a list are found without reading the list again for each of them', () => {
   let listed = 0;
@@ -31,4 +31,30 @@ test('A field that is missing is told from one that is wrong, whatever its name'
       ['body.list.1.a', 'invalid_type'],
     ],
   );
+});
+
+describe('The faults of an input', () => {
+  const faultsOf = (schema: z.ZodType, input: unknown) => {
+    const result = check(schema, 'body', input);
+    return 'faults' in result ? result.faults : assert.fail('It has no fault');
+  };
+
+  test('are named up to their limit', () => {
+    for (const wrong of [FAULTS_NAMED_MAX, FAULTS_NAMED_MAX + 1]) {
+      assert.equal(faultsOf(z.array(z.string()), Array(wrong).fill(1)).length, FAULTS_NAMED_MAX, `${wrong}`);
+    }
+  });
+
+  test('name unknown members up to their limit', () => {
+    for (const unknown of [UNKNOWN_NAMED_MAX, UNKNOWN_NAMED_MAX + 1]) {
+      const input = Object.fromEntries(Array.from({ length: unknown }, (_, n) => [`m${n}`, 1]));
+      assert.equal(faultsOf(z.strictObject({}), input).length, UNKNOWN_NAMED_MAX, `${unknown}`);
+    }
+  });
+
+  test('name a member of the greatest length whole, and cut a longer one', () => {
+    const whole = 'x'.repeat(STEP_LENGTH_MAX);
+    assert.deepEqual(faultsOf(z.strictObject({}), { [whole]: 1 })[0]?.loc, ['body', whole]);
+    assert.deepEqual(faultsOf(z.strictObject({}), { [`${whole}x`]: 1 })[0]?.loc, ['body', `${whole.slice(1)}…`]);
+  });
 });

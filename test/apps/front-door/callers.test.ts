@@ -13,6 +13,7 @@ import {
   createCallers,
   PERSON_POINTS_PER_MINUTE_MAX,
   RECORDED_BODY_BYTES,
+  REF_CHANGE_NAME_BYTES,
   REQUESTS_AT_ONCE_ROOMY_MAX,
   refChangesOf,
   TOKEN_POINTS_PER_MINUTE_MAX,
@@ -176,7 +177,8 @@ describe('What an account records within an hour', () => {
     // Components of 250 bytes, as long as they may be.
     const named = (components: number) =>
       refChangesOf(refName(`refs/heads${`/${'é'.repeat(125)}`.repeat(components)}`));
-    assert.equal(refChangesOf(refName('refs/heads/main')), 1);
+    const ofBytes = (bytes: number) => refChangesOf(refName('refs/heads/'.padEnd(bytes, 'x')));
+    assert.deepEqual([ofBytes(REF_CHANGE_NAME_BYTES - 1), ofBytes(REF_CHANGE_NAME_BYTES)], [1, 2]);
     assert.deepEqual([named(1), named(4), named(16)], [2, 4, 16]);
   });
 

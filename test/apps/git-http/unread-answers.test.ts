@@ -4,10 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { connect, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
-import { COUNTED_BYTES_MIN, UNSENT_BOUNDS } from '../../../apps/front-door/unsent-budget.ts';
+import {
+  COUNTED_BYTES_MIN,
+  createUnsentBudget,
+  holdUnsent,
+  UNSENT_BOUNDS,
+} from '../../../apps/front-door/unsent-budget.ts';
 import { type AccountId, objectId } from '../../../core/kernel/ids.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
@@ -130,6 +136,21 @@ describe('Clients that do not read', () => {
     held.release();
     assert.equal((await read()).statusCode, 200);
     assert.equal(unsentBudget.heldBytes(), 0);
+  });
+
+  test('hold an answer from the least length that counts on, and no shorter one', () => {
+    const budget = createUnsentBudget();
+    const hold = (bytes: number) =>
+      holdUnsent(
+        budget,
+        new ServerResponse(new IncomingMessage(new Socket())),
+        { account: mallory },
+        Buffer.alloc(bytes),
+      );
+    assert.equal(hold(COUNTED_BYTES_MIN - 1), null);
+    assert.equal(budget.heldBytes(), 0);
+    assert.equal(hold(COUNTED_BYTES_MIN), null);
+    assert.equal(budget.heldBytes(), COUNTED_BYTES_MIN);
   });
 
   test('hold the same bytes once, and until the last of them has gone', () => {
