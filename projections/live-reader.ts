@@ -46,8 +46,12 @@ export interface LiveReader {
   read(query: ReadQuery, values: readonly unknown[], concerns: (value: unknown) => Concerns): Promise<Answer>;
 }
 
-/** Attempts while rebuilds replace the generation; even two rebuilds during one read are unlikely. */
+/**
+ * Attempts while rebuilds replace the generation; even two rebuilds during one read are unlikely. Internal: only
+ * rebuilds by the operator reach it.
+ */
 const ATTEMPTS_MAX = 5;
+
 const PAUSE_FIRST_MS = 2;
 const PAUSE_LAST_MS = 200;
 /** How long one look at a parked stream goes on before those that wait for it look at their own time again. */

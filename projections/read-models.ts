@@ -80,8 +80,12 @@ export interface ReadModelsOptions {
   readonly digest: Digest;
 }
 
-/** The memory for parsed branches of all repositories together: room for some 50,000 of usual size. */
+/**
+ * The memory for parsed branches of all repositories together: room for some 50,000 of usual size. Internal: what is
+ * not kept is read again.
+ */
 const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
+
 const BRANCH_BYTES = 500;
 
 function createBranchesCache() {

@@ -14,7 +14,12 @@ import { EmbeddedPostgresError, systemCode } from './error.ts';
 import { stopPostgres } from './orphan.ts';
 import type { UnixUser } from './unix-user.ts';
 
+/**
+ * A longer log file of PostgreSQL is set aside at the next start. Internal: no request writes or reads the log of
+ * PostgreSQL.
+ */
 const LOG_SIZE_BYTES_MAX = 1024 * 1024;
+
 const LOG_TAIL_LENGTH = 2_000;
 const PROBE_INTERVAL_MS = 15;
 const PROBE_SPAN_MS = 5_000;

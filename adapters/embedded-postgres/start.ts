@@ -36,7 +36,10 @@ const SERVING_ROLE = 'strata_server';
 /** Whatever the role was before, it is this after each start. */
 const SERVING_RIGHTS = 'LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS';
 const SOCKET_PORT = 5_432;
-/** A socket's path (sun_path) has at most 104 bytes on macOS and 108 on Linux, `/.s.PGSQL.5432.lock` included. */
+/**
+ * A socket's path (sun_path) has at most 104 bytes on macOS and 108 on Linux, `/.s.PGSQL.5432.lock` included. Internal:
+ * only the operator's folder reaches it.
+ */
 const SOCKET_DIRECTORY_BYTES_MAX = 84;
 /**
  * Bounds each step of making the database: a step that PostgreSQL never answers must not hold up the start without end.

@@ -26,6 +26,10 @@ import { failureOf, NoAnswerError, refusalOf } from './failures.ts';
 import type { LogReader } from './log-reader.ts';
 import { answerWithin, type Session, type Sessions } from './sessions.ts';
 
+/**
+ * How long ago the guards of an append may have been read when it is sent. Internal: an attempt with older guards is
+ * repeated.
+ */
 const GUARD_AGE_MS_MAX = 2_000;
 
 /** An append whose caller waits for its result. */

@@ -23,11 +23,13 @@ import { failureOf } from './failures.ts';
 
 /**
  * The client's stream of appends holds 16 messages and queues the rest. An error of the stream rejects the queued ones
- * where nobody can catch it, which ends the process. So at most this many appends are with the client.
+ * where nobody can catch it, which ends the process. So at most this many appends are with the client. Internal:
+ * further appends wait.
  */
 const CONCURRENT_APPENDS_MAX = 15;
 /** With more than this waiting, the server is too slow for its callers: a longer queue would only use up memory. */
 const PENDING_APPENDS_MAX = 10_000;
+/** The pauses between attempts. Internal: it is the pace of attempts. */
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 1_000;
 

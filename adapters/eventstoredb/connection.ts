@@ -36,8 +36,12 @@ const TUNING = [
 ] as const;
 
 const PORT_DEFAULT = 2113;
-/** For a shorter interval the client writes a warning to standard output. */
+/**
+ * For a shorter interval the client writes a warning to standard output. Internal: only the operator's setting reaches
+ * it.
+ */
 const KEEP_ALIVE_INTERVAL_MS_MIN = 10_000;
+
 const FILES = ['tlsCAFile', 'userCertFile', 'userKeyFile'] as const;
 /** Options that the client knows, but that break this adapter or have no use in it; by their flattened names. */
 const REFUSED: { readonly [option: string]: string } = {

@@ -28,7 +28,10 @@ import type { Session, Sessions } from './sessions.ts';
 
 const PAGE_EVENTS = 1_000;
 const REST_MISSING = 'EventStoreDB shows a part of an append, and not the rest';
-/** A window stops growing at this much data; the event that reaches it, and its append's rest, may exceed it. */
+/**
+ * A window stops growing at this much data; the event that reaches it, and its append's rest, may exceed it. Internal:
+ * the rest follows.
+ */
 const WINDOW_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The events right behind a position. */

@@ -6,6 +6,7 @@ import { failureOf, refusalOf } from './failures.ts';
 /** What reading the log needs the right to do. */
 export const READING = 'read $all and its streams';
 
+/** The pauses between attempts. Internal: it is the pace of attempts. */
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
 

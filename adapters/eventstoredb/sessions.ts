@@ -13,9 +13,14 @@ import { NoAnswerError } from './failures.ts';
 import type { Outages } from './outages.ts';
 import { type SilenceWatch, watchForSilence } from './silence.ts';
 
-/** The time for a new client doubles up to this, with every second one that got no answer. */
+/**
+ * The time for a new client doubles up to this, with every second one that got no answer. Internal: it is the pace of
+ * attempts.
+ */
 const CONNECT_SPAN_MS_MAX = 5_000;
+/** How often a new client asks whether its server leads. Internal: no caller can move the leader of the event log. */
 const LEADER_MOVES_MAX = 5;
+
 const LEADER_MOVE_MS = 20;
 
 export interface Session {

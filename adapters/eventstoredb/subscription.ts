@@ -22,6 +22,7 @@ import { READING, unavailable } from './retry.ts';
 import type { Session, Sessions } from './sessions.ts';
 import type { SharedTail } from './shared-tail.ts';
 
+/** The pauses between attempts. Internal: it is the pace of attempts. */
 const RETRY_DELAY_MS_MIN = 50;
 const RETRY_DELAY_MS_MAX = 2_000;
 

@@ -9,6 +9,7 @@
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { batchFrom, type LogEntry } from './log-entries.ts';
 
+/** The events of the buffer, and their bytes. Internal: who is further back reads the log. */
 const BUFFER_EVENTS_MAX = 10_000;
 const BUFFER_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 

@@ -30,13 +30,19 @@ const NO_WRITERS: Writers = { mine: 'unknown', hasEnded: async () => false };
 
 /** No key begins with it, since no component of a key starts with a dot. */
 const INCOMING = '.incoming';
-/** A put takes minutes at most, so a process that died has left older files, wherever it ran. */
+/**
+ * A put takes minutes at most, so a process that died has left older files, wherever it ran. Internal: only files that
+ * dead processes left are so old.
+ */
 const INCOMING_AGE_MS_MAX = 24 * 60 * 60_000;
 /**
  * The name of an incoming file: who writes it, a random id, and the key, whose slashes are tildes. No key has a tilde.
  */
 const INCOMING_NAME = /^([A-Za-z0-9-]+)~[0-9a-f-]{36}(?:~(.+))?$/;
-/** Longer keys are left out, since a name has 255 bytes at most. */
+/**
+ * Longer keys are left out, since a name has 255 bytes at most. Internal: the file serves without the key in its name
+ * as well.
+ */
 const NAMED_KEY_LENGTH_MAX = 150;
 /** Large chunks stream fastest: 1.7 GB/s was measured. */
 const READ_CHUNK_BYTES = 1024 * 1024;
@@ -172,7 +178,10 @@ interface DurableFolders {
   forget(folder: string): void;
 }
 
-/** Bounds the memory for known folders. A forgotten folder costs one fsync a level when it is next used. */
+/**
+ * Bounds the memory for known folders. A forgotten folder costs one fsync a level when it is next used. Internal: a
+ * forgotten folder is synced again.
+ */
 const KNOWN_FOLDERS_MAX = 10_000;
 
 function durableFolders(root: string): DurableFolders {

@@ -135,16 +135,20 @@ const LIMITS: ProcessLimits = {
 };
 /** Bytes of cached upload-pack answers, as a share of `cacheBytesMax`. They are added to it. */
 const ANSWERS_SHARE = 0.25;
-/** Many, because a process whose client sends slowly mostly waits, and keeps its slot while it waits. */
+/**
+ * Many, because a process whose client sends slowly mostly waits, and keeps its slot while it waits. Internal: further
+ * processes wait.
+ */
 const PROCESSES_MAX = 96;
-/** A quarter of all. */
+/** A quarter of all, for one account. Internal: further processes wait. */
 const PROCESSES_PER_ACCOUNT_MAX = 24;
 /**
  * With 100 packs a fetch takes 6 ms longer. But a repository of `LAYERS_MAX` layers is compacted within seconds, in
  * which a busy one gets hundreds more, and packs that were merged here before would have to be fetched for that one by
- * one: so the compaction comes first, even if late.
+ * one: so the compaction comes first, even if late. Internal: the objects are the same, merged or not.
  */
 const PACKS_MAX = 8 * LAYERS_MAX;
+
 const PAGES_MEMORY_BYTES = 32 * MIB;
 /** Some hundreds of repositories with dozens of small pushes each, until they are compacted. */
 const HELD_PACKS_MEMORY_BYTES = 32 * MIB;

@@ -31,7 +31,9 @@ import { areReached, idBatches, type ReachableSets } from './packs/reachable-set
 import { entryOfName, treePage } from './packs/tree-entries.ts';
 import type { Git, GitCommand } from './process/git-commands.ts';
 
-/** Blobs up to this size are read whole, in process; git streams larger ones. */
+/**
+ * Blobs up to this size are read whole, in process; git streams larger ones. Internal: both ways give the same bytes.
+ */
 const BLOB_IN_PROCESS_BYTES_MAX = 1024 * 1024;
 /** The signal of a stream that ends when nobody reads on. */
 const NEVER = new AbortController().signal;

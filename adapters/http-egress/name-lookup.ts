@@ -28,7 +28,9 @@ export interface NameLookupOptions {
 }
 
 const TRY_TIMEOUT_MS = 2_000;
+/** How often a name server is asked. Internal: it is the pace of attempts. */
 const TRIES_MAX = 3;
+
 const LOOPBACK = ['127.0.0.1', '::1'];
 /** The codes of c-ares for a name without addresses. */
 const ABSENT = new Set(['ENOTFOUND', 'ENODATA']);

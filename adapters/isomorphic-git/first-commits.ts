@@ -12,7 +12,7 @@ import { createConcurrencyLimit } from '../../core/kernel/concurrency-limit.ts';
 import { objectId } from '../../core/kernel/ids.ts';
 import type { FirstCommit, FirstCommits, WantedFirstCommit } from '../../core/ports/first-commits.ts';
 
-/** Each takes a few milliseconds of the event loop. */
+/** Each takes a few milliseconds of the event loop. Internal: further first commits wait. */
 const AT_ONCE_MAX = 2;
 
 /** `directory` belongs to this process alone: it is emptied here. */

@@ -7,6 +7,10 @@
 import type { Alarm, Clock } from '../../core/ports/clock.ts';
 import { pause } from './pause.ts';
 
+/**
+ * The longest time between two looks at the clock. Internal: it is how late an alarm may be after the clock was
+ * changed.
+ */
 const CHECK_INTERVAL_MS_MAX = 30_000;
 
 export function createAlarm(clock: Pick<Clock, 'now'>): Alarm {

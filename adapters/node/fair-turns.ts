@@ -13,6 +13,7 @@ import { createRecentCounts } from '../../core/kernel/recent-counts.ts';
 
 /** A lane of its own for those who are known; of four turns, one is the strangers' if any of them waits. */
 export type Lane = 'known' | 'stranger';
+/** Turns of those who are known before one of a stranger who waits. Internal: it is a part of whose turn is next. */
 const KNOWN_IN_A_ROW_MAX = 3;
 
 export interface Asking {

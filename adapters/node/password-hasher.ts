@@ -33,7 +33,9 @@ const SALT_LENGTH_BYTES = 16;
 /** What a right password, and any other, counts towards whose turn is next. */
 const RIGHT = 0.1;
 const ANY_OTHER = 1;
+/** Callers whose passwords are counted. Internal: it is a part of whose turn is next. */
 const COUNTED_MAX = 100_000;
+/** Passwords that are hashed at the same time. Internal: further passwords wait. */
 const CONCURRENT_MAX = Math.max(1, Math.min(2, availableParallelism() - 1));
 
 /** PHC string: `$argon2id$v=19$m=…,t=…,p=1$<salt>$<tag>`, base64 without padding. */

@@ -13,6 +13,7 @@ import type { Lease } from '../../core/ports/read-leases.ts';
 import { type Appender, callAppendEvents, type Outcomes, type PreparedAppend } from './append-call.ts';
 import { retryRepeatable } from './retry.ts';
 
+/** The appends of one batch, and the bytes of their events. Internal: the rest is in further batches. */
 const BATCH_APPENDS_MAX = 256;
 const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
 

@@ -19,6 +19,7 @@ import { type ClockWatch, secondsAhead } from './clock-difference.ts';
 import { failureOf } from './failures.ts';
 import type { AppendedEvents, OwnTail } from './own-tail.ts';
 
+/** The appends of one batch, and the bytes of their events. Internal: the rest is in further batches. */
 const BATCH_APPENDS_MAX = 256;
 const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
 /** Beyond this PostgreSQL is too slow for its callers; a longer queue would only use up memory. */

@@ -24,8 +24,11 @@ import { createTicks } from './ticks.ts';
 
 const APPEND_RETRY_SPAN_MS = 20_000;
 const READ_RETRY_SPAN_MS = 5_000;
-/** Enough, since at most one batch of appends and one read of the head run at a time. */
+/**
+ * Enough, since at most one batch of appends and one read of the head run at a time. Internal: further statements wait.
+ */
 const APPEND_CONNECTIONS_MAX = 2;
+/** Connections for reads. Internal: further statements wait. */
 const READ_CONNECTIONS_MAX = 6;
 /** An event whose notification was lost is seen this much later. */
 const POLL_INTERVAL_MS = 500;

@@ -38,6 +38,7 @@ const INTERVAL_MS = 1_000;
  * which wait for READ_WAIT_MS at most, find another leader in time.
  */
 const HEARTBEAT_INTERVAL_MS = 1_000;
+/** How long the session of a leader may be idle. Internal: only a leader whose process hangs reaches it. */
 const SESSION_IDLE_MS_MAX = 3_000;
 
 /**

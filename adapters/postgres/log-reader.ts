@@ -19,10 +19,13 @@ const COLUMNS = `position, stream, revision, event_id, type, version, account_id
   actor_kind, actor_id, request_id, source_address_ref, causation_id, is_record, append_index,
   append_count, data`;
 
-/** How many positions one read of a subscription covers at most: without a filter, and with one. */
+/**
+ * How many positions one read of a subscription covers at most: without a filter, and with one. Internal: the rest
+ * follows.
+ */
 const WINDOW_EVENTS_MAX = 1_000;
 const FILTERED_WINDOW_EVENTS_MAX = 10_000;
-/** One read of a subscription returns at most this much event data, or one larger event. */
+/** One read of a subscription returns at most this much event data, or one larger event. Internal: the rest follows. */
 const WINDOW_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** The last event that a reader has passed; `id` is null until the reader has seen that event. */

@@ -9,6 +9,10 @@ import { categoryOf, type LogPosition, type RecordedEvent } from '../../core/ker
 import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import type { Anchor, Window } from './log-reader.ts';
 
+/**
+ * Events of this process that are kept for its subscriptions, and their bytes. Internal: who is further back reads the
+ * log.
+ */
 const EVENTS_MAX = 1_000;
 const SIZE_BYTES_MAX = 4 * 1024 * 1024;
 

@@ -13,7 +13,7 @@ const query = queryReporting(
   unavailable(PasskeyChallengesError, 'passkey-challenges-unavailable', 'The challenges cannot be reached'),
 );
 
-/** Enough that the table shrinks, and so few that no sign-in waits for them. */
+/** Enough that the table shrinks, and so few that no sign-in waits for them. Internal: the rest is removed later. */
 const EXPIRED_REMOVED_MAX = 100;
 
 /** Takes a free slot of the account, or the one whose challenge expires first. */

@@ -15,6 +15,7 @@ const TRANSACTION_SPAN_MS = 60_000;
 /** How much longer than `statement_timeout` the client waits for an answer before it gives the query up. */
 const ANSWER_MARGIN_MS = 2_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
+/** Connections of a pool, unless its user asks for another number. Internal: further statements wait. */
 const CONNECTIONS_MAX = 10;
 
 export interface PoolOptions {

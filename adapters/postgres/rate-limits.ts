@@ -11,6 +11,7 @@ import { type RateCount, type RateLimit, type RateLimits, RateLimitsError } from
 import { reportingOutage, unavailable } from './outages.ts';
 
 const TABLE = 'rate_limits';
+/** Rows that one statement removes. Internal: the rest is removed by further statements. */
 const REMOVED_AT_ONCE_MAX = 1_000;
 
 export interface PostgresRateLimitsOptions {

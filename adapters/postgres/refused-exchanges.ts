@@ -19,7 +19,7 @@ const query = queryReporting(
   unavailable(RefusedExchangesError, 'refused-exchanges-unavailable', 'The refusals cannot be reached'),
 );
 
-/** Enough that the table shrinks, and so few that no exchange waits for them. */
+/** Enough that the table shrinks, and so few that no exchange waits for them. Internal: the rest is removed later. */
 const OLD_REMOVED_MAX = 100;
 
 /** In the order of the key, so that two callers lock their rows in the same order. */

@@ -4,6 +4,7 @@ import { EventStoreError } from '../../core/ports/event-store.ts';
 import { failureOf } from './failures.ts';
 import { reportingOutage, unavailable } from './outages.ts';
 
+/** The pauses between attempts. Internal: it is the pace of attempts. */
 const RETRY_DELAY_MS_MIN = 20;
 const RETRY_DELAY_MS_MAX = 500;
 

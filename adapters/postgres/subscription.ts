@@ -15,6 +15,7 @@ import type { Anchor, Window } from './log-reader.ts';
 import type { ReadWindow } from './shared-tail.ts';
 import type { Ticks } from './ticks.ts';
 
+/** Events that a subscriber gets together. Internal: the rest follows. */
 const BATCH_EVENTS_MAX = 1_000;
 
 export interface PostgresSubscription extends Subscription {

@@ -168,7 +168,10 @@ function headersOf(response: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** Older uploads are of processes that died: a put takes minutes at most. */
+/**
+ * Older uploads are of processes that died: a put takes minutes at most. Internal: only uploads that dead processes
+ * left are so old.
+ */
 const UPLOAD_AGE_MS_MAX = 24 * 60 * 60_000;
 
 /** Returns the uploads in parts that were begun and not ended, 10,000 at most. Who began them is not known. */
@@ -193,6 +196,7 @@ export async function* listUploads(bucket: Bucket): AsyncGenerator<IncomingLayer
   }
 }
 
+/** Pages of uploads that are read together. Internal: the rest is removed later. */
 const UPLOAD_PAGES_MAX = 10;
 
 /** Does nothing if the upload has ended. */

@@ -15,7 +15,7 @@ import { failureOf, isPassing, S3Failure } from './failures.ts';
 const S3_RETRY_SPAN_MS = 30_000;
 
 const RETRIES = 4;
-/** How much longer than the first wait the longest may be. */
+/** How much longer than the first wait the longest may be. Internal: it is the pace of attempts. */
 const RETRY_DELAY_GROWTH_MAX = 30;
 
 export interface Sender {

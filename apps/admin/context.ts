@@ -21,7 +21,7 @@ import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 
-/** More than one command needs. */
+/** More than one command needs. Internal: what is not kept is read again. */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface AdminContext extends FoundationContext {

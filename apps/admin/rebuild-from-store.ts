@@ -116,6 +116,7 @@ async function sourceOf(
 
 /** No quota holds the command, so it reads no usage. */
 const NOTHING_USED = { storageBytes: 0, transferBytes: 0, ingressBytes: 0 };
+/** Repositories that a refusal names. Internal: only the operator reads what it cuts. */
 const NAMED_MAX = 20;
 
 async function manifestIn(store: Source, { repository, revision }: RebuildOptions): Promise<Manifest> {

@@ -146,8 +146,10 @@ export interface LeftIncomingFile {
   readonly at: string;
 }
 
+/** Layers, files and faults that a report lists. Internal: only the operator reads what it cuts. */
 const UNNAMED_MAX = 1_000;
 const FAULTS_MAX = 1_000;
+
 const PROGRESS_LAYERS = 1_000;
 const PROGRESS_BYTES = 1024 ** 3;
 /** Small pages, since an event may be as large as the limit of an append. */

@@ -43,7 +43,10 @@ export interface LogReport {
 
 const PAGE_EVENTS = 1_000;
 const PROGRESS_EVENTS = 100_000;
-/** Later faults are neither reported nor counted: the first ones are enough to find the cause. */
+/**
+ * Later faults are neither reported nor counted: the first ones are enough to find the cause. Internal: only the
+ * operator reads what it cuts.
+ */
 const FAULTS_MAX = 1_000;
 /** An erasure destroys the account's key right after its event, so one that was seen half done is over by then. */
 const SECOND_LOOK_MS = 2_000;

@@ -67,8 +67,12 @@ export interface Timeouts {
   readonly idle: number;
 }
 
-/** Larger than any request head that the server accepts, so that routing never bounds a path itself. */
+/**
+ * Larger than any request head that the server accepts, so that routing never bounds a path itself. Internal: no
+ * accepted request head is as long.
+ */
 const PARAM_LENGTH_MAX = 64 * 1024;
+
 const TIMEOUTS: Timeouts = { body: JSON_BODY_SPAN_MS, idle: BODY_IDLE_MS };
 
 /** Creates the API. It listens on its own server, or takes requests from the server that `serverFactory` returns. */

@@ -44,7 +44,9 @@ export type Judgement =
   | { readonly worth: false; readonly waitSeconds: number | null };
 
 const WORTH: Judgement = { worth: true };
+/** Tokens that are known to exist. Internal: a forgotten token is looked up again. */
 const KNOWN_MAX = 50_000;
+
 const NODE = 'node';
 
 export function createFailedTokens(options: {

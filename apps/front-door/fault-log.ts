@@ -20,6 +20,7 @@ export function logFault(log: Log, error: unknown, { requestId, operation, statu
   else log.warn(fields, 'A request could not be answered now');
 }
 
+/** Causes of a fault that are logged. Internal: only the operator reads the log. */
 const CAUSES_MAX = 3;
 
 interface DescribedError {

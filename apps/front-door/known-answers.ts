@@ -42,6 +42,7 @@ export interface KnownAnswers {
 
 /** What a repository takes beside the marks of its commits. */
 const EMPTY_BYTES = 16_384;
+/** Commits whose history was counted. Internal: what is not kept is counted again. */
 const COMMIT_TOTALS_MAX = 10_000;
 
 export function createKnownAnswers(): KnownAnswers {

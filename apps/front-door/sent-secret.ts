@@ -23,7 +23,10 @@ interface Known {
 }
 
 const known = new WeakMap<Socket, Known>();
-/** Longer headers are read each time. That of git with a username of 39 letters has 135 characters. */
+/**
+ * Longer headers are read each time. That of git with a username of 39 letters has 135 characters. Internal: both ways
+ * give the same secret.
+ */
 const KNOWN_LENGTH_MAX = 512;
 
 export function sentSecret(

@@ -11,7 +11,10 @@ import type { TransferMeter } from '../../core/usage/meter.ts';
 import { actorOf, type Principal } from '../../core/use-cases/callers/principal.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
-/** How many accounts' projected sums are cached; those of other accounts are read again. */
+/**
+ * How many accounts' projected sums are cached; those of other accounts are read again. Internal: what is not kept is
+ * read again.
+ */
 const ACCOUNTS_MAX = 10_000;
 
 export function createSharedTransferBudget(context: TransferBudgetContext): TransferBudget {

@@ -30,7 +30,8 @@ export interface WholeBody {
 
 /**
  * Gzip of this size, which becomes no larger than that, is inflated in one step on the event loop, in a fraction of a
- * millisecond: a stream costs several times as much. Git's larger requests are ids, of which gzip saves half.
+ * millisecond: a stream costs several times as much. Git's larger requests are ids, of which gzip saves half. Internal:
+ * both ways give the same bytes.
  */
 const GZIP_AT_ONCE_BYTES_MAX = 32 * 1024;
 const INFLATED_AT_ONCE_BYTES_MAX = 128 * 1024;

@@ -70,7 +70,7 @@ async function refsOf(): Promise<never> {
   throw new TypeError('A replay keeps all refs');
 }
 
-/** Twice the largest entry with its openings. */
+/** Twice the largest entry with its openings. Internal: only the operator replays a file. */
 const LINE_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Only a line feed ends a line: JSON may hold the other characters that Node's own reader splits at. */

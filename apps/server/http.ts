@@ -26,7 +26,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const HEADER_BYTES_MAX = 32 * 1024;
 /**
  * What limits, counts and holds for a request listens to the end of its response, and so does Fastify: a dozen
- * listeners.
+ * listeners. Internal: Node only warns beyond it.
  */
 const RESPONSE_LISTENERS_MAX = 24;
 

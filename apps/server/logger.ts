@@ -16,7 +16,7 @@ interface LoggedError {
   readonly cause: LoggedError | undefined;
 }
 
-/** Causes nested deeper than this are not logged. */
+/** Causes nested deeper than this are not logged. Internal: only the operator reads the log. */
 const CAUSES_MAX = 5;
 
 function loggedError(error: unknown, depth = 0): LoggedError | undefined {

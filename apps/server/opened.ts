@@ -28,7 +28,10 @@ import { composePastEntities } from './past-entities.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { type WatchedLayers, watchLayers } from './watched-layers.ts';
 
-/** Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. */
+/**
+ * Bounds the entities in memory: a few hundred thousand small ones, or a few very large ones. Internal: what is not
+ * kept is read again.
+ */
 const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface Opened {

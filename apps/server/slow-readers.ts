@@ -15,6 +15,7 @@ export const READER_SPAN_MS = 60_000;
 
 const LOOK_INTERVAL_MS = 5_000;
 const LOOKS = READER_SPAN_MS / LOOK_INTERVAL_MS;
+/** What a reader takes at least in a span. Internal: it follows from the two limits that it multiplies. */
 const SPAN_BYTES_MIN = (READER_SPAN_MS / 1_000) * READER_BYTES_PER_SECOND_MIN;
 
 /** A connection, as far as its speed matters. */

@@ -10,6 +10,7 @@ import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
+/** References that are kept. Internal: the address behind a forgotten one is stored again. */
 const REFERENCES_MAX = 50_000;
 /** The vault is called again after this, so that the sweep never takes a record in use for an unreferenced one. */
 const REFERENCE_SPAN_MS = 30 * 60_000;

@@ -26,6 +26,7 @@ import type { Foundation } from './foundation.ts';
 import type { Metrics } from './metrics.ts';
 import { composeRetention } from './retention.ts';
 
+/** Sessions that one sweep removes. Internal: the rest is removed later. */
 const SESSIONS_AT_ONCE_MAX = 10_000;
 
 export interface SweepsOptions {

@@ -42,7 +42,7 @@ const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
 /** How long work behind pushes waits for a bucket of a user. Internal: it is the pace of background work. */
 const BUCKET_BACKGROUND_WAIT_MS = 10_000;
 
-/** Buckets whose failures are remembered. */
+/** Buckets whose failures are remembered. Internal: a forgotten bucket is tried again. */
 const BUCKETS_REMEMBERED_MAX = 1_000;
 
 export interface WebhooksOptions {

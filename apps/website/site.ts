@@ -25,6 +25,7 @@ import { registerSessions } from './sessions/browser-sessions.ts';
 import { type Cookies, cookiesFor } from './sessions/cookies.ts';
 import { formOwner } from './sessions/visits.ts';
 
+/** So that routing never bounds a path itself. Internal: no accepted request head is as long. */
 const PARAM_LENGTH_MAX = 64 * 1024;
 /** A path that no route has, for targets that are not paths. */
 const NOWHERE = '/.not-a-path';

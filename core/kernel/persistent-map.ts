@@ -5,7 +5,10 @@
  * events make newer states.
  */
 
-/** The overlay is merged into a new base when it holds more entries than this plus an eighth of the base's. */
+/**
+ * The overlay is merged into a new base when it holds more entries than this plus an eighth of the base's. Internal:
+ * both ways hold the same entries.
+ */
 const OVERLAY_ENTRIES_MIN = 64;
 
 /** Returns the weight of an entry, e.g. the bytes of memory that it takes. */

@@ -16,10 +16,11 @@ import { type AppendRequest, EventStoreError, type ExpectedRevision } from './ev
  */
 export const APPEND_PLACE_BYTES = 64;
 
-/** The stores keep revisions and versions in 32 bits. */
+/** The stores keep revisions and versions in 32 bits. Internal: no stream becomes as long. */
 const INT32_MAX = 2 ** 31 - 1;
 /** The length of `,"data":`, which joins an event's data to the rest of its envelope. */
 const DATA_MEMBER_BYTES = 8;
+/** Bytes of a UTF-16 code unit in UTF-8. Internal: it is a figure of UTF-8. */
 const UTF8_BYTES_PER_CODE_UNIT_MAX = 3;
 
 export interface CheckedAppend {

@@ -158,7 +158,10 @@ export type EventPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position'>
 
 /** Streams that are read at the same time, where an adapter cannot read positions. */
 const STREAMS_READ_AT_ONCE = 8;
-/** Events between two wanted ones are read as well while that is cheaper than another read. */
+/**
+ * Events between two wanted ones are read as well while that is cheaper than another read. Internal: both ways give the
+ * same events.
+ */
 const UNWANTED_BETWEEN_MAX = 20;
 
 /** Returns the events at these places, in the order of the places. Throws `log-diverged` if one does not exist. */

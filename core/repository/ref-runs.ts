@@ -14,6 +14,7 @@ type NamedRef = Ref & { readonly name: RefName };
 /** Never empty. Its names come before those of the next run. */
 export type RefRun = readonly NamedRef[];
 
+/** Refs of one run. Internal: both ways hold the same refs. */
 const RUN_REFS_MAX = 512;
 
 const RUNS = new WeakMap<Refs, readonly RefRun[]>();

@@ -12,7 +12,10 @@ import { canonicalJson } from '../kernel/json.ts';
 import { APPEND_SIZE_BYTES_MAX } from '../kernel/limits.ts';
 import type { RefUpdatesPart, StoredRefUpdate, UpdateParts } from './events.ts';
 
-/** Reserved for the rest of an append: envelopes, the layer, the choice of a default branch. */
+/**
+ * Reserved for the rest of an append: envelopes, the layer, the choice of a default branch. Internal: further updates
+ * are stored in parts.
+ */
 const OTHER_BYTES_MAX = 64 * 1024;
 const UPDATES_BYTES_MAX = APPEND_SIZE_BYTES_MAX - OTHER_BYTES_MAX;
 

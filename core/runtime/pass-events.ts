@@ -16,7 +16,10 @@ export interface PassingContext {
   readonly marks: PolicyMarks;
 }
 
-/** A small page, because each event may be almost as large as an append may be. */
+/**
+ * A small page, because each event may be almost as large as an append may be. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_EVENTS_MAX = 100;
 
 /**

@@ -37,8 +37,12 @@ export interface PastEntities {
 
 export type PastEntitiesOptions = ReadingOptions & { readonly entities: Entities };
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 100;
-/** The memory for past repositories that are kept to fold on from; the newest stays even if it alone is larger. */
+/**
+ * The memory for past repositories that are kept to fold on from; the newest stays even if it alone is larger.
+ * Internal: what is not kept is folded again.
+ */
 const KEPT_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createPastEntities(options: PastEntitiesOptions): PastEntities {

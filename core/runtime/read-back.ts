@@ -2,7 +2,10 @@
 import type { RecordedEvent, StreamName } from '../kernel/envelope.ts';
 import type { EventStore } from '../ports/event-store.ts';
 
-/** A small page, because each event may be almost as large as an append may be. */
+/**
+ * A small page, because each event may be almost as large as an append may be. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_EVENTS_MAX = 100;
 
 /**

@@ -26,6 +26,7 @@ export interface ReadingOptions {
 
 /**
  * Small, because each event may be nearly as large as an append may be, and many streams may be read at the same time.
+ * Internal: the rest is read in further pages.
  */
 const PAGE_EVENTS_MAX = 100;
 

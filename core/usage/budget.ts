@@ -35,6 +35,7 @@ export interface TransferBudgetContext {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
+/** How old a sum may be that is used again. Internal: it is how fresh a sum is. */
 const SUM_AGE_MS_MAX = 1_000;
 
 export function createTransferBudget(

@@ -51,7 +51,9 @@ interface Head extends Growing {
 
 /** The heads of accounts, as the last transaction left them. */
 type KnownHeads = LRUCache<string, Head>;
-/** The hashes of all known heads together, where each head counts as one more. */
+/**
+ * The hashes of all known heads together, where each head counts as one more. Internal: what is not kept is read again.
+ */
 const KNOWN_HASHES_MAX = 20_000;
 
 const NO_HEAD: Head = { ...NO_TREE, logTime: null, position: 0n };

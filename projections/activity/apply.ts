@@ -38,6 +38,7 @@ export const activityProjection: Projection = {
 
 /** The number of the next change of repositories, as the last transaction left it. */
 type KnownNumbers = LRUCache<string, number>;
+/** Repositories whose number is known. Internal: what is not kept is read again. */
 const KNOWN_REPOSITORIES_MAX = 10_000;
 
 interface PushFields {

@@ -40,12 +40,18 @@ export interface HistoryOptions {
   readonly patientBounds?: Partial<WorkBounds>;
 }
 
-/** The size of the cache between batches: repositories and their layers, together. */
+/**
+ * The size of the cache between batches: repositories and their layers, together. Internal: what is not kept is read
+ * again.
+ */
 const CACHED_LAYERS_MAX = 100_000;
 /** Buckets of users that took too long a moment ago. */
 type SlowBuckets = LRUCache<Uuid, true>;
+/** How many of them are remembered. Internal: a forgotten bucket is tried again. */
 const SLOW_BUCKETS_MAX = 1_000;
-/** Small, because each event may be almost as large as an append may be. */
+/**
+ * Small, because each event may be almost as large as an append may be. Internal: the rest is read in further pages.
+ */
 const PAGE_EVENTS_MAX = 100;
 /** Repositories whose Git data is read concurrently. */
 const READ_AT_ONCE = 4;

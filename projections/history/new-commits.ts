@@ -41,10 +41,13 @@ export interface Search {
   readonly memory: MemoryShare;
 }
 
-/** The number of steps that read parents before a walk by git is worth its process. */
+/**
+ * The number of steps that read parents before a walk by git is worth its process. Internal: both ways find the same
+ * commits.
+ */
 const STEPS_MAX = 4;
 const STEP_COMMITS_MAX = 256;
-/** The number of commits held in memory at a time. */
+/** The number of commits held in memory at a time. Internal: the rest is written in further pieces. */
 const HELD_COMMITS_MAX = 20_000;
 
 export async function findNewCommits(search: Search): Promise<NewCommits> {

@@ -32,8 +32,12 @@ export interface TipChange {
   readonly commitsMax: number;
 }
 
-/** If more commits than this were gained or dropped, walking the whole branch is no more work. */
+/**
+ * If more commits than this were gained or dropped, walking the whole branch is no more work. Internal: both ways give
+ * the same order.
+ */
 const MOVED_COMMITS_MAX = 20_000;
+
 const LOADED_AT_ONCE = 2_000;
 
 export async function orderChange(change: TipChange): Promise<OrderChange> {

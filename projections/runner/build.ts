@@ -24,6 +24,7 @@ export interface BuildContext {
   readonly log: Log;
 }
 
+/** Attempts to begin a build. Internal: only another runner can replace a generation. */
 const ATTEMPTS_MAX = 5;
 
 /** A generation under construction, on a connection of its own. */

@@ -43,7 +43,7 @@ export interface LeadOptions {
   readonly signal: AbortSignal;
 }
 
-/** The longest pause between two attempts of a standby to lead. */
+/** The longest pause between two attempts of a standby to lead. Internal: it is the pace of attempts. */
 const STANDBY_INTERVAL_MS_MAX = 250;
 /** The pause before the live generation is read again, after another process changed it. */
 const STALE_PAUSE_MS = 20;

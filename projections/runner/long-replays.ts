@@ -25,7 +25,7 @@ export interface LongReplaysOptions {
   readonly log: Log;
 }
 
-/** Replays at a time; others wait for their turn. */
+/** Replays at a time; others wait for their turn. Internal: further replays wait. */
 const REPLAYS_MAX = 2;
 
 export class LongReplays {

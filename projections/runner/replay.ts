@@ -24,7 +24,7 @@ export interface ReplayContext extends PrepareMode {
 }
 
 const PAGE_EVENTS = 500;
-/** The largest weight of one transaction, the same as the writer's. */
+/** The largest weight of one transaction, the same as the writer's. Internal: the rest is in further transactions. */
 const PAGE_WEIGHT_MAX = 20_000;
 
 /** Applies the first parked events of a stream; resolves false if there is none. */

@@ -30,7 +30,9 @@ export interface Verification {
   readonly examples: readonly RowDifference[];
 }
 
+/** Differences that a report shows. Internal: only the operator reads what it cuts. */
 const EXAMPLES_MAX = 20;
+
 const FETCH_ROWS = 5_000;
 
 /** Builds the model beside the live one, up to the live one's position, compares, and drops the build. */

@@ -56,7 +56,10 @@ export interface WriterHooks {
 /** The result of retrying a parked stream. `long`: the replay takes too long to run between batches. */
 export type Replayed = 'whole' | 'failed' | 'long';
 
-/** The largest weight of one transaction: bounds memory, and the time that readers wait. */
+/**
+ * The largest weight of one transaction: bounds memory, and the time that readers wait. Internal: the rest is in
+ * further transactions.
+ */
 const BATCH_WEIGHT_MAX = 20_000;
 /** The waits before a failed attempt is repeated. */
 const RETRY_DELAYS_MS = [20, 200] as const;

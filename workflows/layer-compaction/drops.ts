@@ -19,7 +19,10 @@ export interface DropsContext extends DroppingContext {
   readonly log: Log;
 }
 
-/** Repositories remembered whose objects could not be dropped; the oldest is forgotten first, and tried earlier. */
+/**
+ * Repositories remembered whose objects could not be dropped; the oldest is forgotten first, and tried earlier.
+ * Internal: a forgotten repository is tried earlier.
+ */
 const POSTPONED_MAX = 1_000;
 
 export interface DropResult {

@@ -28,7 +28,10 @@ export interface ManifestStepsContext extends ManifestContext {
   readonly manifests: Pick<ManifestWrites, 'find' | 'done' | 'failed'>;
 }
 
-/** Stores remembered as failing; the one that failed first is forgotten first, which costs one more call. */
+/**
+ * Stores remembered as failing; the one that failed first is forgotten first, which costs one more call. Internal: a
+ * forgotten store is called again.
+ */
 const FAILING_MAX = 10_000;
 
 export function createManifestSteps(context: ManifestStepsContext): StepActions<ManifestStep> {

@@ -28,7 +28,7 @@ type FailureCode = 'unknown-workflow' | 'look-failed' | 'step-failed' | 'step-le
 
 /**
  * A step that arrives early by no more than this waits here: sound clocks of Temporal and of this process differ by
- * less.
+ * less. Internal: only clocks that differ reach it.
  */
 const EARLY_MS_MAX = 1_000;
 /** How long a step may take after its process was told to end. */

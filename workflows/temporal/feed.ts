@@ -51,9 +51,9 @@ export interface Feed {
   close(): Promise<void>;
 }
 
-/** Notices sent concurrently. */
+/** Notices sent concurrently. Internal: further notices wait. */
 const NOTICES_AT_ONCE_MAX = 16;
-/** Rows read at a time, and the pause after a sweep that found no more. */
+/** Rows read at a time, and the pause after a sweep that found no more. Internal: it is the pace of background work. */
 const ROWS_MAX = 200;
 const ROWS_PAUSE_MS = 5_000;
 

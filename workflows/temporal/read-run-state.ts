@@ -11,6 +11,7 @@ export interface RunStateContext {
   readonly clock: Pick<Clock, 'now'>;
 }
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 500;
 
 /**

@@ -30,7 +30,10 @@ import {
   stepQueueOf,
 } from './protocol.ts';
 
-/** A run with more events continues in a new history: Temporal warns at 10,240 events and ends the run at 51,200. */
+/**
+ * A run with more events continues in a new history: Temporal warns at 10,240 events and ends the run at 51,200.
+ * Internal: the run goes on in a new history.
+ */
 const HISTORY_EVENTS_MAX = 500;
 /**
  * The time that a step usually still takes after it has moved its stream: its answer makes another look unnecessary.

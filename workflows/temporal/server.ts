@@ -41,11 +41,15 @@ export interface TemporalServer {
   close(): Promise<void>;
 }
 
+/** How long a call to Temporal may take. Internal: no request waits for Temporal. */
 const CALL_MS_MAX = 3_000;
 /** The pauses between probes: while the server answers, and while it does not. */
 const PROBE_MS = 5_000;
 const PROBE_AGAIN_MS = 1_000;
-/** By default, gRPC waits up to two minutes before it reconnects a broken connection. */
+/**
+ * By default, gRPC waits up to two minutes before it reconnects a broken connection. Internal: it is the pace of
+ * attempts.
+ */
 const RECONNECT_MS_MAX = 2_000;
 
 export function openTemporalServer(options: TemporalServerOptions): TemporalServer {

@@ -27,12 +27,18 @@ export interface WorkersOptions extends Omit<ActivityContext, 'ended'>, Temporal
 
 /** Steps are told immediately to end; they may take this long. */
 const CLOSE_GRACE_MS = 3_000;
+/** How long closing may take. Internal: only the end of the server reaches it. */
 const CLOSE_MS_MAX = 5_000;
+
 const REACHABLE_CHECK_MS = 200;
 const PAUSE_FIRST_MS = 200;
 const PAUSE_LAST_MS = 5_000;
+/** Looks at runs at the same time. Internal: further looks wait. */
 const LOOKS_AT_ONCE_MAX = 50;
-/** Runs kept in memory between their turns; the others are replayed from their history, which is short. */
+/**
+ * Runs kept in memory between their turns; the others are replayed from their history, which is short. Internal: what
+ * is not kept is replayed.
+ */
 const RUNS_CACHED_MAX = 500;
 
 /** Starts the workers; the returned function ends them. */

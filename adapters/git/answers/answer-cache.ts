@@ -17,12 +17,15 @@ import { type AnswerMemory, createAnswerMemory, type HeldBytes } from './answer-
 import { type Follower, GrowingAnswer, type MakeAnswer } from './growing-answer.ts';
 import { type QueuedBytes, spooled } from './spooled-answer.ts';
 
-/** Kept answers, of some three KiB of memory each. */
+/** Kept answers, of some three KiB of memory each. Internal: what is not kept is made again. */
 const ANSWERS_KEPT_MAX = 10_000;
-/** The bytes of all answers that are in memory, and of each. */
+/** The bytes of all answers that are in memory, and of each. Internal: what is not in memory is read from its file. */
 const MEMORY_BYTES_MAX = 64 * 1024 * 1024;
 const IN_MEMORY_BYTES_MAX = 8 * 1024 * 1024;
-/** How often a request looks for the file of its answer while somebody deletes the cache. */
+/**
+ * How often a request looks for the file of its answer while somebody deletes the cache. Internal: only an operator who
+ * deletes the cache reaches it.
+ */
 const OPENINGS_MAX = 3;
 
 export interface WantedAnswer {

@@ -7,8 +7,9 @@
  */
 import { MIB } from '../../../core/kernel/byte-units.ts';
 
-/** A growing answer reserves this much each time, so that it rarely waits. */
+/** A growing answer reserves this much each time, so that it rarely waits. Internal: it is the size of a step. */
 const STEP_BYTES_MAX = MIB;
+
 const STEPS = 64;
 const ACCOUNT_SHARE = 0.5;
 

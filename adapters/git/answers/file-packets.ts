@@ -14,6 +14,7 @@ import {
 
 /** This many wait in memory for each reader, and some are slow. */
 const PACKETS = 4;
+/** The bytes of the payload of one packet. Internal: it is the form in which the server writes. */
 const PAYLOAD_BYTES_MAX = SIDE_BAND_PACKET_BYTES_MAX - SIDE_BAND_HEADER_BYTES;
 
 export interface FilePacketsOptions {

@@ -12,15 +12,18 @@ import { reachedCount } from '../packs/reachable-sets.ts';
 import type { Git, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 
-/** git answers clones of smaller repositories as fast. */
+/** git answers clones of smaller repositories as fast. Internal: both ways give the same objects. */
 const OBJECTS_MIN = 1_000;
-/** git counts a million objects in some ten seconds, and takes some 200 bytes of memory for each. */
+/**
+ * git counts a million objects in some ten seconds, and takes some 200 bytes of memory for each. Internal: both ways
+ * give the same objects.
+ */
 const OBJECTS_MAX = 1_000_000;
-/** A clone that waits for the count gets no byte until then. */
+/** A clone that waits for the count gets no byte until then. Internal: git makes the answer without the count. */
 const COUNT_SPAN_MS = 30_000;
-/** Each clone compares its wants with all the tips. */
+/** Each clone compares its wants with all the tips. Internal: both ways give the same objects. */
 const TIPS_MAX = 10_000;
-/** How often git counts for a pack, in vain. */
+/** How often git counts for a pack, in vain. Internal: git makes the answer without the count. */
 const ATTEMPTS_MAX = 3;
 /** How many packs are remembered, and how many tips of them. */
 const REMEMBERED = {

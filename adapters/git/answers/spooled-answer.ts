@@ -11,7 +11,10 @@ import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
 import type { MakeAnswer } from './growing-answer.ts';
 
-/** What waits in memory for one reader, and for all of them; a single chunk may always. */
+/**
+ * What waits in memory for one reader, and for all of them; a single chunk may always. Internal: the rest is read from
+ * the file of the answer.
+ */
 const QUEUE_BYTES_MAX = 256 * 1024;
 const QUEUES_BYTES_MAX = 32 * 1024 * 1024;
 /** A reader who takes a chunk of 64 KiB within this time is waited for. */

@@ -27,10 +27,11 @@ import {
   type WholePackAnswer,
 } from './whole-pack-answer.ts';
 
-/** If more tips were moved since, git makes the answer. */
+/** If more tips were moved since, git makes the answer. Internal: both ways give the same objects. */
 const MOVED_TIPS_MAX = 1_000;
-/** If what is newer takes more, git makes the answer. */
+/** If what is newer takes more, git makes the answer. Internal: both ways give the same objects. */
 const NEWER_BYTES_MAX = 4 * 1024 * 1024;
+
 const NEWER_MEMORY_BYTES = 32 * 1024 * 1024;
 const ANSWER_OVERHEAD_BYTES = 1_024;
 

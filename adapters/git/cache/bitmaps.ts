@@ -12,7 +12,7 @@ import { commandError, type Git, type GitCommand } from '../process/git-commands
 import type { GitLog } from '../process/log.ts';
 import { type CacheFolder, viewOf } from './cache-folder.ts';
 
-/** In smaller repositories git is as fast without a bitmap. */
+/** In smaller repositories git is as fast without a bitmap. Internal: git gives the same answers without a bitmap. */
 const OBJECTS_MIN = 2_000;
 
 export interface Bitmaps {

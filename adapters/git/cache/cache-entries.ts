@@ -22,7 +22,10 @@ import type { HeldMemory } from './held-packs.ts';
 
 /** How long after the last push of a repository its packs come onto the disk: at least so long, and less than twice. */
 const HELD_MS = 30_000;
-/** An open index takes 1 to 100 KB of memory. Beyond this many, the least recently used repositories lose theirs. */
+/**
+ * An open index takes 1 to 100 KB of memory. Beyond this many, the least recently used repositories lose theirs.
+ * Internal: a closed index is opened again.
+ */
 const OPEN_PACKS_MAX = 10_000;
 
 export interface CacheEntriesOptions {

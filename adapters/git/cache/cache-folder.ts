@@ -40,7 +40,10 @@ const MANIFEST = 'layers.jsonl';
 /** The index last: git finds packs by their index. */
 const PACK_FILES = ['pack', 'rev', 'idx'] as const;
 const SMALL_PACK_FILES = ['pack', 'idx'] as const;
-/** Git makes the reverse index of a smaller pack faster than it opens one. */
+/**
+ * Git makes the reverse index of a smaller pack faster than it opens one. Internal: git makes a reverse index that is
+ * missing.
+ */
 const REVERSE_INDEX_PACK_BYTES_MIN = 1024 * 1024;
 /** The shrink epoch, and random digits that make the name unique. */
 const FOLDER_NAME = /^(\d+)-[0-9a-f]{12}$/;

@@ -13,7 +13,7 @@ import { commandError, type Git, type GitCommand } from '../process/git-commands
 import type { GitLog } from '../process/log.ts';
 import { type CacheFolder, isMissing, objectsPath, viewOf } from './cache-folder.ts';
 
-/** In smaller repositories git is as fast without. */
+/** In smaller repositories git is as fast without. Internal: git gives the same answers without the graph. */
 const OBJECTS_MIN = 2_000;
 /** A graph is written again when this many layers have come since. */
 const LAYERS_BEHIND = 100;

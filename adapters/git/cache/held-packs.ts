@@ -12,7 +12,10 @@ import type { PackBytes } from '../packs/joined-pack.ts';
 import { inOwnMemory } from '../packs/own-memory.ts';
 import type { WithDiskSpace } from './disk-space.ts';
 
-/** What a pack takes at least, with all that is known of it. */
+/**
+ * What a pack takes at least, with all that is known of it. Internal: it is a part of how the memory for packs is
+ * counted.
+ */
 const PACK_BYTES_MIN = 4_096;
 /** Packs that are written at the same time. */
 const WRITTEN_AT_ONCE = 4;

@@ -8,7 +8,10 @@ import { readdirSync } from 'node:fs';
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Empty folders kept for the next pushes: making and removing one costs more than the rest of a small push here. */
+/**
+ * Empty folders kept for the next pushes: making and removing one costs more than the rest of a small push here.
+ * Internal: a folder that is not kept is made again.
+ */
 const FREE_MAX = 16;
 
 export interface IncomingFolders {

@@ -30,7 +30,7 @@ import type { IncomingFolders } from './incoming-folders.ts';
 
 /**
  * Layers fetched at the same time: from the platform's storage in all, and for one repository; from one bucket of a
- * user.
+ * user. Internal: further layers wait.
  */
 const FETCHES_MAX = 16;
 const FETCHES_PER_REPOSITORY_MAX = 6;

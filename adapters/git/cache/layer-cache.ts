@@ -123,7 +123,10 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   return new DiskLayerCache({ entries, heldMemory, arrivals, merges, incoming, memory, onCompacted });
 }
 
-/** Deleting the cache takes its time, in which it may get in the way more than once. */
+/**
+ * Deleting the cache takes its time, in which it may get in the way more than once. Internal: only an operator who
+ * deletes the cache reaches it.
+ */
 const ACQUIRE_ATTEMPTS_MAX = 3;
 
 interface Parts {

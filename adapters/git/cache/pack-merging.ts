@@ -26,7 +26,10 @@ import {
 } from './cache-folder.ts';
 import type { IncomingFolders } from './incoming-folders.ts';
 
-/** Larger packs are not merged: copying them costs more than keeping them. */
+/**
+ * Larger packs are not merged: copying them costs more than keeping them. Internal: the objects are the same, merged or
+ * not.
+ */
 const MERGED_PACK_BYTES_MAX = 256 * 1024 * 1024;
 
 /**
@@ -102,7 +105,7 @@ export async function writeMergedPack(git: Git, options: MergedPackOptions): Pro
 const JOIN_TURN_MS = 2;
 /**
  * git inflates each object to index a pack, which takes milliseconds for what people push. Of a pack that was made to
- * take longer it makes another one without.
+ * take longer it makes another one without. Internal: the objects are the same, merged or not.
  */
 const INDEXING_CPU_MS_MAX = 5_000;
 

@@ -11,7 +11,7 @@ import type { RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, VIEWS } from './cache-folder.ts';
 import { isDiskFull } from './disk-space.ts';
 
-/** Views that are kept in each cache folder for the next fetches. */
+/** Views that are kept in each cache folder for the next fetches. Internal: what is not kept is made again. */
 const VIEWS_MAX = 4;
 
 export interface LeasedView {

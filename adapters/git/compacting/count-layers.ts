@@ -13,7 +13,7 @@ import { lines } from '../packs/git-objects.ts';
 import { reachedCount } from '../packs/reachable-sets.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 
-/** How many repositories are remembered. */
+/** How many repositories are remembered. Internal: the layers of a forgotten repository are counted again. */
 const REMEMBERED_MAX = 10_000;
 
 export function createLayerCounts(git: Git, cache: Pick<LayerCache, 'acquire'>): LayerCounts['holdMore'] {

@@ -11,7 +11,10 @@ import { type FilePages, fileChunks, type PagedFile } from '../packs/file-pages.
 const BLOCK_BYTES = 512;
 /** The size in a tar header has eleven octal digits. */
 const ENTRY_BYTES_MAX = 8 ** 11 - 1;
-/** Layers up to this size are built in memory once; larger ones are read from their files each time. */
+/**
+ * Layers up to this size are built in memory once; larger ones are read from their files each time. Internal: both ways
+ * give the same bytes.
+ */
 const WHOLE_LAYER_BYTES_MAX = 1024 * 1024;
 
 export function packEntryName(pack: string, extension: 'pack' | 'idx'): string {

@@ -28,7 +28,10 @@ export interface ObjectAccess {
   readonly view: ObjectView;
 }
 
-/** Most that `isAncestorNearby` reads in process: that takes about as long as starting git. */
+/**
+ * Most that `isAncestorNearby` reads in process: that takes about as long as starting git. Internal: git decides what
+ * is farther.
+ */
 const WALKED_COMMITS_MAX = 256;
 const WALKED_BYTES_MAX = 4 * 1024 * 1024;
 /** Commits between which others have the event loop. */

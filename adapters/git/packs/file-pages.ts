@@ -9,12 +9,19 @@ import { LRUCache } from 'lru-cache';
 import { inOwnMemory } from './own-memory.ts';
 
 export const PAGE_BYTES = 16 * 1024;
-/** Most pages of one file: the number of the file and that of a page together make one safe integer. */
+/**
+ * Most pages of one file: the number of the file and that of a page together make one safe integer. Internal: no pack
+ * has as many pages.
+ */
 const PAGES_MAX = 2 ** 26;
-/** Reading a file of this size that was just written takes less time than handing the read to another thread. */
+/**
+ * Reading a file of this size that was just written takes less time than handing the read to another thread. Internal:
+ * both ways give the same bytes.
+ */
 const FRESH_BYTES_MAX = 64 * 1024;
-/** Longer reads are not kept. */
+/** Longer reads are not kept. Internal: what is not kept is read again. */
 const READ_KEPT_BYTES_MAX = 1024 * 1024;
+
 const CHUNK_BYTES = 1024 * 1024;
 
 export interface PagedFile {

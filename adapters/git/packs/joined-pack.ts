@@ -27,7 +27,7 @@ export interface JoinedPack {
 /**
  * This many packs, of this many bytes and objects in sum, are joined: git looks through its packs again for each object
  * that these ones refer to and do not hold, so hundreds of small ones take it seconds. Of larger ones it makes a
- * smaller pack than this does, since it looks for deltas.
+ * smaller pack than this does, since it looks for deltas. Internal: the objects are the same, joined or not.
  */
 const PACKS_MAX = 1_024;
 const BYTES_MAX = 1024 * 1024;
@@ -55,7 +55,7 @@ export function joinable<Pack extends PackSizes>(packs: readonly Pack[]): readon
 const HEADER_BYTES = 12;
 /**
  * What git allows its own chains (git-pack-objects(1), --depth). Behind it an object is stored whole where a part has
- * it whole.
+ * it whole. Internal: both forms hold the same object.
  */
 const DEPTH_WANTED_MAX = 50;
 

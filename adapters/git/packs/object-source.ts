@@ -101,8 +101,9 @@ export interface ObjectSource {
   has(id: ObjectId): Promise<boolean>;
 }
 
-/** Larger blobs are left to git. */
+/** Larger blobs are left to git. Internal: git gives the same bytes. */
 const BLOB_BYTES_MAX = 16 * 1024 * 1024;
+
 const BOUNDS: SizeBounds = {
   commit: objectBytesMax('commit'),
   tag: objectBytesMax('tag'),

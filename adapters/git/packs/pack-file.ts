@@ -18,28 +18,42 @@ import { applyDeltaInTurns, deltaSizes, PackDeltaError } from './pack-delta.ts';
 import type { PackIndex } from './pack-index.ts';
 import { ENTRY_WORK, INSTRUCTION_WORK, type ReadTurns } from './read-turns.ts';
 
-/** git writes chains of 50 deltas by default, and of 4,095 at most (git-pack-objects(1), --depth). */
+/**
+ * git writes chains of 50 deltas by default, and of 4,095 at most (git-pack-objects(1), --depth). Internal: git reads
+ * longer chains.
+ */
 const CHAIN_LENGTH_MAX = 4_095;
-/** Longer chains are not resolved in process: it would take as long as to start git. Old versions wrote up to 250. */
+/**
+ * Longer chains are not resolved in process: it would take as long as to start git. Old versions wrote up to 250.
+ * Internal: git reads longer chains.
+ */
 const CHAIN_READ_LENGTH_MAX = 256;
-/** The same for larger chains, by the bytes of their instructions. */
+/** The same for larger chains, by the bytes of their instructions. Internal: git reads larger chains. */
 const CHAIN_DELTAS_BYTES_MAX = 1024 * 1024;
 /** The base of an object is kept if this many bytes of deltas made it, since more objects may be made from it. */
 const COSTLY_DELTAS_BYTES = 64 * 1024;
-/** Larger objects, and instructions of deltas, are inflated off the event loop. */
+/**
+ * Larger objects, and instructions of deltas, are inflated off the event loop. Internal: both ways give the same bytes.
+ */
 const INFLATE_SYNC_BYTES_MAX = 128 * 1024;
 /** Who reads a larger object waits for its turn, because many together would take gigabytes. */
 const LARGE_OBJECT_BYTES = 1024 * 1024;
-/** Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop. */
+/**
+ * Most bytes written to resolve one chain of deltas: a long chain of large objects would block the event loop.
+ * Internal: git reads larger chains.
+ */
 const CHAIN_RESULTS_BYTES_MAX = 64 * 1024 * 1024;
-/** Only objects up to this size are cached, as bases of later deltas; the second is that of costly bases. */
+/**
+ * Only objects up to this size are cached, as bases of later deltas; the second is that of costly bases. Internal: what
+ * is not kept is read again.
+ */
 const CACHED_OBJECT_BYTES_MAX = 512 * 1024;
 const CACHED_COSTLY_BYTES_MAX = 1024 * 1024;
 /** Type and size (up to ten bytes), a delta's reference to its base (an id at most), and some to spare. */
 const ENTRY_HEADER_BYTES = 12 + OBJECT_ID_BYTES;
 /** Compressed bytes read of a delta at first: mostly enough for the two sizes at its start. */
 const DELTA_HEAD_BYTES = 256;
-/** Two sizes of up to ten bytes. */
+/** Two sizes of up to ten bytes. Internal: it is the form of a delta. */
 const DELTA_SIZES_BYTES_MAX = 20;
 
 export interface StoredObject {

@@ -19,7 +19,10 @@ const ENTRY_BYTES = OBJECT_ID_BYTES + 4 + 4;
 const TRAILER_BYTES = 2 * PACK_CHECKSUM_BYTES;
 /** With this bit set, the other bits of an offset are a row of the table of 64-bit offsets. */
 const LARGE_OFFSET = 0x80000000;
-/** Indexes of up to this many objects stay in memory whole, at 28 bytes an object; larger ones are read by pages. */
+/**
+ * Indexes of up to this many objects stay in memory whole, at 28 bytes an object; larger ones are read by pages.
+ * Internal: both ways give the same rows.
+ */
 const RESIDENT_OBJECTS_MAX = 4_096;
 
 export interface PackIndex {

@@ -8,7 +8,10 @@ import { OBJECT_ID_BYTES, type ObjectId } from '../../../core/kernel/ids.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { lines } from './git-objects.ts';
 
-/** Single commits that walks have found to be reached: some hundred bytes each. */
+/**
+ * Single commits that walks have found to be reached: some hundred bytes each. Internal: a forgotten commit is looked
+ * for again.
+ */
 const REACHED_MAX = 10_000;
 
 export interface ReachableSets {

@@ -9,7 +9,10 @@
 
 /** How long no request has needed git before background work begins, or goes on. */
 const QUIET_MS = 100;
-/** How long one process, or the beginning of one piece, is held back in all. */
+/**
+ * How long one process, or the beginning of one piece, is held back in all. Internal: it is the pace of background
+ * work.
+ */
 const HELD_MS_MAX = 10_000;
 
 /** A process of such work. */

@@ -11,7 +11,7 @@ import type { ControlGroup } from './control-groups.ts';
 
 /** Where the server's own processes are; the name to give in systemd's DelegateSubgroup=. */
 const LEAF = 'server';
-/** A process may be started while the others move. */
+/** A process may be started while the others move. Internal: only the start of the server reaches it. */
 const ROUNDS_MAX = 3;
 
 /** The folder below which a group with a bound on its memory can be made; throws with the reason when there is none. */

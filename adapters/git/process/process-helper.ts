@@ -28,7 +28,9 @@ import {
 const STRAGGLER_GRACE_MS = 100;
 const RECONNECT_INTERVAL_MS = 50;
 const OWN_NICENESS = getPriority();
+/** The greatest niceness that a process has. Internal: it is a figure of the operating system. */
 const NICENESS_MAX = 19;
+
 const SIGNALS = { kill: 'SIGKILL', pause: 'SIGSTOP', resume: 'SIGCONT' } as const;
 
 /** Connections kept ready for the input and output of processes. A new one replaces each that is taken. */

@@ -92,6 +92,7 @@ export interface ProcessRunnerOptions extends HelperOptions {
 /** Slots for slow readers, and those kept for keys with little to do: of all processes. */
 const PACED_SHARE = 0.25;
 const KEPT_SHARE = 0.25;
+/** Slots for slow readers that one key may have. Internal: a further process keeps its slot. */
 const PACED_PER_KEY_MAX = 2;
 /** A key with fewer processes may take one of the slots that are kept. */
 const FEW_PROCESSES = 4;

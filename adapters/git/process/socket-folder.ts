@@ -9,8 +9,12 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** sun_path holds 104 bytes on macOS, 108 on Linux, its closing NUL among them: unix(4), unix(7). */
+/**
+ * sun_path holds 104 bytes on macOS, 108 on Linux, its closing NUL among them: unix(4), unix(7). Internal: only the
+ * operator's folder reaches it.
+ */
 const SOCKET_PATH_BYTES_MAX = 103;
+
 const SHARED_PREFIX = 'strata-git-';
 /** `<process id>-<six letters of mkdtemp(3)>`. */
 const OWNED_NAME = /^(\d+)-[A-Za-z0-9]{6}$/;

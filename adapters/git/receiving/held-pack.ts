@@ -12,9 +12,11 @@ import type { PackInput } from './pack-input.ts';
 const READ_BYTES = 256 * 1024;
 /** A client may prove fast each time that it has sent this much. */
 const PROOF_BYTES = MIB;
+/** The rate of a fast client. Internal: the pack of a slower client is checked when it is whole. */
 const FAST_BYTES_PER_SECOND_MIN = 4 * MIB;
 /** How long git waits for a fast client; what the client sends at this rate earns as much time again. */
 const FAST_WAIT_MS = 2_000;
+/** The rate that keeps a client fast. Internal: the pack of a slower client is checked when it is whole. */
 const STAYS_FAST_BYTES_PER_SECOND_MIN = MIB;
 
 /**

@@ -50,7 +50,10 @@ const SEVERITIES = [
 
 /** The layer store syncs what is kept; a quarantine need not survive a power cut. */
 const CONFIG: ConfigPairs = [['core.fsync', 'none']];
-/** For this many objects a second thread resolves deltas faster; for fewer, starting it costs more. */
+/**
+ * For this many objects a second thread resolves deltas faster; for fewer, starting it costs more. Internal: both ways
+ * give the same index.
+ */
 const SECOND_THREAD_OBJECTS_MIN = 20_000;
 
 /** Resolves with the folder of a quarantine once its files are there. */

@@ -8,11 +8,16 @@ import { whenThere } from '../../../core/kernel/soon.ts';
 import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
 import type { FoundType, PackFile } from '../packs/pack-file.ts';
 
-/** git's own default (git-pack-objects(1), --depth). */
+/** git's own default (git-pack-objects(1), --depth). Internal: git looks for what is farther. */
 const CHAIN_DELTAS_MAX = 50;
-/** In sum: deltas of objects that are looked up, at a microsecond or less each. */
+/**
+ * In sum: deltas of objects that are looked up, at a microsecond or less each. Internal: git looks for what is farther.
+ */
 const LOOKED_UP_DELTAS_MAX = 2_000;
-/** In sum: deltas of objects that are read, at some 50 us each, their instructions, and what all of them make. */
+/**
+ * In sum: deltas of objects that are read, at some 50 us each, their instructions, and what all of them make. Internal:
+ * git looks for what is farther.
+ */
 const READ_DELTAS_MAX = 200;
 const READ_DELTAS_BYTES_MAX = 128 * 1024;
 const READ_BYTES_MAX = 1024 * 1024;

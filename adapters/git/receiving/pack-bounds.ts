@@ -18,7 +18,10 @@ import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 /** Commits of one push that are large enough to have too many parents, so that each of them must be read. */
 export const PUSH_LARGE_COMMITS_MAX = 10_000;
 
-/** git checks larger packs: a delta's header takes some 30 us in process, and 1 us in git after its start. */
+/**
+ * git checks larger packs: a delta's header takes some 30 us in process, and 1 us in git after its start. Internal:
+ * both ways refuse the same objects.
+ */
 const IN_PROCESS_OBJECTS_MAX = 100;
 
 export interface PackToCheck {
@@ -149,6 +152,10 @@ const SPACE = 0x20;
 const START_OF_BLOB = 'b'.charCodeAt(0);
 /** No id ends with it. */
 const END_OF_MISSING = 'g'.charCodeAt(0);
+/**
+ * Digits of the size of a commit that has room for too many parents. Internal: it follows from
+ * `MANY_PARENTS_BYTES_MIN`.
+ */
 const SIZE_DIGITS_MIN = String(MANY_PARENTS_BYTES_MIN).length;
 
 /** Whether this line needs to be parsed. A push may bring millions of objects, of which hardly any does. */

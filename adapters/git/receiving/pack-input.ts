@@ -9,8 +9,11 @@ import { PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 import type { ReceivePackOptions } from '../../../core/ports/object-database.ts';
 
 const HEADER_BYTES = 12;
-/** An object takes a byte of type and size, and the shortest zlib stream has eight. */
+/**
+ * An object takes a byte of type and size, and the shortest zlib stream has eight. Internal: it is the form of a pack.
+ */
 const OBJECT_BYTES_MIN = 9;
+
 const MAGIC = 0x5041434b; // PACK
 /** Bytes read before git is started, and kept in memory: a small pack is whole by then. */
 const READ_AHEAD_BYTES = 64 * 1024;

@@ -45,7 +45,9 @@ export function plainObject(type: ObjectType, bytes: Buffer): PlainObject | null
   }
 }
 
+/** Parents of a plain commit. Internal: git checks what is not plain. */
 const PARENTS_MAX = 16;
+
 const IDENTITY = '[^<>\\n\\0]*[^ <>\\n\\0] <[^<>\\n\\0]*> (?:0|[1-9][0-9]{0,9}) [+-][0-9]{4}';
 const COMMIT = new RegExp(
   `^tree (${OBJECT_ID_PATTERN})\\n((?:parent ${OBJECT_ID_PATTERN}\\n){0,${PARENTS_MAX}})` +
@@ -75,7 +77,9 @@ const MODES: ReadonlyMap<string, ObjectType | null> = new Map([
 ] as const);
 const LINK_MODE = '120000';
 const FOLDER_MODE = '40000';
+/** Bytes of a plain name in a tree. Internal: git checks what is not plain. */
 const NAME_BYTES_MAX = 255;
+
 const SPACE = 0x20;
 
 /**
@@ -148,6 +152,7 @@ function arePlainAttributes(bytes: Buffer): boolean {
  * name that begins with `.git`. Git 2.39.4 and other versions of that day refuse links into `.git`, and longer ones.
  */
 const PLAIN_TARGET = /^[\x20-\x7e]+$/;
+/** Bytes of the target of a plain link. Internal: git checks what is not plain. */
 const TARGET_BYTES_MAX = 4_095;
 
 function isPlainTarget(bytes: Buffer): boolean {

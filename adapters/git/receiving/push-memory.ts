@@ -23,14 +23,19 @@ const OBJECT_BYTES = 300;
 /** A push of source code takes 3 to 10 MiB, and one that changes a large file twice the file's size. */
 const SMALL_BYTES = 24 * MIB;
 const LARGE_BYTES = 48 * MIB;
-/** A pack that is admitted with more, for its many objects, counts as heavy: as one that has all it may have. */
+/**
+ * A pack that is admitted with more, for its many objects, counts as heavy: as one that has all it may have. Internal:
+ * a further pack waits.
+ */
 const ORDINARY_BYTES_MAX = 64 * MIB;
 /** The part of the budget that small packs have to themselves, so that they never wait for large ones. */
 const SMALL_SHARE = 0.3;
 const SMALL_OF_ACCOUNT_SHARE = 0.75;
 /** The part of the rest in which ordinary packs never wait for heavy ones, enough for two packs at least. */
 const ORDINARY_SHARE = 1 / 3;
+/** What that part has at least. Internal: a further pack waits. */
 const ORDINARY_BYTES_MIN = 100 * MIB;
+
 const OF_ACCOUNT_SHARE = 0.5;
 
 /** What a process that checks a pack is started with. */

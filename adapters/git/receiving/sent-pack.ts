@@ -9,7 +9,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { FastPack } from './held-pack.ts';
 
-/** More than git's input buffer and the pipe to it hold. */
+/** More than git's input buffer and the pipe to it hold. Internal: git has read what is older. */
 const ON_THE_WAY_BYTES_MIN = 1024 * 1024;
 
 export interface SentPack {

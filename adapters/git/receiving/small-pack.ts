@@ -32,23 +32,33 @@ export interface SmallPack {
   readonly signal: AbortSignal;
 }
 
+/** Objects of a pack that is checked here. Internal: git checks larger packs in the same way. */
 const OBJECTS_MAX = 512;
-/** The bytes of all objects and deltas together, and of the bases that are read for them. */
+/**
+ * The bytes of all objects and deltas together, and of the bases that are read for them. Internal: git checks larger
+ * packs in the same way.
+ */
 const INFLATED_BYTES_MAX = 512 * 1024;
 const BASE_BYTES_MAX = 256 * 1024;
 const BASES_MAX = 64;
-/** Committed blobs whose bytes are looked at. */
+/** Committed blobs whose bytes are looked at. Internal: git checks larger packs in the same way. */
 const CONTENTS_MAX = 32;
-/** The instructions of all deltas together: one may have hundreds of thousands, of a byte each. */
+/**
+ * The instructions of all deltas together: one may have hundreds of thousands, of a byte each. Internal: git checks
+ * larger packs in the same way.
+ */
 const INSTRUCTIONS_MAX = 20_000;
-/** The bytes of one tree, which is checked in one go, some 1,000 entries; and of all together. */
+/**
+ * The bytes of one tree, which is checked in one go, some 1,000 entries; and of all together. Internal: git checks
+ * larger packs in the same way.
+ */
 const TREE_BYTES_MAX = 32 * 1024;
 const TREES_BYTES_MAX = 256 * 1024;
-/** Larger objects are deflated off the event loop. */
+/** Larger objects are deflated off the event loop. Internal: both ways give the same bytes. */
 const DEFLATE_SYNC_BYTES_MAX = 64 * 1024;
 /** How long a check has the event loop at a time. */
 const TURN_MS = 2;
-/** Committed objects whose existence and type are looked up. */
+/** Committed objects whose existence and type are looked up. Internal: git checks larger packs in the same way. */
 const LOOKUPS_MAX = 512;
 
 /** `PACK`. */

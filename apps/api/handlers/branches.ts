@@ -66,7 +66,10 @@ function keyOf(version: string): string {
   return `branches ${version}`;
 }
 
-/** More branches than the listing of most repositories has: a slot is needed to make it. */
+/**
+ * More branches than the listing of most repositories has: a slot is needed to make it. Internal: a further listing
+ * waits.
+ */
 const MANY_REFS_MIN = 5_000;
 /** Branches of which the JSON is made in one turn. */
 const PART = 500;

@@ -201,7 +201,7 @@ function operationOf(
   };
 }
 
-/** Deeper fields are left to the type of the field above them. */
+/** Deeper fields are left to the type of the field above them. Internal: no caller changes what the page documents. */
 const DEPTH_MAX = 5;
 
 class Schemas {

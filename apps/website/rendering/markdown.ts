@@ -136,6 +136,7 @@ function allowed(html: string, place: MarkdownPlace): string {
 
 /** The level of the page's own heading above a text. */
 const LEVEL_ABOVE = 2;
+/** The deepest heading that HTML has. Internal: it is the form of HTML. */
 const LEVEL_MAX = 6;
 
 /** Headings begin below those of the page, and go down one level at a time, whatever the text skips. */

@@ -32,8 +32,12 @@ export interface Renderer {
   close(): Promise<void>;
 }
 
-/** A text that could not be rendered is not tried again for a while: it would take a thread for its whole time. */
+/**
+ * A text that could not be rendered is not tried again for a while: it would take a thread for its whole time.
+ * Internal: a forgotten text is rendered again.
+ */
 const FAILED_MAX = 1_000;
+
 const FAILED_SPAN_MS = 10 * 60_000;
 
 export function createRenderer(pool: RenderingPool = createRenderingPool()): Renderer {

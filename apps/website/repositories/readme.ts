@@ -15,6 +15,7 @@ import { shownName } from './shown-text.ts';
 
 /** The names of READMEs, the one to show first. */
 const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
+/** Bytes of the longest of these names. Internal: it follows from the names of READMEs. */
 const NAME_BYTES_MAX = 'readme.markdown'.length;
 /** The box around it. */
 const BOX_BYTES = 300;

@@ -12,7 +12,7 @@ import { sizeText } from '../layout/sizes.ts';
 const WIDTH = 780;
 const HEIGHT = 120;
 const GAP = 6;
-/** Something that is not nothing is at least this high. */
+/** Something that is not nothing is at least this high. Internal: it is the shape of a bar. */
 const HEIGHT_MIN = 2;
 
 export function dailyChart(days: readonly DayTraffic[], now: Timestamp): Html {

@@ -23,6 +23,10 @@ export interface StoredCommits {
   at(offset: number): Promise<ObjectId | undefined>;
 }
 
+/**
+ * Commits that are read together: few at first, since most lists end early. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_COMMITS_MIN = 128;
 const PAGE_COMMITS_MAX = 4_096;
 /** Most parents are this close behind their child, so it is worth reading a page before single commits. */

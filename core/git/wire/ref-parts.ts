@@ -39,9 +39,15 @@ export interface KeptRuns {
 
 export const NOTHING_KEPT: KeptRuns = { get: () => undefined, set: () => undefined };
 
-/** UTF-16 code units of a piece, to which one line may be added. A run of ordinary names is one piece. */
+/**
+ * UTF-16 code units of a piece, to which one line may be added. A run of ordinary names is one piece. Internal: the
+ * pieces together are the same bytes.
+ */
 const PIECE_LENGTH_MAX = 96 * 1024;
-/** A line has at least an id, a space, a name, and what frames it: four digits of its length, and a line feed. */
+/**
+ * A line has at least an id, a space, a name, and what frames it: four digits of its length, and a line feed. Internal:
+ * it is the form in which the server writes.
+ */
 const LINE_BYTES_MIN = OBJECT_ID_DIGITS + '0000 x\n'.length;
 
 export interface RefParts {

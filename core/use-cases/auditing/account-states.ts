@@ -98,8 +98,12 @@ export interface AccountStates {
   keepSnapshots(signal: AbortSignal): Promise<void>;
 }
 
-/** The places that are read in one step. Their events are read in batches of a bounded length. */
+/**
+ * The places that are read in one step. Their events are read in batches of a bounded length. Internal: the rest is
+ * read in further pages.
+ */
 const PAGE_ENTRIES_MAX = 200;
+
 const READ_AT_ONCE = { countMax: PAGE_ENTRIES_MAX, lengthMax: ENTRIES_READ_LENGTH_MAX };
 
 /** Folds of a node that hold all updates of a wide push take turns: one has tens of MiB. */

@@ -39,6 +39,7 @@ export interface OpenExport {
 
 /** Places that are read together: each takes some hundred bytes. */
 const PLACES_READ_AT_ONCE = 1_000;
+/** UTF-16 code units that are sent together. Internal: the chunks together are the same bytes. */
 const CHUNK_LENGTH_MIN = 64 * 1024;
 
 /** Refused with `log-export-limit-reached`. */

@@ -92,7 +92,10 @@ export interface DropAsked {
 
 type Refused = { readonly refused: Refusal };
 
-/** A small page, because each event may be almost as large as an append may be. */
+/**
+ * A small page, because each event may be almost as large as an append may be. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_EVENTS_MAX = 100;
 
 type OpenEntity = Entity<OpenRepository> & { readonly revision: number };

@@ -22,7 +22,10 @@ export interface CompactionRequestsContext {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
 }
 
-/** Repositories remembered; the oldest request is forgotten first, which costs one more statement. */
+/**
+ * Repositories remembered; the oldest request is forgotten first, which costs one more statement. Internal: the
+ * compaction of a forgotten repository is requested again.
+ */
 const ASKED_MAX = 10_000;
 
 export function createCompactionRequests(context: CompactionRequestsContext): (pushed: PushedLayer) => void {

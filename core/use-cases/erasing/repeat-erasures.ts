@@ -19,6 +19,7 @@ export type RepeatingContext = ErasureContext & { readonly log: Log };
 
 const POLICY = 'repeat-erasures';
 const LOOKED_AT_AT_ONCE = 8;
+/** Accounts that are looked at together. Internal: the rest is in further batches. */
 const BATCH_ACCOUNTS_MAX = 1_000;
 
 /** Rejects if the log, the vault or the platform's store cannot be reached. */

@@ -26,6 +26,7 @@ import {
   nextDigest,
 } from './log-file.ts';
 
+/** Events that are imported together, and the length of their lines. Internal: the rest is in further batches. */
 const BATCH_EVENTS_MAX = 500;
 const BATCH_LENGTH_MAX = 2 * 1024 * 1024;
 

@@ -30,7 +30,9 @@ export interface UsageRecordingContext extends Pick<Context, 'events' | 'clock' 
   readonly marks: PolicyMarks;
 }
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 100;
+
 const DAY_MS = 24 * 60 * 60_000;
 
 /**

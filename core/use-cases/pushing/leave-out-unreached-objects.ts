@@ -46,7 +46,10 @@ export interface LeftOut {
   readonly signal: AbortSignal;
 }
 
-/** How many of the repository's tips end the walk of what a push brought: nearly every push builds on one of them. */
+/**
+ * How many of the repository's tips end the walk of what a push brought: nearly every push builds on one of them.
+ * Internal: both ways find the same objects.
+ */
 const NEAR_TIPS_MAX = 1_000;
 
 /** Leaves what no accepted ref reaches out of the pack, and returns the refused refs. */

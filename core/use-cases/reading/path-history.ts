@@ -49,7 +49,10 @@ export async function findPathHistory(
   return walked;
 }
 
-/** The least that is walked: the pages after the first one then need no walk of their own. */
+/**
+ * The least that is walked: the pages after the first one then need no walk of their own. Internal: both ways list the
+ * same commits.
+ */
 const WALKED_MIN = 1_000;
 
 async function walk(reader: ObjectReader, { tip, path, wanted, signal }: PathSearch): Promise<KnownPathHistory> {

@@ -37,9 +37,15 @@ export interface WarmClones {
   pushed(to: { readonly account: AccountId; readonly repository: RepositoryId }): void;
 }
 
-/** The oldest is forgotten first. */
+/**
+ * Repositories whose answers are prepared. The oldest is forgotten first. Internal: the answer for a forgotten
+ * repository is made when it is asked for.
+ */
 const REPOSITORIES_MAX = 1_000;
-/** git sends some 300 bytes. */
+/**
+ * Bytes of a request whose answer is prepared: git sends some 300. Internal: the answer to a longer one is made when it
+ * is asked for.
+ */
 const BODY_BYTES_MAX = 2_048;
 
 interface Remembered {

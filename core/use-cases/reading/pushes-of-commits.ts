@@ -113,7 +113,10 @@ async function pushedCommits(
 const NOTHING: Omit<PushedCommits, 'marks'> = { next: 0, boundary: [], incomplete: false };
 /** Rows that are read and parsed together. */
 const TIPS_PAGE = 2_000;
-/** Tips that end a walk: enough for nearly all repositories, and each is looked up. */
+/**
+ * Tips that end a walk: enough for nearly all repositories, and each is looked up. Internal: both ways find the same
+ * pushes.
+ */
 const BOUNDARY_MAX = 200;
 
 /** Looks at the changes since the last time, and marks what they brought. */

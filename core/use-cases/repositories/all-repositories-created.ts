@@ -12,6 +12,7 @@ export interface RepositoryEver {
   readonly storageBucketId: string | null;
 }
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 100;
 
 /** In the order of their creation. Memory is bounded, whatever their number. */

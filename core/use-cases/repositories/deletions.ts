@@ -47,7 +47,7 @@ export interface Deletion extends RemovedRepository {
 }
 
 const DELETED = { type: 'RepositoryDeleted', actorId: null, until: null };
-/** Events of accounts are small. */
+/** Events of accounts are small. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 500;
 
 /**

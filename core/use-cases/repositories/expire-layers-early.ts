@@ -49,6 +49,7 @@ export async function letLayersGo(
   }
 }
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 100;
 
 /** Returns what compactions replaced and no event has let go yet, in the order of the stream. */

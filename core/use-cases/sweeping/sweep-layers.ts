@@ -50,10 +50,14 @@ export interface UnnamedLayer extends StoredLayer {
   readonly account: AccountId | null;
 }
 
-/** The number of old layers that are held in memory and checked together. */
+/** The number of old layers that are held in memory and checked together. Internal: the rest is in further batches. */
 const BATCH_LAYERS_MAX = 50_000;
-/** A small page, because each event may be almost as large as an append may be. */
+/**
+ * A small page, because each event may be almost as large as an append may be. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_EVENTS_MAX = 100;
+
 const LAYER_KEY = /^repositories\/([^/]+)\/layers\/([^/]+)\.tar$/;
 
 /** A stored layer with the ids in its key. */

@@ -47,8 +47,12 @@ export interface VaultSweepContext extends ErasureContext {
   readonly onSwept: (record: VaultRecordId) => void;
 }
 
-/** A small page, because each event may be almost as large as an append may be. */
+/**
+ * A small page, because each event may be almost as large as an append may be. Internal: the rest is read in further
+ * pages.
+ */
 const PAGE_EVENTS_MAX = 100;
+/** Records that one statement removes. Internal: the rest is removed by further statements. */
 const REMOVED_AT_ONCE_MAX = 1_000;
 
 /** Rejects if the log or the vault cannot be reached. Resolves early when the signal is aborted. */

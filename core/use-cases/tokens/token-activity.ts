@@ -85,6 +85,7 @@ export async function readTokenActivity(
   };
 }
 
+/** Events that are read together. Internal: the rest is read in further pages. */
 const PAGE_EVENTS_MAX = 500;
 
 /** Every event of a token's stream is a change. Each depends on those before it, so they are all read. */

@@ -48,7 +48,7 @@ export interface StalledOptions {
   readonly listed: () => Promise<void>;
 }
 
-/** Rows of one account that are read at a time. */
+/** Rows of one account that are read at a time. Internal: the rest is read later. */
 const ROWS_MAX = 20;
 /** So that no push is read more often while its deliveries fall due in small groups. */
 const LOOK_SPAN_MS = 30_000;

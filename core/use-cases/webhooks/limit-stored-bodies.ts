@@ -30,6 +30,7 @@ export interface BoundBodiesContext extends Pick<Context, 'clock' | 'entities'> 
 }
 
 const LOWEST = { payloadBytes: WEBHOOK_PAYLOADS_BYTES_MAX, answerBytes: WEBHOOK_ANSWERS_BYTES_MAX };
+/** Bodies that are read together. Internal: the rest is read in further pages. */
 const PAGE_MAX = 500;
 
 /**

@@ -47,7 +47,7 @@ export interface NotifyContext extends DeliveryContext, BudgetContext, PushFacts
   readonly log: Log;
 }
 
-/** The number of notifications that are processed in one turn. */
+/** The number of notifications that are processed in one turn. Internal: the rest follows in further turns. */
 const SLICE_MAX = 40;
 
 export interface NotifyOptions {

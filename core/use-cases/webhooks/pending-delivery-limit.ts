@@ -22,7 +22,7 @@ export interface PendingBounds {
   readonly resumed: number;
 }
 
-/** Accounts whose count is known; others are read again. */
+/** Accounts whose count is known; others are read again. Internal: what is not kept is read again. */
 const KNOWN_ACCOUNTS_MAX = 10_000;
 
 interface Known {

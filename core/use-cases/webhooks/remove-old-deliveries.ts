@@ -19,6 +19,7 @@ export interface RemoveOldDeliveriesContext {
   readonly retentionMs: number;
 }
 
+/** Deliveries that one statement removes. Internal: the rest is removed by further statements. */
 const REMOVED_AT_ONCE_MAX = 1_000;
 /** From a payload's put to the event of its delivery, on a busy node. */
 export const PENDING_PAYLOAD_SPAN_MS = 60_000;
