@@ -17,7 +17,7 @@ import type { ConfigPairs, Environment } from './process/git-environment.ts';
  */
 export const ARCHIVE_CPU_SECONDS_MAX = 120;
 export const ARCHIVE_MEMORY_BYTES_MAX = 512 * MIB;
-const ARCHIVE_SPAN_MS = 30 * 60_000;
+export const ARCHIVE_SPAN_MS = 30 * 60_000;
 
 export interface ArchiveContext {
   readonly git: Git;

@@ -55,8 +55,8 @@ const SMALL_PACKS_PER_ACCOUNT_MAX = 8;
 export const PUSHES_ARRIVING_BYTES_MAX = 16 * GIB;
 export const PUSHES_ARRIVING_ACCOUNT_BYTES_MAX = 8 * GIB;
 /** The last part of the bytes that may arrive, and how few an account may have arriving to take of it. */
-const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
-const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
+export const PUSHES_ARRIVING_KEPT_BYTES = 4 * GIB;
+export const PUSHES_ARRIVING_FEW_BYTES = 256 * MIB;
 /**
  * Trees of more than a MiB that a node reads at the same time: in all, and of one repository. Each takes up to 100 MiB
  * of memory while it is inflated and searched. Internal: further reads wait.

@@ -21,17 +21,17 @@ import type { Environment } from './process/git-environment.ts';
  * The memory and the processor time that git may take for a diff. Beyond the memory, as two folders of half a million
  * files need, the diff says that it was cut.
  */
-const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
-const DIFF_CPU_SECONDS_MAX = 30;
+export const DIFF_MEMORY_BYTES_MAX = 128 * MIB;
+export const DIFF_CPU_SECONDS_MAX = 30;
 /** Diffs that a node makes at the same time: in all, and for one account. Internal: further diffs wait. */
 const DIFFS_AT_ONCE_MAX = 4;
 export const DIFFS_PER_ACCOUNT_MAX = 2;
 /** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
-const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
+export const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
 const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may count the commits that one reaches. */
-const COUNT_SPAN_MS = 10_000;
+export const COUNT_SPAN_MS = 10_000;
 /**
  * Git processes that read for pages at the same time, beside diffs: in all, and for one account. Internal: further
  * reads wait.

@@ -13,7 +13,7 @@ import { failed } from './failures.ts';
 import { createTargetCheck, type TargetCheck, type TargetCheckOptions } from './target-check.ts';
 
 /** How long the host of a URL is looked up when the URL is saved; a slower one is checked at its first use. */
-const TARGET_CHECK_SPAN_MS = 5_000;
+export const TARGET_CHECK_SPAN_MS = 5_000;
 
 export interface HttpEgressOptions extends TargetCheckOptions {
   /** Certificate authorities in PEM; when absent, Node's and those of NODE_EXTRA_CA_CERTS. */

@@ -18,7 +18,7 @@ import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 /** One of an issuer's documents: its configuration, or its keys. */
 export const ISSUER_DOCUMENT_BYTES_MAX = 64 * KIB;
 /** The time for each of an issuer's documents. */
-const ISSUER_FETCH_SPAN_MS = 5_000;
+export const ISSUER_FETCH_SPAN_MS = 5_000;
 /** Keys that an issuer lists, and the length of an RSA key: its modulus in base64url. */
 export const ISSUER_KEYS_MAX = 100;
 export const ISSUER_RSA_MODULUS_LENGTH_MAX = 1_366;

@@ -14,7 +14,7 @@ import { type Budget, createBudget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 
 /** What a bucket may answer, other than with an object: a page of 1,000 keys takes at most about 3 MiB. */
-const S3_ANSWER_BYTES_MAX = 4 * MIB;
+export const S3_ANSWER_BYTES_MAX = 4 * MIB;
 
 type Request = Parameters<NodeHttpHandler['handle']>[0];
 type Handled = Awaited<ReturnType<NodeHttpHandler['handle']>>;

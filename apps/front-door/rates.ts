@@ -23,7 +23,8 @@ export interface RateOptions {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
-const KEYS_MAX = 100_000;
+/** Keys that are counted; the one that was used longest ago is forgotten first. */
+export const KEYS_MAX = 100_000;
 
 export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
   const taken = new LRUCache<string, readonly number[]>({ max: KEYS_MAX });

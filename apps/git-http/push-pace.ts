@@ -10,7 +10,7 @@ import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from './limits.ts';
 /**
  * The length of one silence. A client that prepares its pack may be silent for longer, within the limit for every body.
  */
-const SILENCE_COUNTED_MS_MAX = PUSH_PACE_SPAN_MS / 6;
+export const SILENCE_COUNTED_MS_MAX = PUSH_PACE_SPAN_MS / 6;
 
 /** `monotonicMs` may be any clock that never goes back. */
 export function createPushPace(monotonicMs: () => number): BodyPace {

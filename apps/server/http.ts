@@ -23,7 +23,8 @@ const TLS_HANDSHAKE_SPAN_MS = 30_000;
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
-const HEADER_BYTES_MAX = 32 * 1024;
+/** The bytes of a request's target and headers, less than which it has. */
+export const HEADER_BYTES_MAX = 32 * 1024;
 /**
  * What limits, counts and holds for a request listens to the end of its response, and so does Fastify: a dozen
  * listeners. Internal: Node only warns beyond it.

@@ -2,7 +2,7 @@
 import { GIB } from '../kernel/byte-units.ts';
 
 /** What purges took out may take this many times the storage of the plan until it has left, and at least this much. */
-const WAITING_STORAGE_FACTOR = 2;
+export const WAITING_STORAGE_FACTOR = 2;
 export const WAITING_STORAGE_BYTES_MIN = GIB;
 
 export const PLANS = ['FREE', 'PRO', 'PLATFORM'] as const;

@@ -20,6 +20,11 @@ const TESTED: LimitTests = {
     'of more files than git may list in its memory ends with an error, and the next one is made':
       'past:ARCHIVE_MEMORY_BYTES_MAX',
   },
+  'test/adapters/git/object-history.test.ts': {
+    'is read by git within its limits of memory, processor time and time':
+      'at:HISTORY_READ_MEMORY_BYTES_MAX at:DIFF_CPU_SECONDS_MAX at:DIFF_MEMORY_BYTES_MAX at:adapters/git/object-history.ts#COUNT_SPAN_MS at:ARCHIVE_SPAN_MS',
+    'gives up a diff that takes more memory than it may': 'past:DIFF_MEMORY_BYTES_MAX',
+  },
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
       'PUSH_MOVES_FAR_MAX',
@@ -30,7 +35,10 @@ const TESTED: LimitTests = {
     'are refused when git takes too long, and given up when the client leaves': 'past:PUSH_COMPARING_MS_MAX',
   },
   'test/adapters/git/process/process-runner.test.ts': {
-    'bounds memory, file size, processor time and core files': 'past:HISTORY_READ_CPU_SECONDS_MAX',
+    'bounds memory, file size, processor time and core files':
+      'past:HISTORY_READ_CPU_SECONDS_MAX past:HISTORY_READ_MEMORY_BYTES_MAX past:DIFF_CPU_SECONDS_MAX',
+    'bounds how much it keeps of standard error and of collected output': 'COLLECTED_OUTPUT_BYTES_MAX',
+    'kills a process that exceeds its time': 'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
@@ -40,6 +48,8 @@ const TESTED: LimitTests = {
     'is given back when a pack of 50 KB takes more processor time than it is worth':
       'past:PUSH_CPU_SMALL_MS_MAX past:PUSH_CPU_MS_MAX past:PUSH_CPU_MS_PER_MIB',
     'is never given out beyond the budget, and an account leaves some of it to others': 'PUSH_MEMORY_BYTES_MAX',
+    'is not taken by two accounts: those with few bytes have the last of it':
+      'PUSHES_ARRIVING_KEPT_BYTES PUSHES_ARRIVING_FEW_BYTES',
   },
   'test/adapters/git/receiving/explained-objects.long.test.ts': {
     'the last is looked at for the way to a bad object, and not one more': 'EXPLAINED_OBJECTS_MAX',
@@ -66,17 +76,24 @@ const TESTED: LimitTests = {
       'OUTGOING_HEADERS_MAX OUTGOING_HEADER_BYTES_MAX',
     'may follow a few informational answers, but not a flood of them': 'OUTGOING_INFORMATIONAL_MAX',
   },
+  'test/adapters/http-egress/egress.test.ts': {
+    'is looked up to the end of its time when it is saved, and one found later may be saved': 'TARGET_CHECK_SPAN_MS',
+  },
   'test/adapters/http-egress/target.test.ts': {
     'may be as long as the limit, and not longer': 'OUTGOING_URL_LENGTH_MAX',
   },
   'test/adapters/jose/issuer-keys.test.ts': {
     'are only those whose use is cheap and that are public': 'ISSUER_RSA_MODULUS_LENGTH_MAX RSA_EXPONENT_LENGTH_MAX',
     'are kept for as many issuers as the limit, the one that was used last longest': 'ISSUERS_KEPT_MAX',
+    'are asked for within the time for a document, and are not there when that is over': 'ISSUER_FETCH_SPAN_MS',
   },
   'test/adapters/node/password-hasher.test.ts': {
     'a bounded number of passwords is hashed at the same time, a bounded number waits, and one more is refused without being begun':
       'PASSWORDS_WAITING_MAX',
     'is answered that the service is busy when its turn has not come in time': 'PASSWORD_WAIT_MS',
+  },
+  'test/adapters/s3/bounded-handler.test.ts': {
+    'An answer of a bucket is read up to its limit, and one byte more is refused': 'S3_ANSWER_BYTES_MAX',
   },
   'test/adapters/s3/faults.test.ts': {
     'gives up a read after as many broken connections as the limit says, and not before': 'S3_READ_RESUMES_MAX',
@@ -90,6 +107,8 @@ const TESTED: LimitTests = {
   'test/apps/api/access-tokens.test.ts': {
     'are a thousand of an account, all listed, and the next is refused until one is revoked': 'ACCESS_TOKENS_MAX',
     'take a list of 10,000 repositories, and refuse one more for its length': 'TOKEN_REPOSITORIES_MAX',
+    'name unknown repositories up to the limit': 'IDS_SHOWN_MAX',
+    'refuse a wrong text with its place, up to the limit of its steps': 'LOC_DEPTH_MAX',
   },
   'test/apps/api/account-export.test.ts': {
     'are bounded in all and for an account, and are freed once': 'LOG_EXPORTS_AT_ONCE_MAX LOG_EXPORTS_OF_ACCOUNT_MAX',
@@ -129,6 +148,10 @@ const TESTED: LimitTests = {
     'name unknown members up to their limit': 'UNKNOWN_NAMED_MAX',
     'name a member of the greatest length whole, and cut a longer one': 'STEP_LENGTH_MAX',
   },
+  'test/apps/api/reader-pace.test.ts': {
+    'may rest for the time that it has, and no longer': 'ARCHIVE_READER_WAIT_MS',
+    'may be as slow as the slowest for any time, and no slower': 'ARCHIVE_READER_BYTES_PER_SECOND_MIN',
+  },
   'test/apps/api/repositories.test.ts': {
     'are listed by name without regard to case, in pages': 'at:PAGE_NUMBER_MAX',
     'refuse pages and limits outside their bounds with 422 and the parameter': 'past:PAGE_NUMBER_MAX',
@@ -139,6 +162,7 @@ const TESTED: LimitTests = {
   },
   'test/apps/api/storage-buckets.test.ts': {
     'are verified so often in a span, and no more': 'BUCKET_CHECKS_OF_ACCOUNT_MAX BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS',
+    'tell what is wrong with them whole up to the limit, and cut a longer text': 'BUCKET_FAULT_MESSAGE_LENGTH_MAX',
   },
   'test/apps/api/trust-rules.test.ts': {
     'hold as many repositories as the limit, and refuse one more': 'TRUST_RULE_REPOSITORIES_MAX',
@@ -172,13 +196,20 @@ const TESTED: LimitTests = {
       'REQUESTS_AT_ONCE_ROOMY_MAX ACCOUNT_REQUESTS_AT_ONCE_TIGHT_MAX',
     'is a change more for each 256 bytes of the name of a ref, which the log keeps': 'REF_CHANGE_NAME_BYTES',
   },
+  'test/apps/front-door/rates.test.ts': {
+    'a rate counts as many keys as the limit, and forgets the one that was used longest ago for one more': 'KEYS_MAX',
+  },
   'test/apps/front-door/request-turns.test.ts': {
     'An account has a bounded number of requests worked on at the same time, the others in their order, and others do not wait':
       'ACCOUNT_REQUESTS_WORKED_ON_MAX',
   },
+  'test/apps/git-http/held-commands.test.ts': {
+    'that does not come is waited for to the last moment of its span': 'COMMAND_LIST_SPAN_MS',
+  },
   'test/apps/git-http/push-pace.test.ts': {
     'is enough at the least rate, and cuts a client that sends a byte a second less':
       'PUSH_BYTES_PER_SECOND_MIN PUSH_PACE_SPAN_MS',
+    'counts a silence whole up to the limit, and no more of a longer one': 'SILENCE_COUNTED_MS_MAX',
   },
   'test/apps/git-http/unread-answers.test.ts': {
     'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_BOUNDS',
@@ -195,6 +226,9 @@ const TESTED: LimitTests = {
   },
   'test/apps/server/connections.test.ts': {
     'is answered a hundred that wait, then told by name, and the connection ends': 'PIPELINED_REQUESTS_MAX',
+  },
+  'test/apps/server/http.test.ts': {
+    'A request head is read below its limit, and refused from there on': 'apps/server/http.ts#HEADER_BYTES_MAX',
   },
   'test/apps/server/settings.test.ts': {
     'may be any more than the least, and a byte less stops the start': 'PUSH_MEMORY_BYTES_MIN',
@@ -233,6 +267,10 @@ const TESTED: LimitTests = {
   'test/apps/website/repositories/texts.test.ts': {
     'are all of them up to their weight, and half as many at one byte more': 'PAGE_ROWS_BYTES_MAX',
     'ends before the line that would make its page too heavy': 'PAGE_TEXT_BYTES_MAX',
+    'is cut, and shows what would hide or reorder it':
+      'apps/website/repositories/shown-text.ts#NAME_LENGTH_MAX SUBJECT_LENGTH_MAX',
+    'A browser that is not known is named by its header, whole up to the limit': 'UNKNOWN_LENGTH_MAX',
+    'The repositories of a token are named up to the limit, and the others are counted': 'NAMES_MAX',
   },
   'test/apps/website/settings.test.ts': {
     'ends a session 30 days after its sign-in, however often it was used': 'SESSION_SPAN_MS',
@@ -247,6 +285,9 @@ const TESTED: LimitTests = {
   },
   'test/apps/website/tokens.test.ts': {
     'take a form of the size of all names that a token lists, and no larger one': 'TOKEN_FORM_BYTES_MAX',
+    'list tokens with their prefix, and stay small however many there are': 'PAGE_TOKENS_MAX',
+    'of the largest number of boxes stay below 60 KB': 'at:BOXES_MAX',
+    'take names of repositories where there are too many for boxes': 'past:BOXES_MAX',
   },
   'test/apps/website/trust-rules.test.ts': {
     'try at most 20 tokens a minute': 'TOKEN_TRIALS_PER_MINUTE_MAX',
@@ -296,6 +337,10 @@ const TESTED: LimitTests = {
     'has 1 to 100 letters, digits, dots, hyphens and underscores': 'REPOSITORY_NAME_LENGTH_MAX',
     'has text on both sides of one @, no blanks, and at most 254 characters': 'EMAIL_LENGTH_MAX',
   },
+  'test/core/account/plans.test.ts': {
+    'What purges took out may be a number of times the storage of the plan, and at least as much as the least':
+      'WAITING_STORAGE_FACTOR',
+  },
   'test/core/account/repositories/decide.test.ts': {
     'have descriptions of up to 1,000 code points': 'REPOSITORY_DESCRIPTION_LENGTH_MAX',
   },
@@ -312,6 +357,10 @@ const TESTED: LimitTests = {
   'test/core/bucket-errors/decide.test.ts': {
     'is recorded once in an interval for the same repository, operation and code': 'BUCKET_ERROR_INTERVAL_MS',
     'is recorded no more when the bucket has as many on one day as the limit': 'BUCKET_ERRORS_OF_DAY_MAX',
+  },
+  'test/core/git/commit-time.test.ts': {
+    'The time of a commit is that of its seconds, and outside 1970 to 9999 the nearest time in that span':
+      'SECONDS_MAX',
   },
   'test/core/git/diff/diff-parser.test.ts': {
     'lists as many files as the limit, counts one more, and does not list it': 'DIFF_FILES_MAX',
@@ -337,6 +386,9 @@ const TESTED: LimitTests = {
   },
   'test/core/git/wire/pkt-line.test.ts': {
     'hold 65,516 bytes and not one more': 'PACKET_PAYLOAD_BYTES_MAX',
+  },
+  'test/core/git/wire/report-status.test.ts': {
+    'has a reason whole up to the limit, and cuts a longer one': 'REASON_LENGTH_MAX',
   },
   'test/core/git/wire/upload-pack-request.test.ts': {
     'reaches a limit is accepted, and one past it refused':
@@ -365,6 +417,7 @@ const TESTED: LimitTests = {
   },
   'test/core/usage/meter.test.ts': {
     'are fifty in a minute at most, and named a thousand times': 'TRANSFER_ADDRESSES_MAX TRANSFER_ADDRESS_REFS_MAX',
+    'names at most a thousand pairs, and counts the bytes of all': 'READERS_MAX',
   },
   'test/core/use-cases/accounts/accounts.test.ts': {
     'needs a valid username, address and password, or nothing is written': 'PASSWORD_LENGTH_MIN PASSWORD_LENGTH_MAX',
@@ -400,16 +453,27 @@ const TESTED: LimitTests = {
     'chooses the default branch among the first ${DATED_BRANCHES_MAX} branches by their dates': 'DATED_BRANCHES_MAX',
     'is refused if its layer was stored too long ago, and accepted at the last moment': 'PUSH_COMMIT_SPAN_MS',
   },
+  'test/core/use-cases/reading/list-tree.test.ts': {
+    'says that a commit is not known when the time is up, and does not walk again for it': 'LAST_COMMITS_SPAN_MS',
+  },
   'test/core/use-cases/reading/path-history.test.ts': {
     'say that older ones may be missing when the time is up, or there are more than the limit':
-      'PATH_HISTORY_COMMITS_MAX',
+      'PATH_HISTORY_COMMITS_MAX PATH_HISTORY_SPAN_MS',
   },
   'test/core/use-cases/reading/list-commits.test.ts': {
     'shows texts up to their limits, and cuts longer ones as the model does':
       'COMMIT_LISTED_MESSAGE_LENGTH_MAX COMMIT_LISTED_NAME_LENGTH_MAX',
+    'cuts long messages further on a page that would be too large, as the model does, and marks them':
+      'COMMITS_PAGE_BYTES_MAX COMMIT_CROWDED_MESSAGE_LENGTH_MAX',
   },
   'test/core/use-cases/reading/open-fetch.test.ts': {
     'is not made for a repository that is larger than the answers that are kept': 'ANSWER_KEPT_BYTES_MAX',
+  },
+  'test/core/use-cases/reading/pushes-of-commits.test.ts': {
+    'is not known beyond the limits of commits, changes and time, and costs no further walk': 'PUSHED_SPAN_MS',
+  },
+  'test/core/use-cases/reading/read-commit.test.ts': {
+    'shows its files although the time for its lines is up': 'DIFF_SPAN_MS',
   },
   'test/core/use-cases/reading/read-contents.test.ts': {
     'of 64 MiB are returned, and of one byte more refused, in both forms': 'CONTENTS_FILE_BYTES_MAX',
@@ -419,6 +483,14 @@ const TESTED: LimitTests = {
   'test/core/use-cases/reading/ref-path.test.ts': {
     'are found up to a bounded number of components of a ref, and a hostile address costs little':
       'REF_ADDRESS_COMPONENTS_MAX',
+  },
+  'test/core/use-cases/reading/refs-and-comparison.test.ts': {
+    'leaves out a count that takes too long': 'APART_SPAN_MS',
+    'says what was not found in time': 'COMPARISON_SPAN_MS',
+  },
+  'test/core/use-cases/reading/resolve-ref.test.ts': {
+    'is refused with branches up to the limit where the default branch is not there, and the others are counted':
+      'BRANCHES_NAMED_MAX',
   },
   'test/core/use-cases/signing-in/passkeys.test.ts': {
     'is answered within the time of its challenge, and not after it': 'PASSKEY_CHALLENGE_SPAN_MS',
@@ -448,6 +520,19 @@ const TESTED: LimitTests = {
   'test/core/use-cases/undo/purge-repository.test.ts': {
     'is refused within an hour of the last one that rewrote the repository, with the time to wait':
       'PURGE_REWRITING_INTERVAL_MS',
+    'is not refused while what purges took out is no more than the quota': 'at:WAITING_STORAGE_BYTES_MIN',
+    'is refused while what purges took out is beyond the quota, however much the service did':
+      'past:WAITING_STORAGE_BYTES_MIN',
+    'waits for the webhooks of the last push, and is refused in words if they stay behind':
+      'PURGE_NOTIFICATION_WAIT_MS',
+  },
+  'test/core/use-cases/webhooks/accounts-over-budget.test.ts': {
+    'An account is full when as many deliveries wait as the limit, and not one earlier; a row counts as the least':
+      'WEBHOOK_WAITING_DELIVERIES_MAX WEBHOOK_ROW_LEAST',
+  },
+  'test/core/use-cases/webhooks/delivery-budget.test.ts': {
+    'A first attempt counts once more from each full length of its payload on, and not a byte earlier':
+      'WEBHOOK_BUDGET_PAYLOAD_BYTES',
   },
   'test/core/use-cases/webhooks/follow-pushes.test.ts': {
     'of at most a thousand refs, each with its own commits only': 'WEBHOOK_PUSH_REFS_MAX',
@@ -457,6 +542,13 @@ const TESTED: LimitTests = {
       'WEBHOOK_ANSWERS_BYTES_MAX',
     'take at most 1 GiB of payloads; those of deliveries that have not ended, or may be requested yet, stay':
       'WEBHOOK_PAYLOADS_BYTES_MAX',
+    'of an account without a quota of storage are left at the limit, and the oldest are looked for one byte past it':
+      'WEBHOOK_BODIES_UNLIMITED_BYTES_MAX',
+  },
+  'test/core/use-cases/webhooks/new-commits-of-push.test.ts': {
+    'are held up to their number, and of one more the newest of each ref are read': 'WEBHOOK_PUSH_COMMITS_HELD_MAX',
+    'are held up to the length of their texts and parents, and not one character more':
+      'WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX',
   },
   'test/core/webhook-delivery/decide.test.ts': {
     'waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth attempt':
@@ -493,6 +585,9 @@ const TESTED: LimitTests = {
     'refuses a token without an id': 'IDENTITY_TOKEN_ID_LENGTH_MAX',
     'shows the owner a claim of the greatest length whole, and cuts a longer one': 'REFUSED_EXCHANGE_TEXT_LENGTH_MAX',
   },
+  'test/workflows/webhook-delivery/dispatcher.test.ts': {
+    'signs with the previous secret too until its time is over, and not from then on': 'WEBHOOK_SECRET_OVERLAP_MS',
+  },
   'test/workflows/webhook-delivery/receivers.test.ts': {
     "${kind.what} ${kind.error === null ? 'is the only one' : `fails with ${kind.error}`}":
       'WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX',
@@ -501,36 +596,25 @@ const TESTED: LimitTests = {
 
 /** A name after a path is that of one file among several that have a constant of this name. */
 const UNTESTED = `
-  WAITING_STORAGE_FACTOR WAITING_STORAGE_BYTES_MIN PURGE_NOTIFICATION_WAIT_MS TEXT_SENDING_SPAN_MS COMMAND_LIST_SPAN_MS
-  PUSHES_ARRIVING_KEPT_BYTES PUSHES_ARRIVING_FEW_BYTES HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_SPAN_MS
-  DIFF_MEMORY_BYTES_MAX DIFF_CPU_SECONDS_MAX HISTORY_READ_MEMORY_BYTES_MAX DIFF_RENAME_FILES_MAX LAST_COMMITS_SPAN_MS
-  PATH_HISTORY_SPAN_MS APART_SPAN_MS adapters/git/object-history.ts#COUNT_SPAN_MS COMPARISON_SPAN_MS PUSHED_COMMITS_MAX
-  PUSHED_TIPS_MAX PUSHED_SPAN_MS ARCHIVE_SPAN_MS ARCHIVE_READER_WAIT_MS ARCHIVE_READER_BYTES_PER_SECOND_MIN
-  JSON_BODY_SPAN_MS KNOWN_BROWSER_SPAN_MS TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX FETCH_BODY_SPAN_MS
-  WEBHOOK_SECRET_OVERLAP_MS WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX
-  WEBHOOK_BODIES_UNLIMITED_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX WEBHOOK_PENDING_DELIVERIES_RESUMED
-  WEBHOOK_WAITING_DELIVERIES_MAX WEBHOOK_ROW_LEAST WEBHOOK_BUDGET_PAYLOAD_BYTES WEBHOOK_PUSH_COMMITS_HELD_MAX
-  WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX COMMITS_PAGE_BYTES_MAX
-  COMMIT_CROWDED_MESSAGE_LENGTH_MAX BRANCHES_COMMITS_BYTES_MAX ISSUER_FETCH_SPAN_MS OUTGOING_WIRE_OVERHEAD_BYTES_MAX
-  TARGET_CHECK_SPAN_MS RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
-  ROLE_REQUESTS_SPAN_MS S3_ANSWER_BYTES_MAX S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS S3_RETRY_SPAN_MS
-  BUCKET_CHECK_SPAN_MS BUCKET_FAULT_MESSAGE_LENGTH_MAX adapters/git/packs/pack-lookups.ts#LOOKUPS_MAX
-  COLLECTED_OUTPUT_BYTES_MAX
+  TEXT_SENDING_SPAN_MS HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_RENAME_FILES_MAX PUSHED_COMMITS_MAX
+  PUSHED_TIPS_MAX JSON_BODY_SPAN_MS TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX FETCH_BODY_SPAN_MS
+  WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX
+  WEBHOOK_PENDING_DELIVERIES_RESUMED BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX BRANCHES_COMMITS_BYTES_MAX
+  OUTGOING_WIRE_OVERHEAD_BYTES_MAX RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
+  ROLE_REQUESTS_SPAN_MS S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS S3_RETRY_SPAN_MS BUCKET_CHECK_SPAN_MS
 `
   .trim()
   .split(/\s+/);
 
 /** Each bounds the work of one file, which keeps it to itself. */
 const UNJUDGED = `
-  ADDRESSES_NAMED_MAX ARGUMENTS_BYTES_MAX ATTEMPTS_SHOWN_MAX BOXES_MAX BRANCHES_NAMED_MAX BRANCHES_TRIES_MAX
-  COMMITS_BYTES_MAX CRUMBS_BYTES_MAX DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FILES_SHOWN_MAX FILES_SHOWN_MIN
-  FIRST_PACKET_BYTES_MAX HEADER_BYTES_MAX IDS_SHOWN_MAX KEYS_MAX LOC_DEPTH_MAX MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX
-  NAMES_MAX NAMES_SHOWN_MAX NAME_LENGTH_MAX OFFSET_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX PAGE_TOKENS_MAX
+  ADDRESSES_NAMED_MAX ARGUMENTS_BYTES_MAX ATTEMPTS_SHOWN_MAX BRANCHES_TRIES_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
+  DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FILES_SHOWN_MAX FILES_SHOWN_MIN FIRST_PACKET_BYTES_MAX
+  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OFFSET_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
   PARENTS_SHOWN_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX RACES_MAX
-  READERS_MAX READS_MAX REASON_LENGTH_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX RETRIES_MAX ROOM_BYTES_MIN
-  ROWS_BYTES_MAX SEARCH_LENGTH_MAX SECONDS_MAX SHOWN_LENGTH_MAX SILENCE_COUNTED_MS_MAX SIZE_BYTES_MAX START_LENGTH_MAX
-  SUBJECT_LENGTH_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TOKENS_BYTES_MAX TOKENS_OFFERED_MAX TREE_SIZE_MAX TRIES_MAX
-  UNKNOWN_LENGTH_MAX UPDATES_SHOWN_MAX WALL_MS_MAX WHOLE_OBJECT_BYTES_MAX
+  READS_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX RETRIES_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
+  SHOWN_LENGTH_MAX SIZE_BYTES_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
+  TREE_SIZE_MAX TRIES_MAX UPDATES_SHOWN_MAX WALL_MS_MAX WHOLE_OBJECT_BYTES_MAX
 `
   .trim()
   .split(/\s+/);

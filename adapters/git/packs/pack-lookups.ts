@@ -7,7 +7,10 @@ import { OBJECT_ID_BYTES } from '../../../core/kernel/ids.ts';
 import type { Turns } from './event-loop-turns.ts';
 import type { PackIndex } from './pack-index.ts';
 
-/** How many objects are looked for in other packs to answer one question. */
+/**
+ * How many objects are looked for in other packs to answer one question. Internal: beyond it the packs are written
+ * again, and hold the same objects.
+ */
 export const LOOKUPS_MAX = 1_000_000;
 const IDS_AT_ONCE = 4_096;
 /** How long a search has the event loop at a time. */

@@ -18,7 +18,7 @@ import { ARCHIVE_PARAMS } from '../schemas/archives.ts';
  * How long git may wait for the reader of an archive; what the reader takes at the slowest rate earns as much again.
  */
 export const ARCHIVE_READER_WAIT_MS = 10_000;
-const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
+export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 const ARCHIVE_NOTES =
   'An archive as git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';

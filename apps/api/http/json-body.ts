@@ -99,4 +99,5 @@ function refuseText(text: string, place: Place): void {
   throw new BodyRefused(problem(422, [{ loc: named, msg, type }]));
 }
 
-const LOC_DEPTH_MAX = 20;
+/** Steps of the place of a wrong text that an answer names. */
+export const LOC_DEPTH_MAX = 20;

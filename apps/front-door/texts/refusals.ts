@@ -327,7 +327,8 @@ const TARGET_FAULTS: { readonly [Fault in TargetFault]: string } = {
   'peer-not-checked': 'The URL must lead to a public address',
 };
 
-const IDS_SHOWN_MAX = 10;
+/** Unknown repositories of a token that a refusal names. */
+export const IDS_SHOWN_MAX = 10;
 
 const SETTING_FORMS: { readonly [Setting in BucketSetting]: string } = {
   auth_mode: 'R2 and MINIO take the mode STATIC_KEYS only',

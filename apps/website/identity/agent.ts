@@ -15,7 +15,8 @@ const SYSTEMS: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\bCrOS\b/, 'ChromeOS'],
   [/\bLinux\b/, 'Linux'],
 ];
-const UNKNOWN_LENGTH_MAX = 60;
+/** UTF-16 code units of a header that names no known browser. */
+export const UNKNOWN_LENGTH_MAX = 60;
 
 /** Returns `Firefox on Linux`, or the start of a header that names no known browser. */
 export function agentText(agent: string): string {

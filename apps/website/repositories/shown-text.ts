@@ -8,8 +8,9 @@ import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { cutText } from '../../../core/kernel/text.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 
-const NAME_LENGTH_MAX = 200;
-const SUBJECT_LENGTH_MAX = 120;
+/** UTF-16 code units of a name, and of the first line of a message; longer ones are cut. */
+export const NAME_LENGTH_MAX = 200;
+export const SUBJECT_LENGTH_MAX = 120;
 
 export function shownName(name: Uint8Array | string): string {
   // A character has at most four bytes.

@@ -9,8 +9,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { Cookies } from './cookies.ts';
 
-/** How long a browser is known by its sign-ins, and to how many accounts: the newest. */
+/**
+ * How long a browser is known by its sign-ins. Internal: the browser drops the cookie then, and the server does not
+ * look at its age.
+ */
 const KNOWN_BROWSER_SPAN_MS = 365 * 24 * 60 * 60_000;
+/** To how many accounts a browser is known: the newest. */
 export const KNOWN_ACCOUNTS_MAX = 5;
 
 /** The browser's random id, and a proof for each account, newest first. */

@@ -18,7 +18,7 @@ export const GRANT_LABELS: { readonly [G in Exclude<Grant, 'ALL'>]: string } = {
 };
 
 /** Repositories of one token that a list names; the others are counted. */
-const NAMES_MAX = 3;
+export const NAMES_MAX = 3;
 
 export function grantsText(grants: readonly Grant[]): string {
   return grants.map((grant) => (grant === 'ALL' ? 'Everything' : GRANT_LABELS[grant])).join(' · ');

@@ -26,7 +26,9 @@ export interface PushReport {
   readonly refs: readonly RefReport[];
 }
 
-const REASON_LENGTH_MAX = 1_000;
+/** UTF-16 code units of the reason of a refusal; the rest is cut. */
+export const REASON_LENGTH_MAX = 1_000;
+
 const CONTROLS = /\p{Cc}/u;
 
 /** Returns the report's packets and their flush. `report-status-v2` has the same lines if the server renames no ref. */

@@ -9,7 +9,7 @@ import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.t
 import type { AheadBehind } from '../../ports/object-history.ts';
 
 /** How long git may count how far two commits are apart, and how long a page of branches counts in all. */
-const APART_SPAN_MS = 2_000;
+export const APART_SPAN_MS = 2_000;
 
 /** A cache, bounded in memory. */
 export interface KnownAheadBehind {

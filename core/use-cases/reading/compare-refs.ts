@@ -22,7 +22,7 @@ import { closing, openView } from './repository-view.ts';
 import { type ResolvedRef, resolveRef } from './resolve-ref.ts';
 
 /** How long git may walk for the commits between two refs. */
-const COMPARISON_SPAN_MS = 5_000;
+export const COMPARISON_SPAN_MS = 5_000;
 
 /** What lies between two commits. */
 export interface KnownComparison {

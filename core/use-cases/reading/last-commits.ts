@@ -14,7 +14,7 @@ import { LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 
 /** How long git may walk for the last commits of a folder's entries. */
-const LAST_COMMITS_SPAN_MS = 5_000;
+export const LAST_COMMITS_SPAN_MS = 5_000;
 /** How much of what git lists for the last commits of a folder is read at first. Internal: the rest is read later. */
 const LAST_COMMITS_FIRST_BYTES_MAX = 2 * MIB;
 

@@ -10,7 +10,7 @@ import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.t
 
 /** Commits of one path that are listed, and how long git may walk for them. */
 export const PATH_HISTORY_COMMITS_MAX = 10_000;
-const PATH_HISTORY_SPAN_MS = 5_000;
+export const PATH_HISTORY_SPAN_MS = 5_000;
 
 /** The start of a path's history. `end`: there is no more; `bound`: more may be beyond a limit. */
 export interface KnownPathHistory {

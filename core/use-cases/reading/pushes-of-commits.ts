@@ -21,7 +21,7 @@ import { findDefaultBranch } from './resolve-ref.ts';
 const PUSHED_COMMITS_MAX = 1_000_000;
 const PUSHED_TIPS_MAX = 200_000;
 /** How long git may walk to find which push brought a commit. */
-const PUSHED_SPAN_MS = 10_000;
+export const PUSHED_SPAN_MS = 10_000;
 
 /** What a node has worked out for one repository. */
 export interface PushedCommits {

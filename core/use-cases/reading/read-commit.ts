@@ -16,7 +16,7 @@ import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';
 
 /** How long git may take for a diff. */
-const DIFF_SPAN_MS = 5_000;
+export const DIFF_SPAN_MS = 5_000;
 
 /** A cache, bounded in memory. */
 export interface KnownDiffs {

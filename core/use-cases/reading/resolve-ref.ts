@@ -111,7 +111,8 @@ export function namesDefaultBranch(repository: RefsOf, text: string | null): boo
   return found?.fullName === defaultBranchRef(repository);
 }
 
-const BRANCHES_NAMED_MAX = 10;
+/** Branches that a refusal names; the others are counted. */
+export const BRANCHES_NAMED_MAX = 10;
 
 /** Why there is no default branch: nothing was pushed to any branch, or it was deleted and others are there. */
 export function withoutDefaultBranch({ entity, defaultBranch }: RefsOf): Refusal {

@@ -47,7 +47,7 @@ import {
 /** A repository is rewritten by purges once in this time. */
 export const PURGE_REWRITING_INTERVAL_MS = 60 * 60_000;
 /** How long a purge waits until webhooks were notified of a push that was made just now. */
-const PURGE_NOTIFICATION_WAIT_MS = 5_000;
+export const PURGE_NOTIFICATION_WAIT_MS = 5_000;
 
 export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'objects'> {
   readonly readModels: DeletionsContext['readModels'] & WaitingStorageReader;

@@ -22,8 +22,8 @@ import type { PendingRoom } from './pending-delivery-limit.ts';
  * Deliveries of one account that are still to be made, in rows for a push and a webhook, where a row counts as the
  * second number at least. With this many a further push is one row, and listed when there is room.
  */
-const WEBHOOK_WAITING_DELIVERIES_MAX = 1_000_000;
-const WEBHOOK_ROW_LEAST = 100;
+export const WEBHOOK_WAITING_DELIVERIES_MAX = 1_000_000;
+export const WEBHOOK_ROW_LEAST = 100;
 
 /** The rows of the deliveries that an expansion left; after `aborted` the push is to be expanded again. */
 export type Expanded = readonly WaitingRow[] | 'aborted';

@@ -20,7 +20,7 @@ import { PENDING_PAYLOAD_SPAN_MS } from './remove-old-deliveries.ts';
  */
 export const WEBHOOK_ANSWERS_BYTES_MAX = 64 * MIB;
 export const WEBHOOK_PAYLOADS_BYTES_MAX = 1_024 * MIB;
-const WEBHOOK_BODIES_UNLIMITED_BYTES_MAX = 10 * 1_024 * MIB;
+export const WEBHOOK_BODIES_UNLIMITED_BYTES_MAX = 10 * 1_024 * MIB;
 
 export interface BoundBodiesContext extends Pick<Context, 'clock' | 'entities'> {
   readonly events: Pick<Context['events'], 'head'>;

@@ -16,11 +16,11 @@ import type { OpenRepository } from '../../repository/state.ts';
 import { payloadCommit } from '../../webhook-delivery/payload-texts.ts';
 
 /** New commits of one push in memory, which are assigned to its refs. */
-const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
+export const WEBHOOK_PUSH_COMMITS_HELD_MAX = 10_000;
 /**
  * The size of the new commits of one push in memory together, in UTF-16 code units of their texts; a parent counts 64.
  */
-const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
+export const WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX = 32 * MIB;
 
 export interface NewCommits {
   /** Returns the newest of the ref's new commits, newest first, at most as many as a payload lists. */

@@ -3,14 +3,34 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { DIFFS_PER_ACCOUNT_MAX } from '../../../adapters/git/object-history.ts';
+import {
+  ARCHIVE_CPU_SECONDS_MAX,
+  ARCHIVE_MEMORY_BYTES_MAX,
+  ARCHIVE_SPAN_MS,
+  archive,
+  createArchiveContext,
+} from '../../../adapters/git/archive.ts';
+import {
+  COUNT_SPAN_MS,
+  countCommits,
+  createHistorySlots,
+  createObjectHistory,
+  DIFF_CPU_SECONDS_MAX,
+  DIFF_MEMORY_BYTES_MAX,
+  DIFFS_PER_ACCOUNT_MAX,
+  HISTORY_READ_MEMORY_BYTES_MAX,
+} from '../../../adapters/git/object-history.ts';
+import type { GitCommand } from '../../../adapters/git/process/git-commands.ts';
 import { createDiffParser } from '../../../core/git/diff/diff-parser.ts';
 import { type ObjectId, objectId } from '../../../core/kernel/ids.ts';
+import { HISTORY_READ_CPU_SECONDS_MAX } from '../../../core/kernel/limits.ts';
 import { type CommittedObjects, ObjectDatabaseError, type ObjectReader } from '../../../core/ports/object-database.ts';
 import { temporaryFolder, testRepository } from '../../support/git.ts';
 import { type TestDatabase, testDatabase } from '../../support/object-database.ts';
 import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
 import { storeUnchecked } from '../../support/unchecked-layer.ts';
+
+const ARCHIVE = { format: 'zip', prefix: 'a/' } as const;
 
 describe('the history of a repository', () => {
   const folder = temporaryFolder('object-history');
@@ -89,6 +109,35 @@ describe('the history of a repository', () => {
     for (const chunks of slow) await chunks.return?.();
     reading.close();
     await narrow.close();
+  });
+
+  test('is read by git within its limits of memory, processor time and time', async () => {
+    const asked: GitCommand[] = [];
+    const git = {
+      stream: async function* (command: GitCommand) {
+        asked.push(command);
+        yield Buffer.alloc(0);
+      },
+    } as never;
+    const [view, slots] = [{ key: 'a' } as never, createHistorySlots()];
+    const history = createObjectHistory({ git, slots }, view);
+    await Array.fromAsync(history.diff(small, large, bounded));
+    await history.commitsBetween(small, large, { offset: 0, limit: 1 }, bounded);
+    await countCommits(git, view, slots, large);
+    await Array.fromAsync(archive(createArchiveContext(git), view, { ...ARCHIVE, commit: large, signal }));
+    const others = {
+      memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
+      cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,
+    };
+    assert.deepEqual(
+      asked.map(({ limits, wallMsMax }) => [limits, wallMsMax]),
+      [
+        [{ memoryBytesMax: DIFF_MEMORY_BYTES_MAX, cpuSecondsMax: DIFF_CPU_SECONDS_MAX }, bounded.spanMs],
+        [others, bounded.spanMs],
+        [others, COUNT_SPAN_MS],
+        [{ memoryBytesMax: ARCHIVE_MEMORY_BYTES_MAX, cpuSecondsMax: ARCHIVE_CPU_SECONDS_MAX }, ARCHIVE_SPAN_MS],
+      ],
+    );
   });
 
   test('says that git reached its limit of time, which a retry would reach again', async () => {

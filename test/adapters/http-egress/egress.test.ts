@@ -8,9 +8,13 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import path from 'node:path';
-import { describe, type TestContext, test } from 'vitest';
+import { describe, type TestContext, test, vi } from 'vitest';
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
-import { createHttpEgress, type HttpEgressOptions } from '../../../adapters/http-egress/egress.ts';
+import {
+  createHttpEgress,
+  type HttpEgressOptions,
+  TARGET_CHECK_SPAN_MS,
+} from '../../../adapters/http-egress/egress.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import type { Exchange } from '../../../core/kernel/exchange.ts';
 import type { OutgoingRequest, OutgoingRequests } from '../../../core/ports/outgoing-requests.ts';
@@ -302,6 +306,26 @@ describe('A target that is a name', () => {
       assert.equal(await outgoing.check(`https://${name}/`), null, name);
       const ended = await send(outgoing, `https://${name}/`);
       assert.ok(ended.outcome === 'failed' && ended.failure === failure, JSON.stringify(ended));
+    }
+  });
+
+  test('is looked up to the end of its time when it is saved, and one found later may be saved', async (context) => {
+    vi.useFakeTimers();
+    context.onTestFinished(() => void vi.useRealTimers());
+    for (const [afterMs, fault] of [
+      [TARGET_CHECK_SPAN_MS - 1, 'address-not-public'],
+      [TARGET_CHECK_SPAN_MS + 1, null],
+    ] as const) {
+      const outgoing = egress({
+        lookup: (_host, signal) =>
+          new Promise((resolve, reject) => {
+            signal.addEventListener('abort', () => reject(new Error('The time is over')));
+            setTimeout(() => resolve({ addresses: ['10.0.0.1'] }), afterMs);
+          }),
+      });
+      const checked = outgoing.check('https://slow.example/');
+      await vi.advanceTimersByTimeAsync(afterMs);
+      assert.equal(await checked, fault, `${afterMs} ms`);
     }
   });
 

@@ -4,6 +4,7 @@ import { describe, test } from 'vitest';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 import {
   createIssuerKeys,
+  ISSUER_FETCH_SPAN_MS,
   ISSUER_FETCHES_AT_ONCE_MAX,
   ISSUER_FETCHES_PER_ACCOUNT_MAX,
   ISSUER_RSA_MODULUS_LENGTH_MAX,
@@ -57,6 +58,23 @@ describe('The keys of an issuer', () => {
     assert.equal(requests.length, 2 * ISSUERS_KEPT_MAX + 2, 'the one that was used again is still kept');
     await read(1);
     assert.equal(requests.length, 2 * ISSUERS_KEPT_MAX + 4, 'the oldest gave way');
+  });
+
+  test('are asked for within the time for a document, and are not there when that is over', async () => {
+    const spans: number[] = [];
+    const { outgoing } = anyIssuer();
+    const slow: Pick<OutgoingRequests, 'send'> = {
+      send: async (request) => {
+        spans.push(request.spanMs);
+        if (spans.length <= 2) return outgoing.send(request);
+        return { outcome: 'failed', failure: 'timed-out', status: null, detail: null };
+      },
+    };
+    const keys = createIssuerKeys({ outgoing: slow, clock: createTestClock() });
+    assert.ok('set' in (await keys.keysOf(newAccount(), 'https://quick.example', 'ec')));
+    const fetched = await keys.keysOf(newAccount(), 'https://slow.example', 'ec');
+    assert.ok('fault' in fetched && fetched.fault === 'issuer-unreachable');
+    assert.deepEqual(spans, Array(3).fill(ISSUER_FETCH_SPAN_MS));
   });
 
   // The attack: keys with which a single verification takes seconds, or that are no public keys.

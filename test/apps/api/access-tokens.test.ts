@@ -1,7 +1,10 @@
 /** Access tokens over REST. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { uuids } from '../../../adapters/node/ids.ts';
+import { LOC_DEPTH_MAX } from '../../../apps/api/http/json-body.ts';
 import { TOKEN_REPOSITORIES_MAX } from '../../../apps/api/schemas/access-tokens.ts';
+import { IDS_SHOWN_MAX } from '../../../apps/front-door/texts/refusals.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import { ACCESS_TOKENS_MAX } from '../../../core/kernel/limits.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
@@ -99,6 +102,26 @@ describe('access tokens', () => {
       assert.deepEqual(answer.json().detail[0].loc, ['body', ...field], JSON.stringify(wrong));
     }
     assert.equal((await create({ ...good, name: '😀'.repeat(100) })).statusCode, 201);
+  });
+
+  test('name unknown repositories up to the limit', async () => {
+    for (const unknown of [IDS_SHOWN_MAX, IDS_SHOWN_MAX + 1]) {
+      const repository_ids = Array.from({ length: unknown }, () => uuids.next());
+      const answer = await create({ name: 'x', scope: 'SELECTED_REPO', grants: ['ALL'], repository_ids });
+      const shown = repository_ids.slice(0, IDS_SHOWN_MAX).join(', ');
+      assert.equal(answer.json().detail[0].msg, `Unknown repository ids: ${shown}`, `${unknown}`);
+    }
+  });
+
+  test('refuse a wrong text with its place, up to the limit of its steps', async () => {
+    for (const steps of [LOC_DEPTH_MAX, LOC_DEPTH_MAX + 1]) {
+      const names = Array.from({ length: steps - 1 }, (_, n) => `m${n}`);
+      const answer = await create(
+        names.reduceRight<object | string>((value, name) => ({ [name]: value }), '\0') as object,
+      );
+      const [{ type, loc }] = answer.json().detail;
+      assert.deepEqual([type, loc], ['string_nul', ['body', ...names].slice(0, LOC_DEPTH_MAX)], `${steps}`);
+    }
   });
 
   test('take a list of 10,000 repositories, and refuse one more for its length', async () => {

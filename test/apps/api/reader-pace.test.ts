@@ -2,10 +2,17 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, test, vi } from 'vitest';
+import { ARCHIVE_READER_BYTES_PER_SECOND_MIN, ARCHIVE_READER_WAIT_MS } from '../../../apps/api/handlers/archives.ts';
 import { watchPace } from '../../../apps/api/http/reader-pace.ts';
 
-const PACE = { waitMs: 10_000, bytesPerSecondMin: 1_000, isOver: () => false };
-const CHUNK = new Uint8Array(1_000);
+/** That of the reader of an archive. */
+const PACE = {
+  waitMs: ARCHIVE_READER_WAIT_MS,
+  bytesPerSecondMin: ARCHIVE_READER_BYTES_PER_SECOND_MIN,
+  isOver: () => false,
+};
+/** What the slowest reader takes in a second. */
+const CHUNK = new Uint8Array(ARCHIVE_READER_BYTES_PER_SECOND_MIN);
 
 describe('The pace of a reader', () => {
   beforeEach(() => {

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, RepositoryId, StorageBucketId } from '../../../core/kernel/ids.ts';
-import { BUCKET_CHECKS_OF_ACCOUNT_MAX, BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS } from '../../../core/kernel/limits.ts';
+import {
+  BUCKET_CHECKS_OF_ACCOUNT_MAX,
+  BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
+  BUCKET_FAULT_MESSAGE_LENGTH_MAX,
+} from '../../../core/kernel/limits.ts';
 import type { BucketFault } from '../../../core/ports/buckets.ts';
 import { changePlan } from '../../../core/use-cases/accounts/accounts.ts';
 import { recordBucketError } from '../../../core/use-cases/buckets/record-bucket-error.ts';
@@ -133,6 +137,17 @@ describe('storage buckets', () => {
       }
     }
     assert.equal((await get(id)).json().endpoint_url, KEYS.endpoint_url);
+  });
+
+  test('tell what is wrong with them whole up to the limit, and cut a longer text', async () => {
+    const id = await made(KEYS);
+    for (const [length, shown] of [
+      [BUCKET_FAULT_MESSAGE_LENGTH_MAX, 'x'.repeat(BUCKET_FAULT_MESSAGE_LENGTH_MAX)],
+      [BUCKET_FAULT_MESSAGE_LENGTH_MAX + 1, `${'x'.repeat(BUCKET_FAULT_MESSAGE_LENGTH_MAX - 1)}…`],
+    ] as const) {
+      fixture.buckets.fail({ ...DENIED, message: 'x'.repeat(length) });
+      assert.match((await verify(id)).json().detail, new RegExp(`[^x]${shown}$`), `${length}`);
+    }
   });
 
   test('attack: the secret key, the role and the place are in no event, no log line and no other answer', async () => {

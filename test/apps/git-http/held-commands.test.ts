@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { describe, type TestContext, test } from 'vitest';
+import { describe, type TestContext, test, vi } from 'vitest';
 import { BODY_BOUNDS } from '../../../apps/front-door/body-budget.ts';
-import type { Body } from '../../../apps/git-http/body.ts';
+import { type Body, BodyError } from '../../../apps/git-http/body.ts';
 import { PUSH_BYTES_PER_SECOND_MIN } from '../../../apps/git-http/limits.ts';
 import { COMMAND_LIST_SPAN_MS, limitListSpan } from '../../../apps/git-http/list-span.ts';
 import { COMMAND_LIST_HELD_FACTOR, readCommandList } from '../../../core/git/wire/command-list.ts';
@@ -161,6 +161,23 @@ describe('A command list that does not end', () => {
     span.end();
   });
 
+  test('that does not come is waited for to the last moment of its span', async (context) => {
+    vi.useFakeTimers();
+    context.onTestFinished(() => void vi.useRealTimers());
+    const body = { bytes: silence(), receivedBytes: () => 0 };
+    const span = limitListSpan(body, () => performance.now());
+    const faults: unknown[] = [];
+    const read = async (): Promise<void> => {
+      for await (const _ of span.bytes);
+    };
+    void read().catch((error: unknown) => faults.push(error));
+    await vi.advanceTimersByTimeAsync(COMMAND_LIST_SPAN_MS - 1);
+    assert.equal(faults.length, 0);
+    await vi.advanceTimersByTimeAsync(1);
+    const [fault] = faults;
+    assert.ok(fault instanceof BodyError && fault.code === 'body-too-slow');
+  });
+
   test('has more time while it comes at the least speed of a push, and none after it has ended', async () => {
     let received = 0;
     const body = { bytes: drops(20), receivedBytes: () => (received += PUSH_BYTES_PER_SECOND_MIN / 40) };
@@ -191,6 +208,11 @@ describe('A command list that does not end', () => {
     assert.equal(attack.fixture.context.bodyBudget.heldBytes(), 0);
   });
 });
+
+async function* silence(): AsyncGenerator<Uint8Array> {
+  await new Promise(() => undefined);
+  yield new Uint8Array();
+}
 
 /** A clock on which the span of a list is almost over at the second look. */
 function hurrying(): () => number {

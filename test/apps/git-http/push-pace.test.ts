@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { PUSH_BYTES_PER_SECOND_MIN, PUSH_PACE_SPAN_MS } from '../../../apps/git-http/limits.ts';
-import { createPushPace } from '../../../apps/git-http/push-pace.ts';
+import { createPushPace, SILENCE_COUNTED_MS_MAX } from '../../../apps/git-http/push-pace.ts';
 
 const SECONDS = PUSH_PACE_SPAN_MS / 1_000;
 
@@ -62,5 +62,25 @@ describe('the pace of a push', () => {
       nowMs += 1_000;
     }
     assert.ok(!pace.isCut());
+  });
+
+  test('counts a silence whole up to the limit, and no more of a longer one', () => {
+    const silencesUntilCut = (silenceMs: number): number => {
+      let nowMs = 0;
+      const pace = createPushPace(() => nowMs);
+      for (let silences = 1; ; silences += 1) {
+        pace.asks();
+        nowMs += silenceMs;
+        try {
+          pace.gets(1);
+        } catch {
+          return silences;
+        }
+      }
+    };
+    const whole = PUSH_PACE_SPAN_MS / SILENCE_COUNTED_MS_MAX;
+    assert.equal(silencesUntilCut(SILENCE_COUNTED_MS_MAX - 1), whole + 1);
+    assert.equal(silencesUntilCut(SILENCE_COUNTED_MS_MAX), whole);
+    assert.equal(silencesUntilCut(10 * SILENCE_COUNTED_MS_MAX), whole);
   });
 });

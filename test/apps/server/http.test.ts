@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'vitest';
-import { createHttpServer } from '../../../apps/server/http.ts';
+import { createHttpServer, HEADER_BYTES_MAX } from '../../../apps/server/http.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { exchange, parseAnswer } from '../../support/raw-http.ts';
 
@@ -44,6 +44,19 @@ test('A request line without a version, or with another one, gets 400 on every p
       assert.equal(parseAnswer(await exchange(port, head)).status, 200, target);
     }
   }
+});
+
+// Node counts the target, and the names and values of all headers.
+test('A request head is read below its limit, and refused from there on', async (context) => {
+  const port = await startServer(context, (_, response) => response.end('answered'));
+  const counted = ['/', 'Host', 'localhost', 'Connection', 'close', 'X'].join('').length;
+  const send = (bytes: number) =>
+    exchange(
+      port,
+      `GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX: ${'x'.repeat(bytes - counted)}\r\n\r\n`,
+    );
+  assert.equal(parseAnswer(await send(HEADER_BYTES_MAX - 1)).status, 200);
+  assert.equal(await send(HEADER_BYTES_MAX), '', 'the bare socket is given to whoever answers what is unreadable');
 });
 
 // Node takes many listeners on one emitter for a leak, and wrote so into the log of a server where none was.

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { uuids } from '../../../adapters/node/ids.ts';
+import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
 import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
 import { type LogPosition, streamName } from '../../../core/kernel/envelope.ts';
 import type { Exchange } from '../../../core/kernel/exchange.ts';
@@ -20,7 +21,12 @@ import type { JsonObject } from '../../../core/kernel/json.ts';
 import type { DueDeliveryRow } from '../../../core/ports/due-deliveries.ts';
 import { EventStoreError } from '../../../core/ports/event-store.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
-import { changeWebhook, deleteWebhook } from '../../../core/use-cases/webhooks/webhooks.ts';
+import {
+  changeWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  WEBHOOK_SECRET_OVERLAP_MS,
+} from '../../../core/use-cases/webhooks/webhooks.ts';
 import { WEBHOOK_CLAIM_SPAN_MS } from '../../../core/webhook-delivery/decide.ts';
 import {
   createDispatcher,
@@ -76,6 +82,22 @@ describe('The dispatcher', () => {
       [...late, behind],
     );
     assert.deepEqual(on.faults, []);
+  });
+
+  test('signs with the previous secret too until its time is over, and not from then on', async () => {
+    const on = await delivering(() => NO_CONTENT);
+    const account = await on.account('ada');
+    const webhook = await on.webhook(account, 'receiver.example');
+    const origin = { account, cause: CAUSE, selection: ALL_REPOSITORIES };
+    accepted(await rotateWebhookSecret(on.context, origin, webhook, newWebhookSecret()));
+    const isSignedTwice: boolean[] = [];
+    for (const laterMs of [WEBHOOK_SECRET_OVERLAP_MS - 1, 1]) {
+      on.node.clock.advance(laterMs);
+      await on.request(account, webhook);
+      await eventually(() => on.sent.length > isSignedTwice.length && on.running() === 0);
+      isSignedTwice.push(on.sent.at(-1)?.request.headers['x-service-signature-previous'] !== undefined);
+    }
+    assert.deepEqual(isSignedTwice, [true, false]);
   });
 
   test('makes eight attempts, each 8 to 512 seconds after the end of the previous one, and then no more', async () => {

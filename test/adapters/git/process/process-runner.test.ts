@@ -6,6 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSyn
 import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { COLLECTED_OUTPUT_BYTES_MAX } from '../../../../adapters/git/process/process-protocol.ts';
 import {
   createProcessRunner,
   type ProcessRunner,
@@ -195,6 +196,10 @@ describe('the process runner', () => {
   test('bounds how much it keeps of standard error and of collected output', async () => {
     const loud = await (await sh('echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last', {})).ended;
     assert.equal(loud.stdout, null);
+    const output = async (bytes: number) =>
+      (await (await sh(`head -c ${bytes} /dev/zero | tr "\\0" x`, {})).ended).stdout;
+    assert.equal(await output(COLLECTED_OUTPUT_BYTES_MAX), 'x'.repeat(COLLECTED_OUTPUT_BYTES_MAX));
+    assert.equal(await output(COLLECTED_OUTPUT_BYTES_MAX + 1), null);
     const errors = await (await sh('(echo first; head -c 3000000 /dev/zero | tr "\\0" x; echo last) >&2')).ended;
     assert.equal(errors.code, 0);
     assert.ok(errors.stderr.startsWith('first\n') && errors.stderr.endsWith('last\n'));

@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import {
   PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   PUSHES_ARRIVING_BYTES_MAX,
+  PUSHES_ARRIVING_FEW_BYTES,
+  PUSHES_ARRIVING_KEPT_BYTES,
 } from '../../../../adapters/git/object-database.ts';
 import { createIncomingBytes, IncomingFullError } from '../../../../adapters/git/receiving/incoming-bytes.ts';
 import {
@@ -144,23 +146,23 @@ describe('packs that arrive', () => {
 describe('the room for packs that arrive', () => {
   // The attack: four packs just below 4 GiB, of two accounts, sent slowly, took all of it for hours.
   test('is not taken by two accounts: those with few bytes have the last of it', () => {
-    const [bytesMax, accountBytesMax] = [16 * MIB, 8 * MIB];
+    const few = PUSHES_ARRIVING_FEW_BYTES;
     const incoming = createIncomingBytes({
-      bytesMax,
-      accountBytesMax,
-      kept: { bytes: 4 * MIB, accountBytesMax: MIB },
+      bytesMax: PUSHES_ARRIVING_BYTES_MAX,
+      accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
+      kept: { bytes: PUSHES_ARRIVING_KEPT_BYTES, accountBytesMax: few },
     });
     const [greedy, other] = [incoming.open('a'), incoming.open('b')];
-    greedy.add(accountBytesMax);
-    other.add(4 * MIB);
+    greedy.add(PUSHES_ARRIVING_ACCOUNT_BYTES_MAX);
+    other.add(PUSHES_ARRIVING_BYTES_MAX - PUSHES_ARRIVING_ACCOUNT_BYTES_MAX - PUSHES_ARRIVING_KEPT_BYTES);
     assert.throws(() => other.add(1), IncomingFullError);
-    const modest = ['c', 'd', 'e', 'f'].map((account) => incoming.open(account));
-    for (const push of modest) push.add(MIB);
+    const modest = Array.from({ length: PUSHES_ARRIVING_KEPT_BYTES / few }, (_, n) => incoming.open(`modest ${n}`));
+    for (const push of modest) push.add(few);
     assert.throws(() => modest[0]?.add(1), IncomingFullError);
     assert.throws(() => incoming.open('g').add(1), IncomingFullError);
     modest[1]?.release();
     assert.throws(() => modest[0]?.add(1), IncomingFullError);
-    incoming.open('g').add(MIB);
+    incoming.open('g').add(few);
     greedy.release();
     other.add(1);
   });

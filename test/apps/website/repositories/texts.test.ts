@@ -1,14 +1,24 @@
-/** Parts of pages: names, sizes, windows of lines, and words for a shell. */
+/** Parts of pages: names, sizes, windows of lines, and words for a shell, each up to its limit. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { describe, test } from 'vitest';
+import { uuids } from '../../../../adapters/node/ids.ts';
+import { agentText, UNKNOWN_LENGTH_MAX } from '../../../../apps/website/identity/agent.ts';
 import { html } from '../../../../apps/website/layout/html.ts';
 import { lineWindow } from '../../../../apps/website/rendering/line-window.ts';
 import { encodeName, segmentsOf } from '../../../../apps/website/repositories/addresses.ts';
 import { shellWord } from '../../../../apps/website/repositories/empty-home.ts';
 import { PAGE_TEXT_BYTES_MAX } from '../../../../apps/website/repositories/limits.ts';
 import { pageAsked, rowsWithin } from '../../../../apps/website/repositories/pager.ts';
-import { bodyOf, shownName, subjectOf } from '../../../../apps/website/repositories/shown-text.ts';
+import {
+  bodyOf,
+  NAME_LENGTH_MAX,
+  SUBJECT_LENGTH_MAX,
+  shownName,
+  subjectOf,
+} from '../../../../apps/website/repositories/shown-text.ts';
+import { NAMES_MAX, repositoriesText } from '../../../../apps/website/tokens/words.ts';
+import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { PAGE_ROWS_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
@@ -40,7 +50,15 @@ describe('A name in an address', () => {
 describe('A text of a repository', () => {
   test('is cut, and shows what would hide or reorder it', () => {
     assert.equal(shownName('a\u202Eb\nc'), 'a⟨U+202E⟩b␤c');
-    assert.equal(shownName('x'.repeat(4_096)).length, 200);
+    for (const [textOf, lengthMax] of [
+      [shownName, NAME_LENGTH_MAX],
+      [subjectOf, SUBJECT_LENGTH_MAX],
+    ] as const) {
+      const whole = 'x'.repeat(lengthMax);
+      assert.equal(textOf(whole), whole);
+      assert.equal(textOf(`${whole}x`), `${whole.slice(1)}…`);
+    }
+    assert.equal(bodyOf('x'.repeat(SUBJECT_LENGTH_MAX)), '');
     assert.equal(subjectOf('\n\n  One\r\nTwo'), 'One');
     assert.equal(subjectOf(' \n '), '(no message)');
     assert.equal(bodyOf('One\n\nTwo\nThree\n'), 'Two\nThree');
@@ -48,6 +66,20 @@ describe('A text of a repository', () => {
     const long = 'word '.repeat(100).trim();
     assert.equal(bodyOf(long), long, 'a cut subject is shown whole below');
   });
+});
+
+test('A browser that is not known is named by its header, whole up to the limit', () => {
+  const whole = 'x'.repeat(UNKNOWN_LENGTH_MAX);
+  assert.deepEqual([agentText(whole), agentText(`${whole}x`)], [whole, `${whole}…`]);
+});
+
+test('The repositories of a token are named up to the limit, and the others are counted', () => {
+  const own = Array.from({ length: NAMES_MAX + 1 }, (_, n) => ({ id: uuids.next<RepositoryId>(), name: `r${n}` }));
+  const shown = (count: number) =>
+    repositoriesText({ scope: 'SELECTED_REPO', repositoryIds: own.slice(0, count).map(({ id }) => id) }, own);
+  const names = own.slice(0, NAMES_MAX).map(({ name }) => name);
+  assert.equal(shown(NAMES_MAX), names.join(', '));
+  assert.equal(shown(NAMES_MAX + 1), [...names, '1 more'].join(', '));
 });
 
 describe('A window of lines', () => {

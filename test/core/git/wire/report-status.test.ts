@@ -10,7 +10,13 @@ import { receivePackAdvertisement } from '../../../../core/git/wire/advertisemen
 import { type CommandList, type PushCapabilities, readCommandList } from '../../../../core/git/wire/command-list.ts';
 import { concatBytes, createPacketReader, dataPacket, FLUSH_PACKET } from '../../../../core/git/wire/pkt-line.ts';
 import { piecesOf } from '../../../../core/git/wire/ref-parts.ts';
-import { pushAnswer, pushRefusal, type RefReport, reportStatus } from '../../../../core/git/wire/report-status.ts';
+import {
+  pushAnswer,
+  pushRefusal,
+  REASON_LENGTH_MAX,
+  type RefReport,
+  reportStatus,
+} from '../../../../core/git/wire/report-status.ts';
 import { KEEP_ALIVE_PACKET } from '../../../../core/git/wire/side-band.ts';
 import { git, temporaryFolder } from '../../../support/git-process.ts';
 import { createSampleRepository, refsOf } from '../../../support/sample-repository.ts';
@@ -61,6 +67,14 @@ describe('The answer to a push', () => {
     assert.ok(answer.endsWith('00000000'));
     assert.equal(text(pushAnswer({ unpackFailed: null, refs: [] }, capabilities('none', true))), '0000');
     assert.equal(text(pushAnswer({ unpackFailed: null, refs: [] }, capabilities('none', false))), '');
+  });
+
+  test('has a reason whole up to the limit, and cuts a longer one', () => {
+    const whole = 'y'.repeat(REASON_LENGTH_MAX);
+    for (const refused of [whole, `${whole}y`]) {
+      const report = text(reportStatus({ unpackFailed: null, refs: [{ name: 'refs/heads/x', refused }] }));
+      assert.match(report, new RegExp(`ng refs/heads/x ${whole}\\n`), `${refused.length}`);
+    }
   });
 
   test('attack: with hostile names and reasons holds no forged line and no broken packet', () => {

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
-import type { KnownFolder } from '../../../../core/use-cases/reading/last-commits.ts';
+import { type KnownFolder, LAST_COMMITS_SPAN_MS } from '../../../../core/use-cases/reading/last-commits.ts';
 import { listTree, type TreeListing, type WantedTree } from '../../../../core/use-cases/reading/list-tree.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
@@ -189,8 +189,11 @@ describe('A folder', () => {
   });
 
   test('says that a commit is not known when the time is up, and does not walk again for it', async () => {
+    const spans: number[] = [];
     const objects = watched((history) => ({
       async *changesBelow(...given) {
+        const [, , , { spanMs }] = given;
+        spans.push(spanMs);
         yield* (await Array.fromAsync(history.changesBelow(...given))).slice(0, 0);
         throw new ObjectDatabaseError('reading-too-costly', 'late');
       },
@@ -199,6 +202,7 @@ describe('A folder', () => {
     await reading.push({ 'refs/heads/late': tip });
     const listing = accepted(await list([], { ref: 'late' }, objects));
     assert.deepEqual([listing.commit.id, shown(listing)], [tip, { a: undefined }]);
+    assert.deepEqual(spans, [LAST_COMMITS_SPAN_MS]);
     const before = walks.length;
     assert.deepEqual(shown(accepted(await list([], { ref: 'late' }))), { a: undefined });
     assert.equal(walks.length, before);

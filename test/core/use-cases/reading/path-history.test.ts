@@ -5,7 +5,11 @@ import { createKnownAnswers } from '../../../../apps/front-door/known-answers.ts
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import { listCommits, type WantedCommits } from '../../../../core/use-cases/reading/list-commits.ts';
-import { type KnownPathHistory, PATH_HISTORY_COMMITS_MAX } from '../../../../core/use-cases/reading/path-history.ts';
+import {
+  type KnownPathHistory,
+  PATH_HISTORY_COMMITS_MAX,
+  PATH_HISTORY_SPAN_MS,
+} from '../../../../core/use-cases/reading/path-history.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
@@ -130,8 +134,10 @@ describe('The commits of a path', () => {
     const ids = (count: number) =>
       Array.from({ length: count }, () => reading.git.line(['rev-parse', 'main']) as ObjectId);
     const [id] = ids(1);
+    const spans = new Set<number>();
     const yielding = (count: number, late: boolean) =>
-      opening(async function* () {
+      opening(async function* (_tip, _path, { spanMs }) {
+        spans.add(spanMs);
         yield Array.from({ length: count }, () => id as ObjectId);
         if (late) throw new ObjectDatabaseError('reading-too-costly', 'late');
       });
@@ -145,6 +151,7 @@ describe('The commits of a path', () => {
       const page = accepted(await list('a', { page: last }, yielding(count, late)));
       assert.deepEqual([page.commits.length, page.hasMore, page.truncated], [5, false, truncated], `${count} ${late}`);
     }
+    assert.deepEqual([...spans], [PATH_HISTORY_SPAN_MS]);
     known.clear();
   });
 });

@@ -5,6 +5,7 @@ import { type ObjectId, objectId, type RepositoryId } from '../../../../core/ker
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import {
   type KnownPushes,
+  PUSHED_SPAN_MS,
   type PushedBounds,
   type PushedCommits,
   pushesOfCommits,
@@ -155,14 +156,17 @@ describe('The push of a commit', () => {
     assert.ok(none.every((revision) => revision === null));
     knownPushes = memoryPushes();
     walks = 0;
-    const late = () =>
-      async function* () {
+    const spans: number[] = [];
+    const late = (): ObjectReader['history']['links'] =>
+      async function* (_include, _exclude, { spanMs }) {
+        spans.push(spanMs);
         yield [];
         throw new ObjectDatabaseError('reading-too-costly', 'late');
       };
     assert.ok((await found(commits, context(late))).every((revision) => revision === null));
     await found(commits, context(late));
     assert.equal(walks, 1);
+    assert.deepEqual(spans, [PUSHED_SPAN_MS]);
   });
 });
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { ChangedFile, Diff } from '../../../../core/git/diff/diff.ts';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
-import { readCommit, type WantedCommit } from '../../../../core/use-cases/reading/read-commit.ts';
+import { DIFF_SPAN_MS, readCommit, type WantedCommit } from '../../../../core/use-cases/reading/read-commit.ts';
 import { accepted, codeOf } from '../../../support/accounts.ts';
 import { type GitReading, startGitReading } from '../../../support/git-reading.ts';
 
@@ -218,11 +218,14 @@ describe('A commit', () => {
   });
 
   test('shows its files although the time for its lines is up', async () => {
+    const spans: number[] = [];
     const repository = await reading.current();
     const objects = {
       open: async (committed: Parameters<typeof reading.node.objects.open>[0]) => {
         const reader = await reading.node.objects.open(committed);
         const diff: typeof reader.history.diff = async function* (...given) {
+          const [, , { spanMs }] = given;
+          spans.push(spanMs);
           for await (const chunk of reader.history.diff(...given)) {
             yield chunk.subarray(0, Buffer.from(chunk).indexOf('@@'));
             throw new ObjectDatabaseError('reading-too-costly', 'git diff-tree ended with timeout');
@@ -234,6 +237,7 @@ describe('A commit', () => {
     const { diff } = accepted(await readCommit({ objects, knownDiffs: new Map() }, repository, { id: root, signal }));
     assert.deepEqual([diff.files.length, diff.filesTotal, diff.truncated], [7, 7, ['time']]);
     assert.ok(diff.files.every(({ additions, cut }) => additions === null && cut));
+    assert.deepEqual(spans, [DIFF_SPAN_MS]);
   });
 
   test('ends its git process with the request', async () => {

@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { Diff } from '../../../../core/git/diff/diff.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
-import type { AheadBehind } from '../../../../core/ports/object-history.ts';
+import type { AheadBehind, Bounded } from '../../../../core/ports/object-history.ts';
+import { APART_SPAN_MS } from '../../../../core/use-cases/reading/ahead-behind.ts';
 import {
+  COMPARISON_SPAN_MS,
   compareRefs,
   type KnownComparison,
   type WantedComparison,
@@ -109,8 +111,10 @@ describe('A page of branches', () => {
 
   test('leaves out a count that takes too long', async () => {
     known.clear();
-    const late = () => ({
-      aheadBehind: async () => {
+    const spans = new Set<number>();
+    const late = (): Partial<ObjectReader['history']> => ({
+      aheadBehind: async (_a, _b, { spanMs }) => {
+        spans.add(spanMs);
         throw new ObjectDatabaseError('reading-too-costly', 'late');
       },
     });
@@ -119,6 +123,7 @@ describe('A page of branches', () => {
       branches.items.map(({ aheadBehind }) => aheadBehind),
       [null, null, { ahead: 0, behind: 0 }, null],
     );
+    assert.deepEqual([...spans], [APART_SPAN_MS]);
   });
 });
 
@@ -194,12 +199,19 @@ describe('A comparison', () => {
   test('says what was not found in time', async () => {
     known.clear();
     knownComparisons.clear();
-    const late = async () => {
+    const spans: number[] = [];
+    const late = async (...given: readonly unknown[]) => {
+      const bounded = given.at(-1) as Bounded;
+      spans.push(bounded.spanMs);
       throw new ObjectDatabaseError('reading-too-costly', 'late');
     };
     const found = accepted(await compare({}, () => ({ mergeBase: late, aheadBehind: late, commitsBetween: late })));
     assert.deepEqual([found.mergeBase, found.aheadBehind, found.commits], [null, null, null]);
     assert.deepEqual(found.diff.files.length, 2);
+    assert.deepEqual(
+      spans.toSorted((a, b) => a - b),
+      [APART_SPAN_MS, COMPARISON_SPAN_MS, COMPARISON_SPAN_MS],
+    );
     assert.equal(accepted(await compare()).mergeBase, base, 'it is looked for again');
   });
 

@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { closing, openView } from '../../../../core/use-cases/reading/repository-view.ts';
-import { resolveRef } from '../../../../core/use-cases/reading/resolve-ref.ts';
+import {
+  BRANCHES_NAMED_MAX,
+  resolveRef,
+  withoutDefaultBranch,
+} from '../../../../core/use-cases/reading/resolve-ref.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { codeOf } from '../../../support/accounts.ts';
 import { startReading } from '../../../support/reading.ts';
@@ -50,6 +54,20 @@ describe('A ref to read', () => {
     const pushed = await reading.push(repository, { 'refs/heads/same': second, 'refs/tags/same': first });
     assert.equal(await commitOf(pushed, 'same'), second);
     assert.equal(await commitOf(pushed, 'refs/tags/same'), first);
+  });
+
+  test('is refused with branches up to the limit where the default branch is not there, and the others are counted', async () => {
+    const { reading, repository, first } = await started();
+    const named = async (count: number) => {
+      const names = Array.from({ length: count }, (_, n) => `refs/heads/b${String(n).padStart(2, '0')}`);
+      const refusal = withoutDefaultBranch(
+        await reading.push(repository, Object.fromEntries(names.map((name) => [name, first]))),
+      );
+      assert.ok(refusal.code === 'default-branch-missing');
+      return [refusal.branches.length, refusal.others];
+    };
+    assert.deepEqual(await named(BRANCHES_NAMED_MAX), [BRANCHES_NAMED_MAX, 0]);
+    assert.deepEqual(await named(BRANCHES_NAMED_MAX + 1), [BRANCHES_NAMED_MAX, 1]);
   });
 
   test('peels an annotated tag to its commit, and finds nothing for a tag of a tree', async () => {

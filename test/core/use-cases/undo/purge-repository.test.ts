@@ -20,6 +20,7 @@ import { deleteRepository, findRepositoryById } from '../../../../core/use-cases
 import { expireLayers } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
 import {
+  PURGE_NOTIFICATION_WAIT_MS,
   PURGE_REWRITING_INTERVAL_MS,
   type PurgeContext,
   planPurge,
@@ -193,25 +194,27 @@ describe('A purge of a living repository', () => {
     const before = await stored();
     const head = await reading.node.events.head();
     let notified = true;
-    let pauses = 0;
+    let pausedMs = 0;
     const behind: PurgeContext = {
       ...purging,
-      notifiedTo: async () => (notified && pauses >= 3 ? head : LOG_START),
-      pause: async () => {
-        pauses += 1;
+      notifiedTo: async () => (notified && pausedMs >= PURGE_NOTIFICATION_WAIT_MS ? head : LOG_START),
+      pause: async (ms) => {
+        pausedMs += ms;
         if (notified) assert.deepEqual(await stored(), before, 'nothing is packed before');
         (await purging.purgeSlots.acquire(origin.account))();
       },
     };
     const purged = await purgeRepository(behind, origin, id, NEVER);
     assert.ok(!('refused' in purged) && purged.event !== null);
-    assert.equal(pauses, 3);
+    assert.equal(pausedMs, PURGE_NOTIFICATION_WAIT_MS, 'they came at the last moment');
+    pausedMs = 0;
     const { entity } = await reading.current();
     notified = false;
     reading.node.clock.advance(PURGE_REWRITING_INTERVAL_MS);
     await reading.push({ 'refs/heads/gone': reading.git.commit({ gone: 'gone\n' }, { branch: 'gone' }) });
     await reading.push({ 'refs/heads/gone': null });
     assert.deepEqual(await purgeRepository(behind, origin, id, NEVER), { refused: { code: 'webhooks-not-notified' } });
+    assert.equal(pausedMs, PURGE_NOTIFICATION_WAIT_MS);
     assert.equal((await reading.current()).entity.revision, Number(entity.revision) + 2);
   });
 
@@ -290,6 +293,22 @@ describe('A purge of a living repository', () => {
     await sweep();
     assert.equal(await waiting(), 0);
     assert.deepEqual(await purge(), { event: null, freedBytes: 0 });
+  });
+
+  test('is not refused while what purges took out is no more than the quota', async (context) => {
+    const { reading, main, purging, origin, id, waiting } = await withSecret(context);
+    const small = { ...DEFAULT_PLANS.FREE, storage_bytes: 0 };
+    const bounded: PurgeContext = { ...purging, plans: { FREE: small, PRO: small, PLATFORM: small } };
+    const other = await newRepository(reading.node, origin.account, 'other', 'main');
+    const found = await findRepositoryById(reading.node, origin.account, other.id);
+    assert.ok(found !== null);
+    const tips = { 'refs/heads/main': main };
+    await appendPush(reading.node, createMemoryObjects(), found, tips, WAITING_STORAGE_BYTES_MIN);
+    await deleteRepository(purging, origin, other.id);
+    await purgeRepository(bounded, origin, other.id, NEVER);
+    assert.equal(await waiting(), WAITING_STORAGE_BYTES_MIN);
+    const purged = await purgeRepository(bounded, origin, id, NEVER);
+    assert.ok(!('refused' in purged) && purged.event !== null);
   });
 
   test('is refused where the repository is too large to be written again', async (context) => {

@@ -11,6 +11,7 @@ import { WEBHOOK_ANSWER_BYTES_MAX } from '../../../../core/use-cases/webhooks/at
 import {
   boundBodies,
   WEBHOOK_ANSWERS_BYTES_MAX,
+  WEBHOOK_BODIES_UNLIMITED_BYTES_MAX,
   WEBHOOK_PAYLOADS_BYTES_MAX,
 } from '../../../../core/use-cases/webhooks/limit-stored-bodies.ts';
 import { newAccount } from '../../../support/accounts.ts';
@@ -151,6 +152,31 @@ describe('The bodies of deliveries', () => {
     await bound();
     const { payloadBytes, answerBytes } = await sums();
     assert.deepEqual({ payloadBytes, answerBytes }, { payloadBytes: room * payload, answerBytes: room * answer });
+  });
+
+  test('of an account without a quota of storage are left at the limit, and the oldest are looked for one byte past it', async () => {
+    for (const [kind, bytes, isBeyond] of [
+      ['payloadBytes', WEBHOOK_BODIES_UNLIMITED_BYTES_MAX, false],
+      ['payloadBytes', WEBHOOK_BODIES_UNLIMITED_BYTES_MAX + 1, true],
+      ['answerBytes', WEBHOOK_BODIES_UNLIMITED_BYTES_MAX, false],
+      ['answerBytes', WEBHOOK_BODIES_UNLIMITED_BYTES_MAX + 1, true],
+    ] as const) {
+      const looks: string[] = [];
+      const deliveries = createMemoryDeliveryStore();
+      const { account, bound } = await started(
+        {
+          ...deliveries,
+          accountsBeyond: async () => [{ account, payloadBytes: 0, answerBytes: 0, [kind]: bytes }],
+          oldest: async (_account, looked) => {
+            looks.push(looked);
+            return [];
+          },
+        },
+        'PRO',
+      );
+      await bound();
+      assert.deepEqual(looks, isBeyond ? [kind.replace('Bytes', '')] : [], `${bytes} ${kind}`);
+    }
   });
 
   test('of an account without a quota of storage may take 10 GiB', async () => {
