@@ -5,13 +5,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { ROOT } from '../architecture/source-tree.ts';
+import { needs } from '../support/optional-suites.ts';
 
 const UNIT = path.join(ROOT, 'deploy/strata.service');
 
-const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
-
 describe('The unit of systemd', () => {
-  test.skipIf(!hasSystemd)('has only settings that systemd knows', () => {
+  test('has only settings that systemd knows', needs('systemd-analyze'), () => {
     const { stderr } = spawnSync('systemd-analyze', ['verify', UNIT], { encoding: 'utf8' });
     // Systemd before 254 does not know it; the program is elsewhere on this machine.
     const expected = /Unknown key.*'DelegateSubgroup'|\/usr\/bin\/node is not executable/;

@@ -67,6 +67,16 @@ export const OPTIONAL_SUITES = [
     part: 'fish',
     command: 'apt-get install fish && npm test -- completion',
   },
+  {
+    name: "the unit by systemd's own check",
+    part: 'systemd-analyze',
+    command: 'apt-get install systemd && npm test -- deploy/service-unit',
+  },
+  {
+    name: 'the manifests by the schemas of Kubernetes',
+    part: 'kubectl-validate',
+    command: 'go install sigs.k8s.io/kubectl-validate@v0.0.4 && npm test -- deploy/kubernetes',
+  },
 ] as const satisfies readonly OptionalSuite[];
 
 type Part = (typeof OPTIONAL_SUITES)[number]['part'];
@@ -81,9 +91,13 @@ export function needs(part: Part): SkipOptions {
 
 export function isThere(part: Part): boolean {
   if (part === 'chromium') return findChromium() !== null;
-  if (part === 'zsh' || part === 'fish') return spawnSync(part, ['--version']).status === 0;
+  if (isProgram(part)) return spawnSync(part, ['--version']).error === undefined;
   if (part === 'network-namespace') return hasOwnNetworks();
   return isTool(part) ? findTool(part) !== null : (process.env[part] ?? '') !== '';
+}
+
+function isProgram(part: Part): boolean {
+  return ['zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
 }
 
 function isTool(part: Part): part is Tool & Part {
