@@ -5,21 +5,28 @@ import { promisify } from 'node:util';
 import { test } from 'vitest';
 import { createMetrics } from '../../../apps/server/metrics.ts';
 
-/** Prints the turns of a second in a process of its own, since the runner of the tests has turns of its own. */
+/**
+ * Prints the turns of the quietest of four half seconds, in a process of its own, since the runner of the tests has turns
+ * of its own. In the first ones V8 still works in the background for what was loaded, and each end of that is a turn.
+ */
 const COUNT_TURNS = `
   import { performance } from 'node:perf_hooks';
   import { setTimeout as sleep } from 'node:timers/promises';
   import { createMetrics } from ${JSON.stringify(new URL('../../../apps/server/metrics.ts', import.meta.url).href)};
   createMetrics();
-  const before = performance.nodeTiming.uvMetricsInfo.loopCount;
-  await sleep(1_000);
-  console.log(performance.nodeTiming.uvMetricsInfo.loopCount - before);
+  const turns = [];
+  for (let span = 0; span < 4; span += 1) {
+    const before = performance.nodeTiming.uvMetricsInfo.loopCount;
+    await sleep(500);
+    turns.push(performance.nodeTiming.uvMetricsInfo.loopCount - before);
+  }
+  console.log(Math.min(...turns));
 `;
 
 test('The metrics wake no process that does nothing', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', COUNT_TURNS]);
   const turns = Number(stdout);
-  assert.ok(turns > 0 && turns < 40, `${turns} turns of the event loop in a second`);
+  assert.ok(turns > 0 && turns < 20, `${turns} turns of the event loop in half a second`);
 });
 
 test('The metrics say how busy the event loop was, and nothing that is not measured', async () => {
