@@ -227,13 +227,14 @@ describe('The state of an account', () => {
     assert.equal(await textOf(replayed), golden('state.ndjson'));
   });
 
-  test('folded on from a snapshot is the same', async () => {
+  test('folded on from a snapshot is the same, and what was read is written as the same snapshot', async () => {
     const { complete } = await randomEntries(6, 200);
     const whole = await textOf(await folded(complete));
     for (const cut of [10, 77, 150]) {
       const snapshot = writeAccountFold(await folded(complete.slice(0, cut)));
       assert.ok(snapshot !== null);
       const start = readAccountFold(JSON.parse(canonicalJson(snapshot)));
+      assert.equal(canonicalJson(writeAccountFold(start)), canonicalJson(snapshot), `at ${cut}`);
       assert.equal(await textOf(await folded(complete.slice(cut), start)), whole, `from ${cut}`);
     }
   });
