@@ -1,12 +1,26 @@
 /** The repositories of an account that an access token, or a webhook made with one, may use. */
+import { converted, list, object, parsed, word } from '../kernel/codec.ts';
 import type { Scope } from '../kernel/grants.ts';
-import type { RepositoryId } from '../kernel/ids.ts';
+import { type RepositoryId, uuid } from '../kernel/ids.ts';
 
 export interface RepositorySelection {
   readonly scope: Scope;
   /** Empty for `ALL_REPO`. It may still hold the id of a repository that was deleted. */
   readonly repositoryIds: readonly RepositoryId[];
 }
+
+/** The members of a selection in a snapshot. */
+export const storedSelection = object<RepositorySelection>({
+  scope: word<Scope>(),
+  repositoryIds: list(parsed(uuid<RepositoryId>)),
+});
+
+/** Stores them beside the other members of what has the selection. */
+export const selectedRepositories = converted(
+  storedSelection,
+  ({ repositories }: { readonly repositories: RepositorySelection }) => repositories,
+  (repositories) => ({ repositories }),
+);
 
 export const ALL_REPOSITORIES: RepositorySelection = { scope: 'ALL_REPO', repositoryIds: [] };
 

@@ -3,6 +3,7 @@
  *
  * Invariants: an event of a facet changes the state of that facet alone.
  */
+import { type Codec, merged, nullable, number, object, parsed, text, time, unstored, word } from '../kernel/codec.ts';
 import type { Decider, SnapshotCodec } from '../kernel/decider.ts';
 import { type Timestamp, timestamp } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
@@ -11,9 +12,8 @@ import { accountBuckets } from './buckets/evolve.ts';
 import { type AccountEvent, type AccountOwnEvent, accountEventKinds } from './events.ts';
 import { isEventOf } from './facet.ts';
 import { accountMfa } from './mfa/evolve.ts';
-import type { Plan } from './plans.ts';
 import { ownedRepositories } from './repositories/evolve.ts';
-import type { Account, AccountFacets, ClosedAccount, OpenAccount } from './state.ts';
+import type { Account, AccountFacets, ClosedAccount, FormerEmail, OpenAccount } from './state.ts';
 import { accountTrustRules } from './trust-rules/evolve.ts';
 import { accountWebhooks } from './webhooks/evolve.ts';
 
@@ -110,57 +110,29 @@ function misplaced(state: Account): TypeError {
   return new TypeError(`An event for an account that is ${state.status}`);
 }
 
-/** The snapshot's members that belong to the account itself. The facets add theirs to the same object. */
-type OwnSnapshot = {
-  readonly username: string;
-  readonly emailRef: string;
-  readonly passwordHashRef: string;
-  readonly plan: Plan;
-  readonly createdAt: string;
-  readonly sessionsEnded: number;
-  readonly formerEmail: { readonly ref: string; readonly claim: string | null } | null;
-};
-
-/** The cast is sound because only `write` below makes snapshots of this version. */
-function parseSnapshot(snapshot: JsonObject): OwnSnapshot {
-  return snapshot as OwnSnapshot;
-}
+/** If its meaning changes, raise the version of the snapshot. */
+export const openAccount: Codec<OpenAccount, JsonObject> = merged(
+  unstored({ status: 'open' as const }),
+  object<Omit<OpenAccount, 'status' | keyof AccountFacets>>({
+    username: text,
+    emailRef: parsed(vaultRef),
+    passwordHashRef: parsed(vaultRef),
+    plan: word(),
+    createdAt: time,
+    sessionsEnded: number,
+    formerEmail: nullable(object<FormerEmail>({ ref: parsed(vaultRef), claim: nullable(text) })),
+  }),
+  ownedRepositories.snapshot,
+  accountWebhooks.snapshot,
+  accountMfa.snapshot,
+  accountBuckets.snapshot,
+  accountTrustRules.snapshot,
+);
 
 const accountSnapshots: SnapshotCodec<Account> = {
   version: 6,
-  write(state) {
-    if (state.status !== 'open') return null;
-    const { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded } = state;
-    const formerEmail = state.formerEmail === null ? null : { ...state.formerEmail };
-    const own = { username, emailRef, passwordHashRef, plan, createdAt, sessionsEnded, formerEmail };
-    return {
-      ...(own satisfies OwnSnapshot),
-      ...ownedRepositories.writeSnapshot(state),
-      ...accountWebhooks.writeSnapshot(state),
-      ...accountMfa.writeSnapshot(state),
-      ...accountBuckets.writeSnapshot(state),
-      ...accountTrustRules.writeSnapshot(state),
-    };
-  },
-  read(snapshot) {
-    const stored = parseSnapshot(snapshot);
-    const former = stored.formerEmail;
-    return {
-      ...ownedRepositories.readSnapshot(snapshot),
-      ...accountWebhooks.readSnapshot(snapshot),
-      ...accountMfa.readSnapshot(snapshot),
-      ...accountBuckets.readSnapshot(snapshot),
-      ...accountTrustRules.readSnapshot(snapshot),
-      status: 'open',
-      username: stored.username,
-      emailRef: vaultRef(stored.emailRef),
-      passwordHashRef: vaultRef(stored.passwordHashRef),
-      plan: stored.plan,
-      createdAt: timestamp(stored.createdAt),
-      sessionsEnded: stored.sessionsEnded,
-      formerEmail: former === null ? null : { ref: vaultRef(former.ref), claim: former.claim },
-    };
-  },
+  write: (state) => (state.status === 'open' ? openAccount.write(state) : null),
+  read: openAccount.read,
 };
 
 function sizeBytesOf(state: Account): number {

@@ -4,6 +4,7 @@
  * Invariants: the state and the snapshot of a facet use property names that no other part of the account uses. The
  * account's state and its snapshot are one object each, which holds the members of all facets.
  */
+import type { Codec } from '../kernel/codec.ts';
 import type { DomainEvent, EventKinds } from '../kernel/decider.ts';
 import type { Timestamp } from '../kernel/ids.ts';
 import type { JsonObject } from '../kernel/json.ts';
@@ -12,10 +13,8 @@ export interface Facet<State, Event extends DomainEvent<string, JsonObject>> {
   readonly kinds: EventKinds<Event>;
   readonly initial: State;
   evolve(state: State, event: Event, at: Timestamp): State;
-  /** Returns the facet's members of an account's snapshot. If their meaning changes, raise the snapshot's version. */
-  writeSnapshot(state: State): JsonObject;
-  /** Reads the members that `writeSnapshot` returned from a snapshot that also holds those of other facets. */
-  readSnapshot(snapshot: JsonObject): State;
+  /** The facet's members of an account's snapshot. If their meaning changes, raise the snapshot's version. */
+  readonly snapshot: Codec<State, JsonObject>;
   /** Estimates how many bytes of memory the state takes. */
   sizeBytes(state: State): number;
 }

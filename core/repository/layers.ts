@@ -5,6 +5,7 @@
  * layer raises the epoch.
  */
 import { AppendList } from '../kernel/append-list.ts';
+import { converted, number, object, text } from '../kernel/codec.ts';
 import { type LayerId, type RepositoryId, uuid } from '../kernel/ids.ts';
 import type { LayersCompacted, LayersExpired, RecordedLayer, RepositoryEvent } from './events.ts';
 import type { Layer } from './layer.ts';
@@ -144,6 +145,13 @@ export function layersStoredBy(event: RepositoryEvent): readonly RecordedLayer[]
 export function recordedLayer(layer: Layer): RecordedLayer {
   return { id: layer.id, key: layer.key, size_bytes: layer.sizeBytes, sha256: layer.sha256, pack: layer.pack };
 }
+
+/** The same form in a snapshot. */
+export const storedLayer = converted(
+  object<RecordedLayer>({ id: text, key: text, size_bytes: number, sha256: text, pack: text }),
+  recordedLayer,
+  layerOf,
+);
 
 /** Returns the key of a layer of a repository. */
 export function layerKeyOf(repository: RepositoryId, id: LayerId): LayerKey {

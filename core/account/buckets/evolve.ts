@@ -1,12 +1,10 @@
 /** Folds the events of an account's storage buckets. */
-import type { BucketFaultCode, BucketStep } from '../../kernel/bucket-fault.ts';
-import { type StorageBucketId, type Timestamp, timestamp, uuid } from '../../kernel/ids.ts';
-import type { JsonObject } from '../../kernel/json.ts';
+import { byId, nullable, object, parsed, text, time, word } from '../../kernel/codec.ts';
+import { type StorageBucketId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type BucketEvent, bucketEventKinds, type StorageBucketCreated } from './events.ts';
-import type { BucketAuthMode, BucketProvider } from './settings.ts';
-import type { AccountBuckets, BucketStatus, StorageBucket } from './state.ts';
+import type { AccountBuckets, BucketFailure, StorageBucket } from './state.ts';
 
 function evolveBuckets(state: AccountBuckets, event: BucketEvent, at: Timestamp): AccountBuckets {
   if (event.type === 'DefaultBucketChanged') {
@@ -67,60 +65,27 @@ function bucketChange(
   }
 }
 
-/** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
-type BucketsSnapshot = {
-  readonly storageBuckets: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly provider: BucketProvider;
-    readonly authMode: BucketAuthMode;
-    readonly placeRef: string;
-    readonly accessRef: string;
-    readonly status: BucketStatus;
-    readonly lastValidatedAt: string | null;
-    readonly lastFailure: { readonly step: BucketStep; readonly code: BucketFaultCode; readonly at: string } | null;
-    readonly createdAt: string;
-    readonly updatedAt: string;
-  }[];
-  readonly defaultBucketId: string | null;
-};
-
-/** The cast is sound because only `writeSnapshot` below makes these members. */
-function parseSnapshot(snapshot: JsonObject): BucketsSnapshot {
-  return snapshot as BucketsSnapshot;
-}
-
-function storedBucket(stored: BucketsSnapshot['storageBuckets'][number]): StorageBucket {
-  const { lastValidatedAt, lastFailure } = stored;
-  return {
-    ...stored,
-    id: uuid(stored.id),
-    placeRef: vaultRef(stored.placeRef),
-    accessRef: vaultRef(stored.accessRef),
-    lastValidatedAt: lastValidatedAt === null ? null : timestamp(lastValidatedAt),
-    lastFailure: lastFailure === null ? null : { ...lastFailure, at: timestamp(lastFailure.at) },
-    createdAt: timestamp(stored.createdAt),
-    updatedAt: timestamp(stored.updatedAt),
-  };
-}
+const storageBucket = object<StorageBucket>({
+  id: parsed(uuid<StorageBucketId>),
+  name: text,
+  provider: word(),
+  authMode: word(),
+  placeRef: parsed(vaultRef),
+  accessRef: parsed(vaultRef),
+  status: word(),
+  lastValidatedAt: nullable(time),
+  lastFailure: nullable(object<BucketFailure>({ step: word(), code: word(), at: time })),
+  createdAt: time,
+  updatedAt: time,
+});
 
 export const accountBuckets: Facet<AccountBuckets, BucketEvent> = {
   kinds: bucketEventKinds,
   initial: { storageBuckets: new Map<StorageBucketId, StorageBucket>(), defaultBucketId: null },
   evolve: evolveBuckets,
-  writeSnapshot({ storageBuckets, defaultBucketId }) {
-    const stored = [...storageBuckets.values()].map((bucket) => ({
-      ...bucket,
-      lastFailure: bucket.lastFailure === null ? null : { ...bucket.lastFailure },
-    }));
-    return { storageBuckets: stored, defaultBucketId } satisfies BucketsSnapshot;
-  },
-  readSnapshot(snapshot) {
-    const { storageBuckets, defaultBucketId } = parseSnapshot(snapshot);
-    return {
-      storageBuckets: new Map(storageBuckets.map(storedBucket).map((bucket) => [bucket.id, bucket])),
-      defaultBucketId: defaultBucketId === null ? null : uuid<StorageBucketId>(defaultBucketId),
-    };
-  },
+  snapshot: object<AccountBuckets>({
+    storageBuckets: byId(storageBucket),
+    defaultBucketId: nullable(parsed(uuid<StorageBucketId>)),
+  }),
   sizeBytes: ({ storageBuckets }) => storageBuckets.size * 1_000,
 };

@@ -1,6 +1,6 @@
 /** Folds the events of an account's MFA tokens. */
-import { type MfaTokenId, type Timestamp, timestamp, uuid } from '../../kernel/ids.ts';
-import type { JsonObject } from '../../kernel/json.ts';
+import { byId, nullable, number, object, parsed, tagged, text, time } from '../../kernel/codec.ts';
+import { type MfaTokenId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type MfaEvent, mfaEventKinds } from './events.ts';
@@ -85,68 +85,25 @@ function misplaced(event: MfaEvent): TypeError {
   return new TypeError(`${event.type} of an MFA token that is not there, or not in that status`);
 }
 
-/** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
-type MfaSnapshot = { readonly mfaTokens: readonly StoredToken[]; readonly mfaChanges: number };
+const enrolled = { id: parsed(uuid<MfaTokenId>), name: text, createdAt: time };
+const activated = { activatedAt: time, lastUsedAt: nullable(time) };
+const passkeyMembers = { passkeyRef: parsed(vaultRef), signCount: number, regressedAt: nullable(time) };
 
-type StoredToken =
-  | (Stored & { readonly kind: 'totp'; readonly status: 'pending'; readonly seedRef: string })
-  | (Stored & StoredActive & { readonly kind: 'totp'; readonly seedRef: string; readonly lastStep: number })
-  | (Stored & { readonly kind: 'passkey'; readonly status: 'pending' })
-  | (Stored &
-      StoredActive & {
-        readonly kind: 'passkey';
-        readonly passkeyRef: string;
-        readonly signCount: number;
-        readonly regressedAt: string | null;
-      });
-type Stored = { readonly id: string; readonly name: string; readonly createdAt: string };
-type StoredActive = { readonly status: 'active'; readonly activatedAt: string; readonly lastUsedAt: string | null };
-
-/** The cast is sound because only `writeSnapshot` below makes these members. */
-function parseSnapshot(snapshot: JsonObject): MfaSnapshot {
-  return snapshot as MfaSnapshot;
-}
-
-function readToken(stored: StoredToken): MfaToken {
-  const named = { id: uuid<MfaTokenId>(stored.id), name: stored.name, createdAt: timestamp(stored.createdAt) };
-  if (stored.status === 'pending') {
-    const { kind, status } = stored;
-    return kind === 'passkey'
-      ? { ...named, kind, status }
-      : { ...named, kind, status, seedRef: vaultRef(stored.seedRef) };
-  }
-  const { status, activatedAt, lastUsedAt } = stored;
-  const active = { status, activatedAt: timestamp(activatedAt), lastUsedAt: timeOrNull(lastUsedAt) };
-  if (stored.kind === 'totp') {
-    const { kind, seedRef, lastStep } = stored;
-    return { ...named, ...active, kind, seedRef: vaultRef(seedRef), lastStep };
-  }
-  const { kind, passkeyRef, signCount, regressedAt } = stored;
-  return {
-    ...named,
-    ...active,
-    kind,
-    passkeyRef: vaultRef(passkeyRef),
-    signCount,
-    regressedAt: timeOrNull(regressedAt),
-  };
-}
-
-function timeOrNull(text: string | null): Timestamp | null {
-  return text === null ? null : timestamp(text);
-}
+const mfaToken = tagged('kind', {
+  totp: tagged('status', {
+    pending: object({ ...enrolled, seedRef: parsed(vaultRef) }),
+    active: object({ ...enrolled, ...activated, seedRef: parsed(vaultRef), lastStep: number }),
+  }),
+  passkey: tagged('status', {
+    pending: object(enrolled),
+    active: object({ ...enrolled, ...activated, ...passkeyMembers }),
+  }),
+});
 
 export const accountMfa: Facet<AccountMfa, MfaEvent> = {
   kinds: mfaEventKinds,
   initial: { mfaTokens: new Map<MfaTokenId, MfaToken>(), mfaChanges: 0 },
   evolve: evolveMfa,
-  writeSnapshot({ mfaTokens, mfaChanges }) {
-    const stored = [...mfaTokens.values()].map((token) => ({ ...token }));
-    return { mfaTokens: stored, mfaChanges } satisfies MfaSnapshot;
-  },
-  readSnapshot(snapshot) {
-    const { mfaTokens, mfaChanges } = parseSnapshot(snapshot);
-    return { mfaTokens: new Map(mfaTokens.map(readToken).map((token) => [token.id, token])), mfaChanges };
-  },
+  snapshot: object<AccountMfa>({ mfaTokens: byId(mfaToken), mfaChanges: number }),
   sizeBytes: ({ mfaTokens }) => 1_000 * mfaTokens.size,
 };

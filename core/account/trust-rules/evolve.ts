@@ -1,7 +1,8 @@
 /** Folds the events of an account's trust rules. */
-import type { Grant, Scope } from '../../kernel/grants.ts';
-import { type RepositoryId, type Timestamp, type TrustRuleId, timestamp, uuid } from '../../kernel/ids.ts';
-import type { JsonObject } from '../../kernel/json.ts';
+import { selectedRepositories } from '../../access-token/repository-selection.ts';
+import { byId, list, merged, number, object, parsed, text, time, word } from '../../kernel/codec.ts';
+import type { Grant } from '../../kernel/grants.ts';
+import { type RepositoryId, type Timestamp, type TrustRuleId, uuid } from '../../kernel/ids.ts';
 import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { Facet } from '../facet.ts';
 import { type TrustRuleChanged, type TrustRuleCreated, type TrustRuleEvent, trustRuleEventKinds } from './events.ts';
@@ -50,52 +51,24 @@ function changedRule(rule: TrustRule, { data }: TrustRuleChanged): TrustRule {
   };
 }
 
-/** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
-type TrustRulesSnapshot = {
-  readonly trustRules: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly issuer: string;
-    readonly conditionsRef: string;
-    readonly grants: readonly Grant[];
-    readonly scope: Scope;
-    readonly repositoryIds: readonly string[];
-    readonly epoch: number;
-    readonly createdAt: string;
-  }[];
-};
-
-/** The cast is sound because only `writeSnapshot` below makes these members. */
-function parseSnapshot(snapshot: JsonObject): TrustRulesSnapshot {
-  return snapshot as TrustRulesSnapshot;
-}
-
-function storedRule({ scope, repositoryIds, ...stored }: TrustRulesSnapshot['trustRules'][number]): TrustRule {
-  return {
-    ...stored,
-    id: uuid(stored.id),
-    conditionsRef: vaultRef(stored.conditionsRef),
-    repositories: { scope, repositoryIds: repositoryIds.map((id) => uuid<RepositoryId>(id)) },
-    createdAt: timestamp(stored.createdAt),
-  };
-}
+const trustRule = merged(
+  object<Omit<TrustRule, 'repositories'>>({
+    id: parsed(uuid<TrustRuleId>),
+    name: text,
+    issuer: text,
+    conditionsRef: parsed(vaultRef),
+    grants: list(word<Grant>()),
+    epoch: number,
+    createdAt: time,
+  }),
+  selectedRepositories,
+);
 
 export const accountTrustRules: Facet<AccountTrustRules, TrustRuleEvent> = {
   kinds: trustRuleEventKinds,
   initial: { trustRules: new Map<TrustRuleId, TrustRule>() },
   evolve: evolveTrustRules,
-  writeSnapshot({ trustRules }) {
-    const stored = [...trustRules.values()].map(({ repositories: { scope, repositoryIds }, ...rule }) => ({
-      ...rule,
-      scope,
-      repositoryIds,
-    }));
-    return { trustRules: stored } satisfies TrustRulesSnapshot;
-  },
-  readSnapshot(snapshot) {
-    const { trustRules } = parseSnapshot(snapshot);
-    return { trustRules: new Map(trustRules.map(storedRule).map((rule) => [rule.id, rule])) };
-  },
+  snapshot: object<AccountTrustRules>({ trustRules: byId(trustRule) }),
   sizeBytes({ trustRules }) {
     let total = 0;
     for (const { issuer, repositories } of trustRules.values()) {

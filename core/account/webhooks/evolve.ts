@@ -1,7 +1,7 @@
 /** Folds the events of an account's webhooks. */
-import type { Scope } from '../../kernel/grants.ts';
+import { selectedRepositories } from '../../access-token/repository-selection.ts';
+import { byId, flag, list, merged, nullable, object, parsed, time, word } from '../../kernel/codec.ts';
 import { type RepositoryId, type Timestamp, timestamp, uuid, type WebhookId } from '../../kernel/ids.ts';
-import type { JsonObject } from '../../kernel/json.ts';
 import { vaultRef } from '../../kernel/vault-ref.ts';
 import type { WebhookEventKind } from '../../kernel/webhook-events.ts';
 import type { Facet } from '../facet.ts';
@@ -58,58 +58,25 @@ function webhookChange(
   }
 }
 
-/** The stored form, which only this file writes and reads. A change of it raises the version of the snapshot. */
-type WebhooksSnapshot = {
-  readonly webhooks: readonly {
-    readonly id: string;
-    readonly urlRef: string;
-    readonly secretRef: string;
-    readonly previousSecret: { readonly ref: string; readonly validUntil: string } | null;
-    readonly events: readonly WebhookEventKind[];
-    readonly scope: Scope;
-    readonly repositoryIds: readonly string[];
-    readonly active: boolean;
-    readonly createdAt: string;
-    readonly updatedAt: string;
-  }[];
-};
-
-/** The cast is sound because only `writeSnapshot` below makes these members. */
-function parseSnapshot(snapshot: JsonObject): WebhooksSnapshot {
-  return snapshot as WebhooksSnapshot;
-}
-
-function storedWebhook({ scope, repositoryIds, ...stored }: WebhooksSnapshot['webhooks'][number]): Webhook {
-  const { previousSecret: previous } = stored;
-  return {
-    ...stored,
-    repositories: { scope, repositoryIds: repositoryIds.map((id) => uuid<RepositoryId>(id)) },
-    id: uuid(stored.id),
-    urlRef: vaultRef(stored.urlRef),
-    secretRef: vaultRef(stored.secretRef),
-    previousSecret:
-      previous === null ? null : { ref: vaultRef(previous.ref), validUntil: timestamp(previous.validUntil) },
-    createdAt: timestamp(stored.createdAt),
-    updatedAt: timestamp(stored.updatedAt),
-  };
-}
+const webhook = merged(
+  object<Omit<Webhook, 'repositories'>>({
+    id: parsed(uuid<WebhookId>),
+    urlRef: parsed(vaultRef),
+    secretRef: parsed(vaultRef),
+    previousSecret: nullable(object({ ref: parsed(vaultRef), validUntil: time })),
+    events: list(word<WebhookEventKind>()),
+    active: flag,
+    createdAt: time,
+    updatedAt: time,
+  }),
+  selectedRepositories,
+);
 
 export const accountWebhooks: Facet<AccountWebhooks, WebhookEvent> = {
   kinds: webhookEventKinds,
   initial: { webhooks: new Map<WebhookId, Webhook>() },
   evolve: evolveWebhooks,
-  writeSnapshot({ webhooks }) {
-    const stored = [...webhooks.values()].map(({ repositories: { scope, repositoryIds }, ...webhook }) => ({
-      ...webhook,
-      scope,
-      repositoryIds,
-    }));
-    return { webhooks: stored } satisfies WebhooksSnapshot;
-  },
-  readSnapshot(snapshot) {
-    const { webhooks } = parseSnapshot(snapshot);
-    return { webhooks: new Map(webhooks.map(storedWebhook).map((webhook) => [webhook.id, webhook])) };
-  },
+  snapshot: object<AccountWebhooks>({ webhooks: byId(webhook) }),
   sizeBytes({ webhooks }) {
     let total = 0;
     for (const { repositories } of webhooks.values()) total += 1_000 + 60 * repositories.repositoryIds.length;
