@@ -89,12 +89,12 @@ function literalOf(text: string): string {
 function parseOutcomes(appender: Appender, appends: readonly PreparedAppend[], text: string | undefined): Outcomes {
   const parsed: unknown = JSON.parse(text ?? '[]');
   const parts: readonly unknown[] = appender !== null && Array.isArray(parsed) ? parsed : [parsed, []];
-  const [results, leases] = parts;
+  const [results, leases, life] = parts;
   if (!Array.isArray(results) || results.length !== appends.length) {
     throw new TypeError('append_events returned the wrong number of results');
   }
   const outcomes = appends.map(({ request }, index) => parseOutcome(request, results[index]));
-  return { outcomes, leases: leasesOf(leases) };
+  return { outcomes, leases: leasesOf(leases, life) };
 }
 
 function toBatchEntry({ request, dataTexts }: PreparedAppend) {

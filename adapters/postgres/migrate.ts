@@ -33,6 +33,7 @@ import * as readLeases from './migrations/025-read-leases.ts';
 import * as notifiedPushes from './migrations/028-notified-pushes.ts';
 import * as webhookBodies from './migrations/030-webhook-bodies.ts';
 import * as webhookWaitingDeliveries from './migrations/031-webhook-waiting-deliveries.ts';
+import * as databaseLife from './migrations/032-database-life.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -49,7 +50,7 @@ export interface MigrationSet {
  * of rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
  * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
- * deliveries' bodies, deliveries that are still to be made.
+ * deliveries' bodies, deliveries that are still to be made, the life of the database.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -80,6 +81,7 @@ export const logMigrations: MigrationSet = {
     '028-notified-pushes': notifiedPushes,
     '030-webhook-bodies': webhookBodies,
     '031-webhook-waiting-deliveries': webhookWaitingDeliveries,
+    '032-database-life': databaseLife,
   },
 };
 

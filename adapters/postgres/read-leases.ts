@@ -2,17 +2,29 @@
  * The table of read leases in PostgreSQL.
  *
  * Invariants: each call is one message of the simple query protocol, so a process that freezes holds no lock. Who
- * renews or tells does not wait for the disk: a crash may then lose a renewal, which only makes a lease look older.
+ * renews or tells does not wait for the disk: a crash of the database may then lose a renewal, so that a lease looks
+ * older than it is. A removal therefore names the life of the database in which its row was read, and removes nothing
+ * in another one, nor within the longest span after its beginning.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
+import { READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { Lease, LeaseListener, LeaseTable } from '../../core/ports/read-leases.ts';
 import { listen } from './listener.ts';
 
 /** How soon a process that does not listen sees what others told: its appends wait for that. */
 const ASKING_INTERVAL_MS = 25;
+
+interface Row {
+  readonly node: string;
+  readonly epoch: string;
+  readonly renewals: string;
+  readonly heard: string;
+  readonly span: number;
+  readonly life: string | null;
+}
 
 /** `node` names this process: at most 64 bytes without spaces. `pool` is the caller's. */
 export function createPostgresLeaseTable(options: {
@@ -26,10 +38,13 @@ export function createPostgresLeaseTable(options: {
   const { connectionString, pool, node, log } = options;
   const me = literal(node);
   const rows = async (): Promise<readonly Lease[]> => {
-    const found = await pool.query<{ node: string; epoch: string; renewals: string; heard: string; span: number }>(
-      'SELECT node, epoch, renewals, heard, span_ms AS span FROM read_leases',
+    const found = await pool.query<Row>(
+      `SELECT l.node, l.epoch, l.renewals, l.heard, l.span_ms AS span, life
+       FROM ensure_database_life() AS life, read_leases l`,
     );
-    return found.rows.map((row) => leaseOf([row.node, Number(row.epoch), Number(row.renewals), row.heard, row.span]));
+    return found.rows.map(({ node, epoch, renewals, heard, span, life }) =>
+      leaseOf([node, Number(epoch), Number(renewals), heard, span], life === null ? null : Number(life)),
+    );
   };
   return {
     insert: async (spanMs) => {
@@ -40,9 +55,12 @@ export function createPostgresLeaseTable(options: {
       const text = `UPDATE read_leases SET renewals = renewals + 1 WHERE node = ${me} AND epoch = ${epoch}`;
       return (await lazily(pool, text)) > 0;
     },
-    remove: async ({ node: silent, epoch, renewals }) => {
+    remove: async ({ node: silent, epoch, renewals, life }) => {
+      if (life === null) return;
       await pool.query(
-        `DELETE FROM read_leases WHERE node = ${literal(silent)} AND epoch = ${epoch} AND renewals = ${renewals}`,
+        `DELETE FROM read_leases WHERE node = ${literal(silent)} AND epoch = ${epoch} AND renewals = ${renewals}
+           AND EXISTS (SELECT FROM database_life d WHERE d.id = ${life}
+             AND d.written_at <= clock_timestamp() - interval '${READ_LEASE_SPAN_MS_MAX} ms')`,
       );
     },
     giveUp: async (epoch) => {
@@ -110,20 +128,21 @@ function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Parses leases as append_events_leased returns them; throws TypeError for anything else. */
-export function leasesOf(lines: unknown): readonly Lease[] {
+/** Parses leases and the database's life, as append_events_leased returns them; throws TypeError for another form. */
+export function leasesOf(lines: unknown, life: unknown): readonly Lease[] {
   if (!Array.isArray(lines)) throw new TypeError('The log returned no list of leases');
-  return lines.map(leaseOf);
+  return lines.map((line) => leaseOf(line, Number.isSafeInteger(life) ? Number(life) : null));
 }
 
-function leaseOf(line: unknown): Lease {
+function leaseOf(line: unknown, life: number | null): Lease {
   const fields: readonly unknown[] = Array.isArray(line) ? line : [];
   const [node, epoch, renewals, heard, spanMs] = fields;
   const numbers = [epoch, renewals, spanMs].every(Number.isSafeInteger);
   if (typeof node !== 'string' || !numbers) {
     throw new TypeError(`The log returned an unknown lease: ${JSON.stringify(line)}`);
   }
-  return { node, epoch: Number(epoch), renewals: Number(renewals), heard: positionOf(heard), spanMs: Number(spanMs) };
+  const span = { spanMs: Number(spanMs), life };
+  return { node, epoch: Number(epoch), renewals: Number(renewals), heard: positionOf(heard), ...span };
 }
 
 function positionOf(text: unknown): LogPosition {
@@ -142,7 +161,7 @@ function receive(payload: string, listener: LeaseListener): void {
   }
   try {
     const lines: unknown = JSON.parse(rest);
-    listener.onHead(position, lines === null ? null : leasesOf(lines));
+    listener.onHead(position, lines === null ? null : leasesOf(lines, null));
   } catch {
     listener.onHead(position, null);
   }

@@ -25,6 +25,8 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   log_migrations_lock: READ,
   // Auditors need every key that has ever signed.
   log_keys: ADD,
+  // Its rows are written by ensure_database_life.
+  database_life: READ,
   device_login_changes: CHANGE,
   device_login_networks: CHANGE,
   // Only a rotation writes it, as the owner.
@@ -58,6 +60,7 @@ const FUNCTIONS = [
   'append_events(json)',
   'append_events_leased(json, text)',
   'take_read_lease(text, integer)',
+  'ensure_database_life()',
   'prune_stream(text, integer, text)',
   'add_device_login_request(json, integer, text)',
   'count_device_login_changes()',

@@ -17,6 +17,8 @@ export interface Lease {
   readonly heard: LogPosition;
   /** How long it lasts after an insert or a renewal, at most `READ_LEASE_SPAN_MS_MAX`. */
   readonly spanMs: number;
+  /** The life of the database in which the row was read: each crash ends one. Null: it is not known. */
+  readonly life: number | null;
 }
 
 export interface LeaseListener {
@@ -32,7 +34,11 @@ export interface LeaseTable {
   insert(spanMs: number): Promise<number>;
   /** Counts one renewal. Resolves with false when the row is gone or has another epoch. */
   renew(epoch: number): Promise<boolean>;
-  /** Removes the row if its epoch and its renewals are still those of `lease`. */
+  /**
+   * Removes the row if its epoch and its renewals are still those of `lease`, in the same life of the database, and not
+   * within `READ_LEASE_SPAN_MS_MAX` after that life began. A crash may lose renewals: a count from before it says
+   * nothing.
+   */
   remove(lease: Lease): Promise<void>;
   /** Removes this process's row of that epoch. */
   giveUp(epoch: number): Promise<void>;

@@ -13,12 +13,16 @@
  * 3. The head is read behind each insert and each renewal. The lease counts from before it was asked for, and what is
  *    answered under it is at least as new as that head.
  * 4. An append waits for the leases that its own locked call saw, or for the full span since after its commit. It then
- *    removes the row of a silent process only if its renewals stand as they were.
+ *    removes the row of a silent process only if its renewals stand as they were, and not before the full span has
+ *    passed since the row was read. A crash of the database may lose renewals: the removal names the life of the
+ *    database in which the row was read, and none happens within the longest span after a life began.
  * 5. An event leaves the log only when it is settled, whoever appended it, and so is everything before it.
- * 6. Whoever appends waits: servers, workers, `strata-admin`, imports.
+ * 6. Whoever appends waits: servers, workers, `strata-admin`, imports. Who cannot wait until the append is settled,
+ *    since the process ends or the log lost its tail, does not know its outcome.
  */
 import { LOG_START, type LogPosition } from '../kernel/envelope.ts';
 import { READ_LEASE_SPAN_MS_MAX } from '../kernel/limits.ts';
+import { EventStoreError } from '../ports/event-store.ts';
 import type { Lease, LeaseTable } from '../ports/read-leases.ts';
 
 /** By how much the rate of a monotonic clock may differ from true: twenty times what quartz is allowed. */
@@ -62,7 +66,10 @@ export interface ReadLeases {
   hear(position: LogPosition, leases: readonly Lease[] | null): void;
   /** Does the same for this process's own append; its waiting also removes the rows of the silent. */
   hearOwn(position: LogPosition, leases: readonly Lease[] | null): void;
-  /** Resolves when the position is settled; null if it is already. The caller has `hear`d of it. */
+  /**
+   * Resolves when the position is settled; null if it is already. The caller has `hear`d of it. Rejects with
+   * `append-outcome-unknown` when that can no longer be known: after `close` or `forget`.
+   */
   whenSettled(position: LogPosition): Promise<void> | null;
   /** The log lost its tail: what was heard of it means nothing any more. */
   forget(head: LogPosition): void;
@@ -85,12 +92,22 @@ interface Waiting {
   /** Who has not said yet that it heard of the position; null until the rows are read. */
   silent: Map<string, Lease> | null;
   readonly sinceMs: number;
+  /** When the rows were read, at the latest. */
+  readMs: number;
   readonly isOwn: boolean;
+}
+
+/** A lease whose holder was silent. */
+interface Removal {
+  readonly lease: Lease;
+  /** When it has ended, if it was not renewed since its row was read. */
+  readonly endMs: number;
 }
 
 interface Waiter {
   readonly position: LogPosition;
   readonly settle: () => void;
+  readonly reject: (cause: EventStoreError) => void;
 }
 
 /** When all leases have ended that a position waits for, on this process's monotonic clock. */
@@ -111,6 +128,8 @@ class HeldLeases implements ReadLeases {
   /** In ascending order of positions. */
   #waiting: Waiting[] = [];
   #waiters: Waiter[] = [];
+  /** By node. */
+  readonly #removals = new Map<string, Removal>();
   readonly #heardOf = new Map<string, LogPosition>();
   #epoch: number | null = null;
   #told: LogPosition = LOG_START;
@@ -172,7 +191,8 @@ class HeldLeases implements ReadLeases {
       this.#settle(position);
       return;
     }
-    const waiting = { position, silent, sinceMs: this.#options.clock.monotonicMs(), isOwn };
+    const now = this.#options.clock.monotonicMs();
+    const waiting = { position, silent, sinceMs: now, readMs: now, isOwn };
     const index = this.#waiting.findLastIndex((other) => other.position <= position) + 1;
     this.#waiting.splice(index, 0, waiting);
     if (silent === null) this.#ask();
@@ -212,15 +232,16 @@ class HeldLeases implements ReadLeases {
 
   whenSettled(position: LogPosition): Promise<void> | null {
     if (position <= this.#settled) return null;
+    if (this.#closed) return Promise.reject(unknownOutcome('this process ends'));
     const { clock } = this.#options;
     const begun = clock.monotonicMs();
     this.#waits += 1;
-    return new Promise((resolve) => {
+    return new Promise((resolve, reject) => {
       const settle = (): void => {
         this.#waitedMs += clock.monotonicMs() - begun;
         resolve();
       };
-      this.#waiters.push({ position, settle });
+      this.#waiters.push({ position, settle, reject });
     });
   }
 
@@ -230,7 +251,9 @@ class HeldLeases implements ReadLeases {
     this.#asking = true;
     const asked = this.#waiting.filter(({ silent }) => silent === null);
     const answered = (leases: readonly Lease[]): void => {
+      const readMs = this.#options.clock.monotonicMs();
       for (const waiting of asked) {
+        waiting.readMs = readMs;
         waiting.silent = this.#silentOf(waiting.position, leases);
         if (waiting.silent.size === 0) this.#settle(waiting.position);
       }
@@ -252,9 +275,10 @@ class HeldLeases implements ReadLeases {
   #expireInTime(): void {
     this.#cancelExpiry?.();
     this.#cancelExpiry = null;
-    if (this.#waiting.length === 0 || this.#closed) return;
+    const ends = [...this.#waiting.map(endOf), ...[...this.#removals.values()].map(({ endMs }) => endMs)];
+    if (ends.length === 0 || this.#closed) return;
     const { clock } = this.#options;
-    const leftMs = Math.min(...this.#waiting.map(endOf)) - clock.monotonicMs();
+    const leftMs = Math.min(...ends) - clock.monotonicMs();
     this.#cancelExpiry = clock.after(Math.max(1, Math.ceil(leftMs)), () => {
       this.#cancelExpiry = null;
       this.#expire();
@@ -263,15 +287,32 @@ class HeldLeases implements ReadLeases {
   }
 
   #expire(): void {
-    const { clock, table, onFault } = this.#options;
-    const now = clock.monotonicMs();
+    const now = this.#options.clock.monotonicMs();
     const over = this.#waiting.filter((waiting) => now >= endOf(waiting));
-    for (const { isOwn, silent } of over) {
+    for (const { isOwn, silent, readMs } of over) {
       if (!isOwn || silent === null) continue;
-      for (const lease of silent.values()) table.remove(lease).catch(onFault);
+      for (const lease of silent.values()) this.#removeLater(lease, readMs + lease.spanMs);
     }
+    this.#remove(now);
     const last = over.at(-1);
     if (last !== undefined) this.#settle(last.position);
+  }
+
+  /** Keeps the first removal of a row as it stands: later appends must not put it off. */
+  #removeLater(lease: Lease, endMs: number): void {
+    const { node, epoch, renewals, life } = lease;
+    const known = this.#removals.get(node)?.lease;
+    if (known?.epoch === epoch && known.renewals === renewals && known.life === life) return;
+    this.#removals.set(node, { lease, endMs });
+  }
+
+  #remove(now: number): void {
+    const { table, onFault } = this.#options;
+    for (const [node, { lease, endMs }] of this.#removals) {
+      if (now < endMs) continue;
+      this.#removals.delete(node);
+      table.remove(lease).catch(onFault);
+    }
   }
 
   /** Says up to where this process has heard of the log; what it hears during this is said next. */
@@ -362,10 +403,8 @@ class HeldLeases implements ReadLeases {
     this.#told = LOG_START;
     this.#heardOf.clear();
     this.#heard = head;
-    const waiters = this.#waiters;
     this.#waiting = [];
-    this.#waiters = [];
-    for (const waiter of waiters) waiter.settle();
+    this.#rejectWaiters('the log lost its end');
     // Another process may hold a lease of the log as it was before.
     this.#settled = LOG_START;
     this.#await(head, null, false);
@@ -383,6 +422,14 @@ class HeldLeases implements ReadLeases {
     this.#cancelExpiry?.();
     await this.#running;
     await this.#listening.close();
-    for (const waiter of this.#waiters.splice(0)) waiter.settle();
+    this.#rejectWaiters('this process ends');
   }
+
+  #rejectWaiters(why: string): void {
+    for (const waiter of this.#waiters.splice(0)) waiter.reject(unknownOutcome(why));
+  }
+}
+
+function unknownOutcome(why: string): EventStoreError {
+  return new EventStoreError('append-outcome-unknown', `Other nodes may not have heard of the log's head: ${why}`);
 }

@@ -7,17 +7,22 @@
  */
 import type { LogPosition, RecordedEvent } from '../kernel/envelope.ts';
 import type { AppendResult, EventStore, SubscribeOptions } from '../ports/event-store.ts';
-import { appendInOrder } from '../ports/event-store.ts';
+import { appendInOrder, EventStoreError } from '../ports/event-store.ts';
 import type { ReadLeases } from './read-leases.ts';
+
+function unreadable(cause: unknown): EventStoreError {
+  return new EventStoreError('log-unavailable', 'The log cannot tell what other nodes have heard of', { cause });
+}
 
 export function createSettledLog(events: EventStore, leases: ReadLeases): EventStore {
   const { readPositions } = events;
 
-  /** Null when the position is settled already. */
+  /** Null when the position is settled already. A read that cannot wait for that appended nothing. */
   function unsettled(position: LogPosition): Promise<void> | null {
     if (position <= leases.settled()) return null;
     leases.hear(position, null);
-    return leases.whenSettled(position);
+    const wait = leases.whenSettled(position);
+    return wait?.catch((cause: unknown) => Promise.reject(unreadable(cause))) ?? null;
   }
 
   async function appended(result: AppendResult | undefined): Promise<void> {

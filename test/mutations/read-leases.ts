@@ -3,7 +3,9 @@ import type { Mutation } from './mutation.ts';
 
 const RULES = 'core/runtime/read-leases.ts';
 const SETTLED_LOG = 'core/runtime/settled-log.ts';
+const ROWS = 'adapters/postgres/read-leases.ts';
 const TABLE = 'adapters/postgres/migrations/025-read-leases.ts';
+const LIFE = 'adapters/postgres/migrations/032-database-life.ts';
 
 const SIMULATION = {
   test: 'test/core/runtime/read-leases.test.ts',
@@ -20,14 +22,14 @@ export const READ_LEASE_MUTATIONS: readonly Mutation[] = [
     ...SIMULATION,
   },
   {
-    without: 'the wait of subscriptions until an event is settled',
+    without: 'the wait of subscriptions for leases, until an event is settled',
     file: SETTLED_LOG,
     text: 'if (wait === null) return options',
     by: 'if (wait !== undefined) return options',
     ...SIMULATION,
   },
   {
-    without: 'the wait of a read of the head until it is settled',
+    without: 'the wait of a read of the head for leases, until it is settled',
     file: SETTLED_LOG,
     text: 'await unsettled(head);',
     by: 'leases.hear(head, null);',
@@ -48,11 +50,27 @@ export const READ_LEASE_MUTATIONS: readonly Mutation[] = [
     ...SIMULATION,
   },
   {
-    without: 'the full span that an append waits for a silent holder',
+    without: 'the full span that an append waits for a silent holder of a lease',
     file: RULES,
     text: 'map(({ spanMs }) => spanMs)',
     by: 'map(({ spanMs }) => spanMs / 2)',
     ...SIMULATION,
+  },
+  {
+    without: "the full span from the reading of a lease's row to its removal",
+    file: RULES,
+    text: 'waiting.readMs = readMs;',
+    by: 'waiting.readMs = Math.min(waiting.readMs, readMs);',
+    test: SIMULATION.test,
+    red: 'remove the row of a silent holder only when its span has passed since they read the row',
+  },
+  {
+    without: "the first removal of a lease's row as it stands, whatever is appended later",
+    file: RULES,
+    text: 'if (known?.epoch === epoch && known.renewals === renewals && known.life === life) return;',
+    by: 'if (known?.epoch === epoch && known.renewals !== renewals && known.life === life) return;',
+    test: SIMULATION.test,
+    red: 'remove the row of a silent holder only when its span has passed since they read the row',
   },
   {
     without: 'a new timer when the rows of leases are read after the append',
@@ -70,7 +88,7 @@ export const READ_LEASE_MUTATIONS: readonly Mutation[] = [
     ...SIMULATION,
   },
   {
-    without: 'the wait until what was heard of is applied',
+    without: 'the wait until what was heard of under a lease is applied',
     file: 'core/runtime/log-follower.ts',
     text: 'return this.#applied >= heard ? this.#applied : null;',
     by: 'return heard >= LOG_START ? this.#applied : null;',
@@ -94,10 +112,89 @@ export const READ_LEASE_MUTATIONS: readonly Mutation[] = [
   },
   {
     without: 'the comparison of renewals before a lease is removed',
-    file: 'adapters/postgres/read-leases.ts',
-    text: ' AND renewals = ${renewals}`',
-    by: '`',
+    file: ROWS,
+    text: ' AND renewals = ${renewals}\n',
+    by: '\n',
     test: POSTGRES,
     red: 'is removed only as it was seen',
+  },
+  {
+    without: 'the life of the database in the removal of a lease, as the simulation tells it',
+    file: 'test/support/lease-world.ts',
+    text: ' || this.#life !== life',
+    by: '',
+    ...SIMULATION,
+  },
+  {
+    without: 'the life of the database in which the row of a lease was read',
+    file: ROWS,
+    text: 'd.id = ${life}',
+    by: 'd.id > 0',
+    test: POSTGRES,
+    red: 'is not removed for a count of renewals from before a crash',
+  },
+  {
+    without: 'the life of the database beside the leases that an append saw',
+    file: 'adapters/postgres/append-call.ts',
+    text: 'leasesOf(leases, life)',
+    by: 'leasesOf(leases, null)',
+    test: POSTGRES,
+    red: 'is seen by every append after its insert',
+  },
+  {
+    without: 'the end of the life of the database with a crash, by which leases are removed',
+    file: LIFE,
+    text: 'CREATE UNLOGGED TABLE',
+    by: 'CREATE TABLE',
+    test: POSTGRES,
+    red: 'is not removed for a count of renewals from before a crash',
+  },
+  {
+    without: 'the new life that the first reader of leases after a crash writes',
+    file: LIFE,
+    text: 'SELECT floor(random() * 1e15)::bigint, clock_timestamp()\n',
+    by: 'SELECT 1, clock_timestamp() WHERE false\n',
+    test: POSTGRES,
+    red: 'is not removed for a count of renewals from before a crash',
+  },
+  {
+    without: 'the span after the beginning of a life, in which no lease is removed',
+    file: ROWS,
+    text: '${READ_LEASE_SPAN_MS_MAX} ms',
+    by: '0 ms',
+    test: POSTGRES,
+    red: 'is not removed within the longest span after a life of the database began',
+  },
+  {
+    without: 'the new beginning of a life of leases that a clock which was set back puts into the future',
+    file: LIFE,
+    text: 'ELSIF is_ahead THEN',
+    by: 'ELSIF false THEN',
+    test: POSTGRES,
+    red: 'is not removed within the longest span after a life of the database began',
+  },
+  {
+    without: 'the unknown outcome of an append whose process ends before leases let it be settled',
+    file: RULES,
+    text: "this.#rejectWaiters('this process ends');",
+    by: 'for (const waiter of this.#waiters.splice(0)) waiter.settle();',
+    test: SIMULATION.test,
+    red: 'do not know the outcome of an append when they end',
+  },
+  {
+    without: 'the unknown outcome of an append that waits for leases when the log loses its end',
+    file: RULES,
+    text: "this.#rejectWaiters('the log lost its end');",
+    by: 'for (const waiter of this.#waiters.splice(0)) waiter.settle();',
+    test: SIMULATION.test,
+    red: 'do not know the outcome of an append when the log has lost its end',
+  },
+  {
+    without: 'the outage of a read that waits for leases when they end with the process',
+    file: SETTLED_LOG,
+    text: 'wait?.catch((cause: unknown) => Promise.reject(unreadable(cause))) ?? null',
+    by: 'wait',
+    test: SIMULATION.test,
+    red: 'read nothing that is not settled when they end',
   },
 ];

@@ -67,8 +67,8 @@ async function administer(strata: Strata): Promise<void> {
 /** Makes the database what a version before the two roles left: one role owns everything. */
 const ONE_ROLE = `
   DROP TABLE rate_sums, master_keys, webhook_budgets, webhook_waiting_pushes, webhook_notified_pushes, device_login_changes,
-    device_login_networks, read_leases, webhook_body_sums, webhook_waiting_deliveries;
-  DROP FUNCTION append_events(json), append_events_leased(json, text), take_read_lease(text, integer),
+    device_login_networks, read_leases, database_life, webhook_body_sums, webhook_waiting_deliveries;
+  DROP FUNCTION append_events(json), append_events_leased(json, text), take_read_lease(text, integer), ensure_database_life(),
     take_webhook_budget(uuid, text[], integer, integer), count_device_login_changes();
   DROP FUNCTION note_device_login_change() CASCADE;
   DROP FUNCTION count_webhook_payloads_insert(), count_webhook_payloads_delete(), count_webhook_answers_insert(),

@@ -1,7 +1,8 @@
 /**
  * A service of three processes over one log, in simulated time: each has its own clocks, is paused, cut off, dies and
- * comes back, and every message takes its own time or is lost. The log follower, the settled log and the read leases
- * are the real ones; the database and the network are simulated.
+ * comes back, and every message takes its own time or is lost. The log lies in the database or beside it. The database
+ * crashes, and loses what was committed without waiting for the disk and not written since. The log follower, the
+ * settled log and the read leases are the real ones; the database and the network are simulated.
  *
  * Invariants: a seed always gives the same run. After each event all promises have run before the next one.
  */
@@ -19,6 +20,8 @@ const SIMULATED_MS = 12_000;
 const LOST_SHARE = 0.04;
 /** How far the rates of clocks may differ. */
 const DRIFT = 0.02;
+/** How long the database may keep from its disk what nobody waits for; half of what PostgreSQL may be set to. */
+const WRITER_PAUSE_MS = 5_000;
 
 export interface WorldOptions {
   readonly seed: number;
@@ -51,21 +54,79 @@ function randomOf(seed: number): () => number {
   };
 }
 
+interface Row {
+  readonly epoch: number;
+  readonly renewals: number;
+  readonly heard: number;
+}
+
 class Database {
-  head = 0;
   lockedUntil = 0;
   epochs = 0;
-  readonly rows = new Map<string, { epoch: number; renewals: number; heard: number }>();
+  crashes = 0;
+  /** In a table that each crash empties. */
+  #life: number | null = null;
+  /** It answers nobody before it has recovered. */
+  downUntil = 0;
+  rows: ReadonlyMap<string, Row> = new Map();
+  #written = this.rows;
 
+  /** Whoever reads the rows and finds no life writes one. */
   leases(): Lease[] {
+    this.#life ??= this.crashes;
+    const life = this.#life;
     return [...this.rows].map(([node, { epoch, renewals, heard }]) => {
-      return { node, epoch, renewals, heard: position(heard), spanMs: SPAN_MS };
+      return { node, epoch, renewals, heard: position(heard), spanMs: SPAN_MS, life };
     });
+  }
+
+  /** The real database also removes nothing for a while after a crash; the rules must hold without that. */
+  remove({ node, epoch, renewals, life }: Lease): void {
+    if (life === null || this.#life !== life) return;
+    const row = this.rows.get(node);
+    if (row?.epoch === epoch && row.renewals === renewals) this.delete(node);
+  }
+
+  /** Changes the row of that epoch, if it stands, and does not wait for the disk. Returns whether it stands. */
+  change(node: string, epoch: number, change: (row: Row) => Row): boolean {
+    const row = this.rows.get(node);
+    if (row?.epoch !== epoch) return false;
+    this.rows = new Map(this.rows).set(node, change(row));
+    return true;
+  }
+
+  insert(node: string, epoch: number): void {
+    this.rows = new Map(this.rows).set(node, { epoch, renewals: 0, heard: 0 });
+    this.write();
+  }
+
+  delete(node: string): void {
+    this.rows = new Map([...this.rows].filter(([name]) => name !== node));
+    this.write();
+  }
+
+  /** Everything that was committed is on the disk. */
+  write(): void {
+    this.#written = this.rows;
+  }
+
+  crash(now: number, recoveryMs: number): void {
+    this.rows = this.#written;
+    this.#life = null;
+    this.crashes += 1;
+    this.downUntil = now + recoveryMs;
+    this.lockedUntil = this.downUntil;
   }
 }
 
 function position(number: number): LogPosition {
   return BigInt(number) as LogPosition;
+}
+
+interface Appended {
+  readonly head: number;
+  /** The leases that the append saw; null if it sees none. */
+  readonly rows: readonly Lease[] | null;
 }
 
 /** One life of a process; after its death nothing of it runs any more. */
@@ -102,7 +163,12 @@ class World {
   readonly #database = new Database();
   readonly #processes: readonly Process[];
   readonly #slow: number;
+  /** Whether the log lies in the database, so that its appends see the leases under one lock. */
+  readonly #isInDatabase: boolean;
+  /** Whether the database crashes often and recovers fast, among fewer appends, which would write what it may lose. */
+  readonly #crashesOften: boolean;
   #now = 0;
+  #head = 0;
   #events: SimulatedEvent[] = [];
   #violation: string | null = null;
   #reads = 0;
@@ -114,6 +180,8 @@ class World {
   constructor({ seed, drift = DRIFT }: WorldOptions) {
     this.#random = randomOf(seed);
     this.#slow = this.#random() < 0.3 ? 0.4 : 0.03;
+    this.#isInDatabase = this.#random() < 0.6;
+    this.#crashesOften = this.#random() < 0.6;
     this.#processes = ['a', 'b', 'c'].map(
       (name) => new Process(name, 1 + this.#between(-drift, drift), this.#between(0, 1e6)),
     );
@@ -121,11 +189,16 @@ class World {
 
   async run(): Promise<WorldReport> {
     for (const process of this.#processes) this.#start(process);
+    const [appendShare, crashPauseMs] = this.#crashesOften ? [0.2, 1_000] : [0.35, 4_000];
     for (let at = 50; at < SIMULATED_MS; at += this.#between(2, 60)) {
-      this.#at(at, () => (this.#random() < 0.35 ? this.#append(this.#some()) : this.#read(this.#some())));
+      this.#at(at, () => (this.#random() < appendShare ? this.#append(this.#some()) : this.#read(this.#some())));
     }
     for (let at = 500; at < SIMULATED_MS; at += this.#between(200, 3_000))
       this.#at(at, () => this.#disturb(this.#some()));
+    for (let at = 500; at < SIMULATED_MS; at += this.#between(100, crashPauseMs)) this.#at(at, () => this.#crash());
+    for (let at = 0; at < SIMULATED_MS; at += this.#between(0, WRITER_PAUSE_MS)) {
+      this.#at(at, () => this.#database.write());
+    }
     for (
       let event = this.#events.shift();
       event !== undefined && this.#violation === null;
@@ -177,6 +250,59 @@ class World {
 
   /** A question to the database: on its way, answered there in one step, and the answer on its way back. */
   #ask<Answer>(process: Process, answer: () => Answer): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#at(this.#now + this.#network(), () => {
+        if (this.#now < this.#database.downUntil) {
+          this.#on(process, this.#network(), () => reject(new Error('The database recovers')));
+          return;
+        }
+        const answered = answer();
+        const { crashes } = this.#database;
+        const arrive = (): void =>
+          crashes === this.#database.crashes ? resolve(answered) : reject(new Error('The connection was lost'));
+        this.#on(process, this.#network(), arrive);
+      });
+    });
+  }
+
+  /** The same under the lock of the appends; \`answer\` returns what the commit does. */
+  #askLocked<Answer>(process: Process, holdMs: number, answer: () => [Answer, () => void]): Promise<Answer> {
+    const database = this.#database;
+    return new Promise((resolve, reject) => {
+      const fail = (): void => this.#on(process, this.#network(), () => reject(new Error('The connection was lost')));
+      this.#at(this.#now + this.#network(), () => {
+        if (this.#now < database.downUntil) {
+          fail();
+          return;
+        }
+        const free = Math.max(this.#now, database.lockedUntil);
+        const { crashes } = database;
+        database.lockedUntil = free + holdMs + 0.001;
+        this.#at(free + 0.05, () => {
+          if (crashes !== database.crashes) {
+            fail();
+            return;
+          }
+          const [answered, commit] = answer();
+          this.#at(free + 0.05 + holdMs, () => {
+            if (crashes !== database.crashes) {
+              fail();
+              return;
+            }
+            commit();
+            // The answer of a commit may be lost with its connection.
+            this.#on(process, this.#network(), () =>
+              crashes === database.crashes ? resolve(answered) : reject(new Error('The connection was lost')),
+            );
+          });
+        });
+      });
+    });
+  }
+
+  /** A question to a log beside the database. */
+  #askLog<Answer>(process: Process, answer: () => Answer): Promise<Answer> {
+    if (this.#isInDatabase) return this.#ask(process, answer);
     return new Promise((resolve) => {
       this.#at(this.#now + this.#network(), () => {
         const answered = answer();
@@ -185,52 +311,36 @@ class World {
     });
   }
 
-  /** The same under the lock of the appends. */
-  #askLocked<Answer>(process: Process, holdMs: number, answer: (commit: () => number) => Answer): Promise<Answer> {
-    return new Promise((resolve) => {
-      this.#at(this.#now + this.#network(), () => {
-        const free = Math.max(this.#now, this.#database.lockedUntil);
-        this.#database.lockedUntil = free + holdMs + 0.001;
-        this.#at(free + 0.05, () => {
-          const answered = answer(() => free + holdMs);
-          this.#at(free + holdMs, () => this.#on(process, this.#network(), () => resolve(answered)));
-        });
-      });
-    });
+  #crash(): void {
+    const recoveryMs = this.#between(5, this.#crashesOften ? 50 : 600);
+    this.#database.crash(this.#now, recoveryMs);
+    for (const process of this.#processes) {
+      process.deafUntil = Math.max(process.deafUntil, this.#now + recoveryMs + this.#between(0, 300));
+    }
   }
 
   #start(process: Process): void {
     const database = this.#database;
     const listeners: LeaseListener[] = [];
+    const { name } = process;
     const table: LeaseTable = {
       insert: () =>
-        this.#askLocked(process, 0.2, (commit) => {
+        this.#askLocked(process, 0.2, () => {
           const epoch = (database.epochs += 1);
-          this.#at(commit(), () => database.rows.set(process.name, { epoch, renewals: 0, heard: 0 }));
-          return epoch;
+          return [epoch, () => database.insert(name, epoch)];
         }),
       renew: (epoch) =>
-        this.#ask(process, () => {
-          const row = database.rows.get(process.name);
-          if (row?.epoch !== epoch) return false;
-          row.renewals += 1;
-          return true;
-        }),
-      remove: ({ node, epoch, renewals }) =>
-        this.#ask(process, () => {
-          const row = database.rows.get(node);
-          if (row?.epoch === epoch && row.renewals === renewals) database.rows.delete(node);
-        }),
+        this.#ask(process, () => database.change(name, epoch, (row) => ({ ...row, renewals: row.renewals + 1 }))),
+      remove: (lease) => this.#ask(process, () => database.remove(lease)),
       giveUp: (epoch) =>
         this.#ask(process, () => {
-          if (database.rows.get(process.name)?.epoch === epoch) database.rows.delete(process.name);
+          if (database.rows.get(name)?.epoch === epoch) database.delete(name);
         }),
       rows: () => this.#ask(process, () => database.leases()),
       tell: (epoch, heard) =>
         this.#ask(process, () => {
-          const row = database.rows.get(process.name);
-          if (row?.epoch === epoch) row.heard = Math.max(row.heard, Number(heard));
-          this.#notify((listener) => listener.onHeard(process.name, heard));
+          database.change(name, epoch, (row) => ({ ...row, heard: Math.max(row.heard, Number(heard)) }));
+          this.#notify((listener) => listener.onHeard(name, heard));
         }),
       listen: (listener) => {
         listeners.push(listener);
@@ -240,7 +350,7 @@ class World {
     const leases = createReadLeases({
       node: process.name,
       table,
-      head: () => this.#ask(process, () => position(database.head)),
+      head: () => this.#askLog(process, () => position(this.#head)),
       holds: true,
       spanMs: SPAN_MS,
       clock: {
@@ -282,37 +392,50 @@ class World {
     return this.#now < process.deafUntil || this.#random() < LOST_SHARE;
   }
 
+  /** An append that sees the leases under its lock, and tells their holders. */
+  #appendSeeing(process: Process): Promise<Appended> {
+    const holdMs = this.#random() < 0.1 ? this.#between(50, 500) : this.#between(0.2, 8);
+    return this.#askLocked(process, holdMs, () => {
+      const rows = this.#database.leases();
+      const head = this.#head + 1;
+      const commit = (): void => {
+        this.#head = head;
+        this.#database.write();
+        for (const other of this.#processes) {
+          // A connection that was lost: its process finds the append only when it reads again.
+          if (this.#misses(other)) continue;
+          this.#on(other, this.#network(), () => other.life?.listener.onHead(position(head), rows));
+          this.#on(other, this.#network(), () => other.life?.pull());
+        }
+      };
+      return [{ head, rows }, commit];
+    });
+  }
+
+  /** An append to a log beside the database: its subscribers are told, and the leases are read behind it. */
+  #appendBeside(process: Process): Promise<Appended> {
+    return this.#askLog(process, () => {
+      this.#head += 1;
+      for (const other of this.#processes) {
+        if (!this.#misses(other)) this.#on(other, this.#network(), () => other.life?.pull());
+      }
+      return { head: this.#head, rows: null };
+    });
+  }
+
   #log(process: Process, leases: ReadLeases): { readonly events: EventStore; readonly pull: () => void } {
-    const database = this.#database;
     let pull = (): void => undefined;
     const unused = (): never => {
       throw new Error('Not simulated');
     };
     const events: EventStore = {
       append: async () => {
-        const { head, rows } = await this.#askLocked(
-          process,
-          this.#random() < 0.1 ? this.#between(50, 500) : this.#between(0.2, 8),
-          (commit) => {
-            const rows = database.leases();
-            const head = database.head + 1;
-            this.#at(commit(), () => {
-              database.head = head;
-              for (const other of this.#processes) {
-                // A connection that was lost: its process finds the append only when it reads again.
-                if (this.#misses(other)) continue;
-                this.#on(other, this.#network(), () => other.life?.listener.onHead(position(head), rows));
-                this.#on(other, this.#network(), () => other.life?.pull());
-              }
-            });
-            return { head, rows };
-          },
-        );
-        leases.hearOwn(position(head), rows);
+        const { head, rows } = await (this.#isInDatabase ? this.#appendSeeing(process) : this.#appendBeside(process));
+        if (rows !== null) leases.hearOwn(position(head), rows);
         pull();
         return { outcome: 'appended', revision: 0, position: position(head) };
       },
-      head: () => this.#ask(process, () => position(database.head)),
+      head: () => this.#askLog(process, () => position(this.#head)),
       readStream: unused,
       readAll: unused,
       subscribe: (options) => {
@@ -333,17 +456,20 @@ class World {
       isReading = true;
       while (isPulled) {
         isPulled = false;
-        const head = await this.#ask(process, () => position(this.#database.head));
-        if (head <= at) continue;
+        const head = await this.#askLog(process, () => position(this.#head)).catch(() => null);
+        // A reading that failed is repeated.
+        if (head === null) this.#on(process, this.#between(20, 200), pull);
+        if (head === null || head <= at) continue;
         await onEvents([], head, null);
         at = head;
       }
       isReading = false;
     };
-    return () => {
+    const pull = (): void => {
       isPulled = true;
       if (!isReading) read().catch(() => undefined);
     };
+    return pull;
   }
 
   #append(process: Process): void {

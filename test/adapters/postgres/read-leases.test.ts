@@ -9,11 +9,14 @@ import type { Lease, LeaseTable } from '../../../core/ports/read-leases.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
 import { keepLog } from '../../support/log.ts';
+import { databaseOn, startTestCluster } from '../../support/postgres.ts';
 import { eventually } from '../../support/processes.ts';
 import { openClient, openDatabase } from './open-store.ts';
 
 const LOCK_OF_APPENDS = 8317987319222330741n;
 const SPAN_MS = 400;
+/** Lets the life of the database have begun more than the longest span ago. */
+const OLD = `UPDATE database_life SET written_at = clock_timestamp() - interval '10001 ms'`;
 
 function openTable(ending: Ending, connectionString: string, node: string, listens = true): LeaseTable {
   const log = keepLog();
@@ -33,6 +36,29 @@ function openLog(ending: Ending, connectionString: string, node: string | null) 
   return { seen, append, store };
 }
 
+/**
+ * Kills a backend behind `write`, for which PostgreSQL ends all others and recovers. What `write` did not wait for is
+ * lost: the writer of the log is stopped meanwhile.
+ */
+async function crashBehind(write: () => Promise<void>, ending: Ending, connectionString: string): Promise<void> {
+  const [killed, witness] = [await openClient(ending, connectionString), await openClient(ending, connectionString)];
+  const { rows } = await killed.query<{ backend: number; writer: number }>(
+    `SELECT pg_backend_pid() AS backend, pid AS writer FROM pg_stat_activity WHERE backend_type = 'walwriter'`,
+  );
+  const [pids] = rows;
+  assert.ok(pids !== undefined);
+  process.kill(pids.writer, 'SIGSTOP');
+  try {
+    await write();
+    // PostgreSQL ends the writer together with the backends; it hears of that when it goes on.
+    const ended = new Promise((resolve) => void witness.once('end', resolve));
+    process.kill(pids.backend, 'SIGKILL');
+    await ended;
+  } finally {
+    process.kill(pids.writer, 'SIGCONT');
+  }
+}
+
 describe('A read lease', () => {
   test('is seen by every append after its insert, with what its holder said', async (context) => {
     const connectionString = await openDatabase(context);
@@ -43,7 +69,9 @@ describe('A read lease', () => {
     assert.equal(await table.renew(epoch), true);
     await table.tell(epoch, 1n as LogPosition);
     await log.append();
-    const lease = { node: 'holder', epoch, renewals: 1, heard: 1n, spanMs: SPAN_MS };
+    const client = await openClient(context, connectionString);
+    const { rows: lives } = await client.query('SELECT id FROM database_life');
+    const lease = { node: 'holder', epoch, renewals: 1, heard: 1n, spanMs: SPAN_MS, life: Number(lives[0].id) };
     assert.deepEqual(log.seen, [
       { position: 1n, leases: [] },
       { position: 2n, leases: [lease] },
@@ -89,11 +117,70 @@ describe('A read lease', () => {
     const epoch = await table.insert(SPAN_MS);
     const [seen] = await other.rows();
     assert.ok(seen !== undefined);
+    const client = await openClient(context, connectionString);
+    await client.query(OLD);
     await table.renew(epoch);
     await other.remove(seen);
     assert.equal((await other.rows()).length, 1);
     await other.remove({ ...seen, renewals: 1 });
     assert.deepEqual(await other.rows(), []);
+  });
+
+  test('is not removed for a count of renewals from before a crash, which lost some', async (context) => {
+    const cluster = await startTestCluster({ bgwriter_lru_maxpages: '0', autovacuum: 'off' });
+    cleanUp(context, () => cluster.stop());
+    const { connectionString } = await databaseOn(cluster.connectionString);
+    const [table, other] = ['holder', 'other'].map((node) => openTable(context, connectionString, node));
+    assert.ok(table !== undefined && other !== undefined);
+    const log = openLog(context, connectionString, 'appender');
+    const epoch = await table.insert(SPAN_MS);
+    await log.append();
+    const [seen] = log.seen[0]?.leases ?? [];
+    assert.ok(seen !== undefined && seen.life !== null);
+
+    const renewed = async (): Promise<void> => assert.equal(await table.renew(epoch), true);
+    await crashBehind(renewed, context, connectionString);
+    const found = async () => other.rows().catch(() => null);
+    await eventually('the database has recovered', async () => (await found()) !== null);
+    const [after] = await other.rows();
+    assert.deepEqual({ ...after, life: 0 }, { ...seen, life: 0 }, 'the crash lost the renewal');
+    const client = await openClient(context, connectionString);
+    await client.query(OLD);
+    await other.remove(seen);
+    assert.deepEqual(await other.rows(), [after], 'its holder still counts on it');
+    assert.ok(after !== undefined);
+    await other.remove(after);
+    assert.deepEqual(await other.rows(), []);
+  });
+
+  test('is not removed within the longest span after a life of the database began, nor while none is known', async (context) => {
+    const connectionString = await openDatabase(context);
+    const [table, other] = ['holder', 'other'].map((node) => openTable(context, connectionString, node));
+    assert.ok(table !== undefined && other !== undefined);
+    await table.insert(SPAN_MS);
+    const [seen] = await other.rows();
+    assert.ok(seen !== undefined);
+    const client = await openClient(context, connectionString);
+    const stands = async (): Promise<boolean> => (await client.query('SELECT FROM read_leases')).rowCount === 1;
+    const age = (by: string) =>
+      client.query(`UPDATE database_life SET written_at = clock_timestamp() - interval '${by}'`);
+    await age('9900 ms');
+    await other.remove(seen);
+    assert.ok(await stands());
+    await client.query(OLD);
+    await other.remove({ ...seen, life: null });
+    assert.ok(await stands());
+    // The clock was set back by an hour: how old the life is cannot be told, so that it begins again.
+    await age('-1 hour');
+    await other.rows();
+    const { rows } = await client.query(`SELECT clock_timestamp() - written_at < interval '9 s' AND
+      written_at <= clock_timestamp() AS is_young FROM database_life`);
+    assert.deepEqual(rows, [{ is_young: true }]);
+    await other.remove(seen);
+    assert.ok(await stands());
+    await client.query(OLD);
+    await other.remove(seen);
+    assert.equal(await stands(), false);
   });
 
   test('ends before an append of an older server is answered', async (context) => {
