@@ -8,6 +8,7 @@ import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
 import { type CommandOutput, Refused } from './answer.ts';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
+import type { LogReport } from './verify-log.ts';
 
 export function addLogCommands(program: Command, { act, print, wantsJson, operator }: CommandOutput): void {
   const log = program.command('log').description('the event log');
@@ -19,11 +20,7 @@ export function addLogCommands(program: Command, { act, print, wantsJson, operat
     .action(
       act<{ references?: boolean }>(async (context, { references }) => {
         const report = await context.verifyLog({ references: references === true });
-        const lines = [
-          `${report.events} events in ${report.streams} streams, ${report.layers} layers`,
-          ...report.faults,
-        ];
-        return { value: report, text: lines.join('\n'), status: report.faults.length === 0 ? 0 : 1 };
+        return { value: report, text: verifiedText(report), status: report.faults.length === 0 ? 0 : 1 };
       }),
     );
 
@@ -55,6 +52,18 @@ export function addLogCommands(program: Command, { act, print, wantsJson, operat
       ];
       print({ value: { events, found, digest }, text: text.join('\n') });
     });
+}
+
+function verifiedText({ events, streams, layers, faults, explained, unreadable }: LogReport): string {
+  return [
+    `${events} events in ${streams} streams, ${layers} layers`,
+    ...faults,
+    ...explained.map((text) => `explained: ${text}`),
+    ...unreadable.map(({ id, name, deleted }) => {
+      const which = `${name}${deleted ? ' (deleted)' : ''}, ${id}`;
+      return `cannot be read until strata-admin storage adopt: ${which}`;
+    }),
+  ].join('\n');
 }
 
 function addExportCommand(log: Command, { act, wantsJson, operator }: CommandOutput): void {

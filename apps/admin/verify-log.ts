@@ -27,7 +27,8 @@ import { layersStoredBy } from '../../core/repository/layers.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { checkLayer } from './check-layer.ts';
-import { readKnownRepositories } from './known-repositories.ts';
+import { createExplanations, type Explanation } from './explain-missing-layer.ts';
+import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
 import { expiredSince } from './later-expiry.ts';
 import { createTreeCheck, type TreeCheckContext } from './verify-trees.ts';
 import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
@@ -39,6 +40,20 @@ export interface LogReport {
   readonly layers: number;
   /** One line for each fault, the first FAULTS_MAX of them. */
   readonly faults: readonly string[];
+  /**
+   * One line for each thing that is not as the log says because the log was restored to an earlier state, and nothing
+   * is lost; the first FAULTS_MAX of them. Only with `references`.
+   */
+  readonly explained: readonly string[];
+  /** Repositories that cannot be read until `storage adopt`, since the log names a layer that is gone as current. */
+  readonly unreadable: readonly UnreadableRepository[];
+}
+
+export interface UnreadableRepository {
+  readonly id: RepositoryId;
+  /** `<username>/<name>` */
+  readonly name: string;
+  readonly deleted: boolean;
 }
 
 const PAGE_EVENTS = 1_000;
@@ -69,7 +84,12 @@ export async function verifyLog(
   const fault = (text: string): void => {
     if (faults.length < FAULTS_MAX) faults.push(text);
   };
-  const trees = await createTreeCheck({ ...context, store: context.layers.platform }, fault);
+  const explained: string[] = [];
+  const explain = (text: string): void => {
+    if (explained.length < FAULTS_MAX) explained.push(text);
+  };
+  const newerCheckpoint = options.references ? explain : fault;
+  const trees = await createTreeCheck({ ...context, store: context.layers.platform }, { fault, newerCheckpoint });
   const vault = options.references ? createVaultCheck(context.vault, fault) : null;
   let position = LOG_START;
   let events = 0;
@@ -92,7 +112,7 @@ export async function verifyLog(
         for (const id of checked.expired) unread.delete(id);
         for (const layer of checked.stored) {
           named += 1;
-          if (options.references) unread.set(layer.id, { layer, where, stream: event.stream });
+          if (options.references) unread.set(layer.id, { layer, where, event });
         }
       }
       events += page.length;
@@ -105,12 +125,12 @@ export async function verifyLog(
   };
   await readOn();
   await trees.finish();
-  if (options.references) await checkLayers(context, { unread, revisions }, fault);
+  const unreadable = options.references ? await checkLayers(context, { unread, revisions }, { fault, explain }) : [];
   await vault?.finish(async () => {
     await sleep(SECOND_LOOK_MS);
     await readOn();
   });
-  return { events, streams: revisions.size, layers: named, faults };
+  return { events, streams: revisions.size, layers: named, faults, explained, unreadable };
 }
 
 interface Unreadable {
@@ -150,7 +170,8 @@ async function readNext(
 interface UnreadLayer {
   readonly layer: RecordedLayer;
   readonly where: string;
-  readonly stream: StreamName;
+  /** The event that names it. */
+  readonly event: Pick<RecordedEvent, 'stream' | 'accountId'>;
 }
 
 /** What was read of the log. */
@@ -160,23 +181,61 @@ interface Read {
   readonly revisions: ReadonlyMap<StreamName, number>;
 }
 
-/** Reads the layers. What a bucket of a user holds of a deleted repository is its owner's matter. */
+interface Told {
+  readonly fault: (text: string) => void;
+  readonly explain: (text: string) => void;
+}
+
+/**
+ * Reads the layers. What a bucket of a user holds of a deleted repository is its owner's matter. Returns the
+ * repositories that cannot be read because of layers whose absence is explained.
+ */
 async function checkLayers(
-  { events, layers }: VerifyLogContext,
+  { events, entities, layers }: VerifyLogContext,
   { unread, revisions }: Read,
-  fault: (text: string) => void,
-): Promise<void> {
+  { fault, explain }: Told,
+): Promise<readonly UnreadableRepository[]> {
   const known = await readKnownRepositories(events);
-  for (const { layer, where, stream } of unread.values()) {
-    const repository = known.get(uuid<RepositoryId>(entityIdOf(stream)));
+  const explanations = createExplanations(layers.platform);
+  const unreadable = new Map<RepositoryId, UnreadableRepository>();
+  for (const { layer, where, event } of unread.values()) {
+    const id = uuid<RepositoryId>(entityIdOf(event.stream));
+    const repository = known.get(id);
     const isInBucket = repository !== undefined && repository.place.storageBucketId !== null;
     if (isInBucket && repository.deleted) continue;
     const store = isInBucket ? layers.of(repository.place, 'maintenance') : layers.platform;
     const found = await checkLayer(store, layer);
     if (found === null) continue;
-    const expired = await expiredSince(events, stream, (revisions.get(stream) ?? -1) + 1);
-    if (!expired.has(layer.id)) fault(`${where} names the layer ${layer.key}, which ${found.detail}`);
+    const revision = revisions.get(event.stream) ?? -1;
+    const expired = await expiredSince(events, event.stream, revision + 1);
+    if (expired.has(layer.id)) continue;
+    const what = `${where} names the layer ${layer.key}, which ${found.detail}`;
+    if (found.kind !== 'missing') {
+      fault(what);
+      continue;
+    }
+    const missing = { id: layer.id, account: event.accountId, repository: id, store, revision };
+    const explanation = await explanations.of(missing);
+    if (explanation === null) fault(`${what}: it is lost`);
+    else explain(`${what}: ${explanation.text}`);
+    if (await isNeeded(entities, { id, layer, explanation })) unreadable.set(id, shownOf(id, repository));
   }
+  return [...unreadable.values()];
+}
+
+/** Whether a repository waits for `storage adopt`: one of an erased account is erased again instead. */
+async function isNeeded(
+  entities: VerifyLogContext['entities'],
+  of: { readonly id: RepositoryId; readonly layer: RecordedLayer; readonly explanation: Explanation | null },
+): Promise<boolean> {
+  if (of.explanation?.by !== 'manifest') return false;
+  const { state } = await entities.get(repositories, of.id);
+  const { layers } = state.status === 'closed' ? state.before : state;
+  return [...layers].some(({ id }) => id === of.layer.id);
+}
+
+function shownOf(id: RepositoryId, known: KnownRepository | undefined): UnreadableRepository {
+  return { id, name: known?.name ?? id, deleted: known?.deleted === true };
 }
 
 interface CheckedEvent {

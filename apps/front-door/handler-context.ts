@@ -107,6 +107,7 @@ export interface UndoContext {
   readonly marks: Pick<PolicyMarks, 'read'>;
   /** How far webhooks were notified of pushes. */
   readonly notifiedTo: PurgeContext['notifiedTo'];
+  readonly manifestNow: PurgeContext['manifestNow'];
   /** Bounds the purges of living repositories, each of which reads and writes the whole repository. */
   readonly purgeSlots: FairSlots;
   /** How long what a ref reached, and a deleted repository, is kept. */

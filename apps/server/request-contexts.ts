@@ -18,6 +18,7 @@ import { createPastRepositories, type PastRepositories } from '../../core/use-ca
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
 import { createBucketChecks } from '../../core/use-cases/buckets/bucket-checks.ts';
 import { createCompactionRequests } from '../../core/use-cases/compacting/request-compactions.ts';
+import { writeManifestNow } from '../../core/use-cases/manifests/write-manifest.ts';
 import type { PushContext } from '../../core/use-cases/pushing/push-refs.ts';
 import { createWarmClones, type WarmClones } from '../../core/use-cases/reading/prepare-shallow-clones.ts';
 import { createArchiveLane } from '../front-door/archive-lane.ts';
@@ -216,8 +217,10 @@ function auditingContext({ checkpoints, past, states }: Opened): AuditingContext
   return { checkpoints, accountStates, repositoryRefs, past, exportSlots: createExportSlots() };
 }
 
-function undoContext({ settings }: Composing, { foundation, layers, objects }: Opened): UndoContext {
+function undoContext({ settings, log }: Composing, { foundation, layers, objects, past }: Opened): UndoContext {
   const { context, pool } = foundation;
+  const { retentionMs } = settings;
+  const manifests = { ...context, layers, past, retentionMs, log };
   return {
     layers,
     drops: objects,
@@ -226,7 +229,8 @@ function undoContext({ settings }: Composing, { foundation, layers, objects }: O
     marks: createPostgresPolicyMarks(pool),
     notifiedTo: readNotifiedTo(pool),
     purgeSlots: createFairSlots({ slots: PURGES_AT_ONCE_MAX, slotsPerKey: 1 }),
-    retentionMs: settings.retentionMs,
+    manifestNow: (of) => writeManifestNow(manifests, of),
+    retentionMs,
   };
 }
 

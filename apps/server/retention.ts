@@ -8,7 +8,11 @@
 import type { Logger } from 'pino';
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
-import { removeManifestsBefore } from '../../core/use-cases/manifests/write-manifest.ts';
+import {
+  type ManifestOf,
+  removeManifestsBefore,
+  writeManifestNow,
+} from '../../core/use-cases/manifests/write-manifest.ts';
 import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
 import { expireDeleted } from '../../core/use-cases/sweeping/expire-deleted.ts';
 import { expireLayers, type LayerExpiryContext } from '../../core/use-cases/sweeping/expire-layers.ts';
@@ -56,12 +60,14 @@ export function composeRetention({
 }: RetentionOptions): RetentionSweeps {
   const { context, pool, pruning } = foundation;
   const retention = { ...context, marks: createPostgresPolicyMarks(pool), retentionMs };
-  const manifests = { ...context, layers, retentionMs, log };
+  const past = composePastEntities(foundation, onFault);
+  const manifests = { ...context, layers, past, retentionMs, log };
   const beforeRemoval: LayerExpiryContext['beforeRemoval'] = (...of) => removeManifestsBefore(manifests, ...of);
-  const removal = { ...retention, layers, past: composePastEntities(foundation, onFault), log, beforeRemoval };
+  const removal = { ...retention, layers, past, log, beforeRemoval };
+  const deleted = { ...retention, manifestNow: (of: ManifestOf) => writeManifestNow(manifests, of) };
   return {
     askForDrops: (signal) => askForDrops(retention, signal),
-    expireDeleted: (signal) => expireDeleted(retention, signal),
+    expireDeleted: (signal) => expireDeleted(deleted, signal),
     expireLayers: (signal) => expireLayers(removal, signal),
     removePurged: (signal) => removePurged(removal, signal),
     prune: async (signal) => {

@@ -26,14 +26,14 @@ export interface StartedWork {
 
 export async function startWork(composing: Composing, opened: Opened): Promise<StartedWork> {
   const { settings, metrics, log, onFault } = composing;
-  const { foundation, layers, objects, projections, outgoing, checkpoints, states } = opened;
+  const { foundation, layers, objects, past, projections, outgoing, checkpoints, states } = opened;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
   const parts = closer();
   const start = startPeriodic<'worker'>({ onFault, metrics }, parts);
   try {
     start('deletions', createDeletionFinisher({ ...foundation.context, readModels }));
-    const manifestContext = { ...foundation.context, layers, retentionMs, log };
+    const manifestContext = { ...foundation.context, layers, past, retentionMs, log };
     const engine = { timers, temporal, retentionMs, manifestContext };
     const workflows = await startWorkflows({ foundation, layers, objects, ...engine, metrics, log, onFault });
     parts.add(workflows.stop);

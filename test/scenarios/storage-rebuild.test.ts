@@ -13,6 +13,7 @@ import { filesBelow } from '../support/files-below.ts';
 import { startGitReading } from '../support/git-reading.ts';
 import { layersIn } from '../support/layers-in.ts';
 import { keepLog } from '../support/log.ts';
+import { testPastEntities } from '../support/past-repositories.ts';
 import { recordRefsIn } from '../support/recorded-refs.ts';
 import { type Account, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
@@ -50,7 +51,10 @@ describe('A repository of which only the store is left', () => {
     }
     const { id, entity } = await reading.current();
     const layers = layersIn(database.layers);
-    await writeManifest({ ...node, layers, retentionMs: 0, log: keepLog() }, { account, repository: id });
+    await writeManifest(
+      { ...node, layers, past: testPastEntities(node), retentionMs: 0, log: keepLog() },
+      { account, repository: id },
+    );
     await copyStore(database.layers, '', folder);
     assert.equal(entity.state.refs.size, 2 + recorded.names.length);
     const refs = [...entity.state.refs.entries()].map(([name, ref]) => `${ref.id}\t${name}`);

@@ -223,6 +223,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     },
     marks: createMemoryPolicyMarks(),
     notifiedTo: async () => null,
+    manifestNow: async () => undefined,
     pause,
     settledWithin,
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),

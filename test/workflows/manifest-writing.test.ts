@@ -24,6 +24,7 @@ import { layersIn } from '../support/layers-in.ts';
 import { keepLog } from '../support/log.ts';
 import { createMemoryPolicyMarks } from '../support/memory/delivery-store.ts';
 import { CAUSE } from '../support/node.ts';
+import { testPastEntities } from '../support/past-repositories.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { startPushing } from '../support/pushing.ts';
 import { branch, oid } from '../support/repository-history.ts';
@@ -54,6 +55,7 @@ async function start(context: TestContext) {
     ...node,
     manifests,
     layers: layersIn(store),
+    past: testPastEntities(node),
     retentionMs: 0,
     log: keepLog(),
   });
@@ -233,7 +235,9 @@ describe('A process', () => {
       done: async () => undefined,
       failed: async () => undefined,
     };
-    const context = { ...node, entities: held, manifests, layers: layersIn(layers), retentionMs: 0, log: keepLog() };
+    const past = testPastEntities(node);
+    const parts = { layers: layersIn(layers), past, retentionMs: 0, log: keepLog() };
+    const context = { ...node, entities: held, manifests, ...parts };
     const steps = createManifestSteps(context);
     const mostOf = async (ids: readonly string[]): Promise<number> => {
       most = 0;

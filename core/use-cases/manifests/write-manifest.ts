@@ -6,8 +6,11 @@
  * - a manifest is stored after its refs, and both after every layer that it names, so that whoever finds it finds all;
  * - of two writers that race, the newer revision is the newest manifest, in whatever order they store;
  * - only manifests at revisions that the log has stay: others are of a log that was restored to an earlier state;
- * - a manifest is removed before its refs. The newest is never removed before a newer one is stored.
+ * - a manifest is removed before its refs. The newest is never removed before a newer one is stored;
+ * - the last manifest of a deleted repository whose layers were let go names none of them, and stays for the retention.
+ *   By it, whoever restored an older log knows that these layers are not lost.
  */
+import { lostPlace } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
@@ -16,7 +19,7 @@ import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp
 import { inOnePart } from '../../kernel/one-part.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
-import type { LayerStore } from '../../ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
 import type { Log } from '../../ports/log.ts';
 import { repositories } from '../../repository/evolve.ts';
@@ -34,9 +37,12 @@ import {
   manifestsLeaveAt,
   manifestText,
 } from '../../repository/manifest.ts';
-import { refRuns } from '../../repository/ref-runs.ts';
-import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
+import { type RefRun, refRuns } from '../../repository/ref-runs.ts';
+import { FALLBACK_DEFAULT_BRANCH, type OpenRepository, type Repository } from '../../repository/state.ts';
+import type { Entity } from '../../runtime/entity.ts';
 import type { Context } from '../../runtime/execute.ts';
+import type { PastEntities } from '../../runtime/past-entities.ts';
+import { removedRepository } from '../repositories/deletions.ts';
 import { placeOf } from '../repositories/repositories.ts';
 
 /**
@@ -50,7 +56,14 @@ export const MANIFEST_FILES_LISTED_MAX = 10_000;
  */
 export const MANIFEST_REFS_KEPT_MS = 60 * 60_000;
 
+/**
+ * The last manifest of a deleted repository stays this long at least, whatever the retention. Internal: nobody waits
+ * for its end.
+ */
+const LAST_MANIFEST_KEPT_MS_MIN = 24 * 60 * 60_000;
+
 export interface ManifestContext extends Context {
+  readonly past: Pick<PastEntities, 'accountAt'>;
   readonly layers: Pick<LayerStores, 'of' | 'platform'>;
   readonly digest: Pick<Digest, 'startSha256'>;
   readonly failpoint: Failpoint;
@@ -65,8 +78,8 @@ export interface ManifestOf {
 }
 
 /**
- * `kept`: the repository was deleted, or never pushed to, so its manifests stay as they are. `erased`: its account was
- * erased, and they were removed.
+ * `kept`: the repository was deleted, or never pushed to, so its manifests stay as they are; those of one whose layers
+ * were let go leave with the retention. `erased`: its account was erased, and they were removed.
  */
 export type ManifestOutcome =
   | { readonly outcome: 'kept' | 'erased' }
@@ -84,14 +97,34 @@ export async function writeManifest(context: ManifestContext, of: ManifestOf): P
   await context.entities.barrier();
   const before = await findRepository(context, of);
   if (before === null) return (await removeOfErased(context, of)) ? { outcome: 'erased' } : { outcome: 'kept' };
-  const store = context.layers.of(placeOf({ accountId: of.account, owned: before.owned }), 'maintenance');
+  const store = context.layers.of(before.place, 'maintenance');
   const files = await listFiles(store, repository);
   // Read after the listing, so that the log has each revision in it by now, if it is of this log.
   await context.entities.barrier();
   const found = await findRepository(context, of);
   if (found === null) return { outcome: 'kept' };
+  const { leavesAt } = found;
+  if (leavesAt !== null && leavesAt <= context.clock.now()) {
+    await remove(context, store, files);
+    return { outcome: 'kept' };
+  }
   const written = await storeManifest(context, store, found, files);
-  return { outcome: 'written', nextAt: await removeOld(context, store, [...files, ...written], found) };
+  const nextAt = await removeOld(context, store, [...files, ...written], found);
+  return {
+    outcome: 'written',
+    nextAt: leavesAt !== null && (nextAt === null || leavesAt < nextAt) ? leavesAt : nextAt,
+  };
+}
+
+/** Does what `writeManifest` does, beside a request or a sweep that a store which fails must not end. */
+export async function writeManifestNow(context: ManifestContext, of: ManifestOf): Promise<void> {
+  try {
+    await writeManifest(context, of);
+  } catch (err) {
+    if (!(err instanceof LayerStoreError)) throw err;
+    // It is written again before the first layer leaves the store.
+    context.log.warn({ err, ...of }, 'A manifest could not be written');
+  }
 }
 
 /**
@@ -103,11 +136,10 @@ export async function removeManifestsBefore(
   store: LayerStore,
   { account, repository, revision }: ManifestOf & { readonly revision: number },
 ): Promise<void> {
+  // By the newest manifest, a log that is restored to before this removal tells that the layers are not lost.
+  await writeManifest(context, { account, repository });
   const files = await listFiles(store, repository);
   const old = files.filter((file) => file.revision < revision);
-  if (old.length === 0) return;
-  const isReplaced = files.some((file) => file.kind === 'manifest' && file.revision >= revision);
-  if (!isReplaced) await writeManifest(context, { account, repository });
   await remove(context, store, old);
 }
 
@@ -124,10 +156,8 @@ async function removeOfErased(context: ManifestContext, { account, repository }:
 }
 
 /** Returns where a repository's manifests are stored; null if this node does not know the repository. */
-export async function manifestPlace(context: Context, { account, repository }: ManifestOf): Promise<LayerPlace | null> {
-  const { state: owner } = await context.entities.get(accounts, account);
-  const owned = 'repositories' in owner ? owner.repositories.get(repository) : undefined;
-  return owned === undefined ? null : placeOf({ accountId: account, owned });
+export async function manifestPlace(context: ManifestContext, of: ManifestOf): Promise<LayerPlace | null> {
+  return (await findRepository(context, of))?.place ?? null;
 }
 
 /** The owner of a bucket may put more objects there than a repository has: the rest is seen another time. */
@@ -144,25 +174,54 @@ interface Found {
   /** `<username>/<name>`. */
   readonly name: string;
   readonly owned: OwnedRepository;
+  readonly place: LayerPlace;
   readonly state: OpenRepository;
+  readonly refs: readonly RefRun[];
   readonly revision: number;
   /** The id and time of the event at this revision. */
   readonly eventId: EventId;
   readonly asOf: Timestamp;
+  /** When all manifests leave; null of a repository that is not deleted. */
+  readonly leavesAt: Timestamp | null;
 }
 
 /**
- * Returns null for a repository that was deleted or never pushed to. Finds those of a closed account as well: its owner
- * may come back.
+ * Returns null for a repository that was never pushed to, and for a deleted one that can come back. Finds those of a
+ * closed account as well: its owner may come back.
  */
-async function findRepository(context: ManifestContext, { account, repository }: ManifestOf): Promise<Found | null> {
+async function findRepository(context: ManifestContext, of: ManifestOf): Promise<Found | null> {
+  const { account, repository } = of;
   const { state: owner } = await context.entities.get(accounts, account);
   if (owner.status !== 'open' && owner.status !== 'closed') return null;
+  const entity = await context.entities.get(repositories, repository);
+  const { state, revision, lastEventId: eventId, lastAt: asOf } = entity;
+  if (revision === 'none' || eventId === null || asOf === null) return null;
+  if (state.status === 'closed') {
+    const owned = await findEnded(context, of, entity);
+    if (owned === null) return null;
+    const place = placeOf({ accountId: account, owned });
+    const leavesAt = plusMs(asOf, Math.max(context.retentionMs, LAST_MANIFEST_KEPT_MS_MIN));
+    // Refs would name objects of layers that are gone.
+    const ended = { owned, place, state: state.before, refs: [], revision, eventId, asOf, leavesAt };
+    return { name: `${owner.username}/${owned.name}`, ...ended };
+  }
   const owned = owner.repositories.get(repository);
-  const { state, revision, lastEventId, lastAt } = await context.entities.get(repositories, repository);
-  if (owned === undefined || state.status === 'closed') return null;
-  if (revision === 'none' || lastEventId === null || lastAt === null) return null;
-  return { name: `${owner.username}/${owned.name}`, owned, state, revision, eventId: lastEventId, asOf: lastAt };
+  if (owned === undefined) return null;
+  const place = placeOf({ accountId: account, owned });
+  const found = { owned, place, state, refs: refRuns(state.refs), revision, eventId, asOf, leavesAt: null };
+  return { name: `${owner.username}/${owned.name}`, ...found };
+}
+
+/** Returns null while a deleted repository can come back, and if its account has lost the place of its layers. */
+async function findEnded(
+  context: ManifestContext,
+  { account, repository }: ManifestOf,
+  { state, revision }: Entity<Repository>,
+): Promise<OwnedRepository | null> {
+  if (state.status !== 'closed' || !state.expired || revision === 'none') return null;
+  const removed = await removedRepository(context, { account, repository, revision });
+  const { state: owner } = await context.entities.get(accounts, account);
+  return removed === null || lostPlace(owner, removed.place) !== null ? null : removed.owned;
 }
 
 /** Returns what it stored: nothing if this manifest was there. */
@@ -218,8 +277,8 @@ async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Prom
 /** Never holds the text of all refs: it makes each part twice, for the digest and for the store. */
 async function storeRefs(context: ManifestContext, store: LayerStore, found: Found): Promise<ManifestRefs> {
   const { nextTurn } = context.clock;
-  const { refs } = found.state;
-  const runs = refRuns(refs);
+  const { refs: runs } = found;
+  const count = runs.reduce((sum, run) => sum + run.length, 0);
   const digest = context.digest.startSha256();
   let sizeBytes = 0;
   for await (const part of refsParts(runs, nextTurn)) {
@@ -230,10 +289,10 @@ async function storeRefs(context: ManifestContext, store: LayerStore, found: Fou
   const file = manifestRefsFile(found.revision, sha256);
   const key = manifestRefsKey(found.owned.id, { file });
   await store.put(key, refsParts(runs, nextTurn), sizeBytes);
-  return { file, count: refs.size, sizeBytes, sha256 };
+  return { file, count, sizeBytes, sha256 };
 }
 
-async function* refsParts(runs: ReturnType<typeof refRuns>, nextTurn: NextTurn): AsyncGenerator<Uint8Array> {
+async function* refsParts(runs: readonly RefRun[], nextTurn: NextTurn): AsyncGenerator<Uint8Array> {
   yield encodeUtf8(MANIFEST_REFS_HEADER);
   for (const run of runs) {
     yield encodeUtf8(run.map((ref) => manifestRefLines(ref.name, ref)).join(''));

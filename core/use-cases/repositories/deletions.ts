@@ -25,6 +25,7 @@ import type { AccountLogReader } from '../../ports/account-log.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Context } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
+import { readBack } from '../../runtime/read-back.ts';
 
 export interface DeletionsContext extends Context {
   readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'logPrefix' | 'entryPlaces'>;
@@ -65,6 +66,31 @@ export async function findDeletion(
   const [last] = await readModels.entryPlaces(account, { ...DELETED, stream, repositoryId, since: null }, wanted);
   if (last === undefined) return null;
   return removedFrom(await past.accountAt(account, positionBefore(last.position)), repositoryId);
+}
+
+/**
+ * Returns what the account had of a deleted repository when its stream was closed; null if it had no such one. The
+ * account forgets a deleted repository, and has it at the last event of its stream before layers were let go.
+ */
+export async function removedRepository(
+  { events, past }: Pick<DeletionsContext, 'events' | 'past'>,
+  of: { readonly account: AccountId; readonly repository: RepositoryId; readonly revision: number },
+): Promise<RemovedRepository | null> {
+  const closing = await lastBeforeExpiry(events, streamName(repositories.category, of.repository), of.revision);
+  if (closing === null) return null;
+  return removedFrom(await past.accountAt(of.account, closing.position), of.repository);
+}
+
+/** Returns the last event of a repository's stream, up to the revision, that let no layers go. */
+export async function lastBeforeExpiry(
+  events: DeletionsContext['events'],
+  stream: StreamName,
+  revision: number,
+): Promise<RecordedEvent | null> {
+  for await (const recorded of readBack(events, stream, revision)) {
+    if (recorded.type !== 'LayersExpired') return recorded;
+  }
+  return null;
 }
 
 /**

@@ -13,9 +13,12 @@ import { repositories } from '../../repository/evolve.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { type PassingContext, passEvents } from '../../runtime/pass-events.ts';
 import { systemCause } from '../../runtime/system-cause.ts';
+import type { ManifestOf } from '../manifests/write-manifest.ts';
 
 export interface DeletedExpiryContext extends Context, Pick<PassingContext, 'marks'> {
   readonly retentionMs: number;
+  /** Writes the manifest of the repository, unless its store fails. */
+  readonly manifestNow: (of: ManifestOf) => Promise<void>;
 }
 
 const POLICY = 'deleted-expiry';
@@ -37,6 +40,7 @@ async function pass(context: DeletedExpiryContext, recorded: RecordedEvent): Pro
   if (context.clock.now() < plusMs(recorded.occurredAt, context.retentionMs)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
   const about = { account: recorded.accountId, cause: systemCause(context.ids, POLICY, recorded.id) };
+  let expired = false;
   for (let more = true; more; ) {
     const executed = await execute(context, repositories, repository, about, (state) => {
       const decision = decideRepository(state, { type: 'ExpireDeleted', closedUntil: recorded.occurredAt });
@@ -44,6 +48,8 @@ async function pass(context: DeletedExpiryContext, recorded: RecordedEvent): Pro
       return decision;
     });
     if ('refused' in executed) throw new TypeError(`The expiry was refused: ${executed.refused.code}`);
+    expired ||= more;
   }
+  if (expired && recorded.accountId !== null) await context.manifestNow({ account: recorded.accountId, repository });
   return true;
 }

@@ -12,8 +12,8 @@ import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { passEvents } from '../../runtime/pass-events.ts';
-import { readBack } from '../../runtime/read-back.ts';
 import { PURGE_REMOVAL } from '../../usage/waiting-storage.ts';
+import { lastBeforeExpiry } from '../repositories/deletions.ts';
 import { type LayerExpiryContext, placeAt, removeLayers } from './expire-layers.ts';
 
 export type PurgeRemovalContext = Omit<LayerExpiryContext, 'retentionMs'>;
@@ -36,19 +36,10 @@ async function pass(context: PurgeRemovalContext, recorded: RecordedEvent): Prom
   if (reason === 'retention' && !layers.some(({ current }) => current)) return true;
   if (context.clock.now() < plusMs(recorded.occurredAt, REPLACED_LAYERS_KEPT_MS_MIN)) return false;
   const repository = uuid<RepositoryId>(entityIdOf(recorded.stream));
-  const place = await placeAt(context, await lastOwned(context, recorded), repository);
+  // The account forgets a deleted repository, but has it when its stream is closed. The layers were in the place of
+  // that time, which a bucket keeps while a repository is in it.
+  const owned = await lastBeforeExpiry(context.events, recorded.stream, recorded.revision);
+  const place = await placeAt(context, owned ?? recorded, repository);
   await removeLayers(context, place, { repository, revision: recorded.revision, layers });
   return true;
-}
-
-/**
- * Returns the last event before expired layers at which the account had the repository: it forgets a deleted one, but
- * has it when its stream is closed. The layers were in the place of that time, which a bucket keeps while a repository
- * is in it.
- */
-async function lastOwned({ events }: PurgeRemovalContext, expiry: RecordedEvent): Promise<RecordedEvent> {
-  for await (const recorded of readBack(events, expiry.stream, expiry.revision)) {
-    if (recorded.type !== 'LayersExpired') return recorded;
-  }
-  return expiry;
 }

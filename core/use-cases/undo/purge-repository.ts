@@ -35,6 +35,7 @@ import {
   droppedBytes,
   tipsOf,
 } from '../compacting/drop-unreached.ts';
+import type { ManifestOf } from '../manifests/write-manifest.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type DeletionsContext, findDeletion } from '../repositories/deletions.ts';
 import { letLayersGo, replacedLayers } from '../repositories/expire-layers-early.ts';
@@ -56,6 +57,8 @@ export interface PurgeContext extends DeletionsContext, Omit<DroppingContext, 'o
   readonly drops: LayerDrops & LayerCounts;
   readonly failpoint: Failpoint;
   readonly pause: Pause;
+  /** Writes the manifest of the repository, unless its store fails. */
+  readonly manifestNow: (of: ManifestOf) => Promise<void>;
   /** Bounds the purges of living repositories. */
   readonly purgeSlots: FairSlots;
 }
@@ -224,7 +227,10 @@ async function letGo(
   { all, addedBytes }: { readonly all: boolean; readonly addedBytes: number },
 ): Promise<Purge | Refused> {
   const gone = await letLayersGo(context, origin, { id: found.id, all, reason: 'purge' });
-  return 'refused' in gone ? gone : purged(found, gone.event, Math.max(0, gone.sizeBytes - addedBytes));
+  if ('refused' in gone) return gone;
+  // By it, a log that is restored to before the purge tells that what the purge removed is not lost.
+  if (!found.isLost) await context.manifestNow({ account: origin.account, repository: found.id });
+  return purged(found, gone.event, Math.max(0, gone.sizeBytes - addedBytes));
 }
 
 function sizeOf(layers: readonly { readonly size_bytes: number }[]): number {

@@ -12,6 +12,7 @@ import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
 import { keepLog } from '../../support/log.ts';
+import { testPastEntities } from '../../support/past-repositories.ts';
 
 describe('The newest manifest', () => {
   const ending = suiteEnding();
@@ -25,7 +26,8 @@ describe('The newest manifest', () => {
     await reading.push({ 'refs/heads/main': reading.git.commit({ first: randomBytes(300) }) });
     const { entity, ...found } = await reading.current();
     const layers = layersIn(reading.database.layers);
-    const context = { ...reading.node, layers, retentionMs: 0, log: keepLog() };
+    const past = testPastEntities(reading.node);
+    const context = { ...reading.node, layers, past, retentionMs: 0, log: keepLog() };
     await writeManifest(context, { account: reading.account, repository: found.id });
     ({ id } = found);
     store = reading.database.layers;

@@ -18,6 +18,7 @@ import { composeCheckpoints } from '../../../apps/server/auditing.ts';
 import { type ComposedServer, composeServer } from '../../../apps/server/compose.ts';
 import { composeFoundation, type FoundationContext } from '../../../apps/server/foundation.ts';
 import { openLayerStorage } from '../../../apps/server/layer-storage/stores.ts';
+import { composePastEntities } from '../../../apps/server/past-entities.ts';
 import { composeProjections } from '../../../apps/server/projections.ts';
 import { composeRetention } from '../../../apps/server/retention.ts';
 import { readSettings, type Settings } from '../../../apps/server/settings.ts';
@@ -178,7 +179,13 @@ async function startWorker(ending: Ending, settings: Settings, { log, onFault }:
   const states = composeAccountStates(foundation, readModels, onFault);
   const compacting = { ...context, layers, objects, log, retentionMs, notifiedTo: async () => null };
   const { compact } = createCompactionSteps(compacting);
-  const { write } = createManifestSteps({ ...context, layers, log, retentionMs });
+  const { write } = createManifestSteps({
+    ...context,
+    layers,
+    past: composePastEntities(foundation, onFault),
+    log,
+    retentionMs,
+  });
   const finishDeletions = createDeletionFinisher({ ...context, readModels });
   const sweeps = composeRetention({ foundation, layers, retentionMs, log, onPruned: () => undefined, onFault });
   const erasing = { ...context, platformStore: platform, marks, log };

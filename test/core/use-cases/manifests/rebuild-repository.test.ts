@@ -24,6 +24,7 @@ import { keepLog } from '../../../support/log.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
 import { CAUSE, startNode } from '../../../support/node.ts';
 import { testDatabase } from '../../../support/object-database.ts';
+import { testPastEntities } from '../../../support/past-repositories.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -46,7 +47,10 @@ async function startSource(context: Ending) {
   const layers = layersIn(database.layers);
   const compacting = { ...reading.node, layers, objects: database.database };
   assert.equal(await compactLayers(compacting, { account, repository: id }, NEVER), 'compacted');
-  await writeManifest({ ...reading.node, layers, retentionMs: 0, log: keepLog() }, { account, repository: id });
+  await writeManifest(
+    { ...reading.node, layers, past: testPastEntities(reading.node), retentionMs: 0, log: keepLog() },
+    { account, repository: id },
+  );
   return { reading, store: database.layers };
 }
 

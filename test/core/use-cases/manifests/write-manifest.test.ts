@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'vitest';
 import { accounts } from '../../../../core/account/evolve.ts';
-import { type AccountId, type ObjectId, type RepositoryId, timestamp } from '../../../../core/kernel/ids.ts';
+import { type AccountId, type ObjectId, plusMs, type RepositoryId, timestamp } from '../../../../core/kernel/ids.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
@@ -19,7 +19,8 @@ import {
   removeManifestsBefore,
   writeManifest,
 } from '../../../../core/use-cases/manifests/write-manifest.ts';
-import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { letLayersGo } from '../../../../core/use-cases/repositories/expire-layers-early.ts';
+import { closeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireLayers, type LayerExpiryContext } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { accepted } from '../../../support/accounts.ts';
 import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
@@ -31,6 +32,7 @@ import { keepLog } from '../../../support/log.ts';
 import { createMemoryPolicyMarks } from '../../../support/memory/delivery-store.ts';
 import { createMemoryLayerStore } from '../../../support/memory/layer-store.ts';
 import { CAUSE, type TestNode } from '../../../support/node.ts';
+import { testPastEntities } from '../../../support/past-repositories.ts';
 import { startPushing } from '../../../support/pushing.ts';
 import { branch, oid } from '../../../support/repository-history.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
@@ -63,6 +65,7 @@ async function start(context: TestContext, retentionMs = 30 * DAY_MS, defaultBra
   const contextOf: Fixture['context'] = (failpoint = async () => undefined) => ({
     ...node,
     layers: layersIn(store),
+    past: testPastEntities(node),
     failpoint,
     log: keepLog(),
     retentionMs,
@@ -91,7 +94,7 @@ async function startReal(context: TestContext) {
   const { node, database, account, git } = reading;
   const { id } = await reading.current();
   const layers = layersIn(database.layers);
-  const manifests: ManifestContext = { ...node, layers, log: keepLog(), retentionMs: 0 };
+  const manifests: ManifestContext = { ...node, layers, past: testPastEntities(node), log: keepLog(), retentionMs: 0 };
   return {
     ...{ reading, node, database, account, git, id, layers, manifests },
     push: async (name: string, ref = 'refs/heads/main') => {
@@ -229,7 +232,7 @@ describe('A manifest', () => {
       },
     };
     const written = await writeManifest(
-      { ...node, clock, layers: layersIn(store), retentionMs: 0, log: keepLog() },
+      { ...node, clock, layers: layersIn(store), past: testPastEntities(node), retentionMs: 0, log: keepLog() },
       { account, repository },
     );
     assert.equal(written.outcome, 'written');
@@ -371,6 +374,32 @@ describe('Manifests leave the store', () => {
     const folder = await tempDir(context);
     await copyStore(database.layers, `repositories/${id}/`, path.join(folder, 'store'));
     await rebuildByScript(path.join(folder, 'store'), path.join(folder, 'rebuilt.git'));
+  });
+
+  test('of a deleted repository with the retention, after the last one that names no layer', async (context) => {
+    const { account, node, push, write, names, current, store, context: contextOf, id } = await start(context);
+    await push('first');
+    await write();
+    const origin = { account, cause: CAUSE };
+    await deleteRepository(node, origin, id);
+    assert.deepEqual(await write(), { outcome: 'kept' });
+    await letLayersGo(node, origin, { id, all: true, reason: 'purge' });
+    const { revision } = await node.entities.get(repositories, id);
+    assert.ok(revision !== 'none');
+    await removeManifestsBefore(contextOf(), store, { account, repository: id, revision });
+    assert.deepEqual(revisionsIn(await names(), '.json'), [revision]);
+    const manifest = parseManifest(JSON.parse(await textOf(store, manifestKey(id, revision))), id);
+    assert.ok(!('invalid' in manifest));
+    assert.deepEqual([manifest.name, manifest.layers, manifest.refs.count], ['ada/r', [], 0]);
+    const written = await write();
+    const leavesAt = written.outcome === 'written' ? written.nextAt : null;
+    assert.equal(leavesAt, plusMs(manifest.asOf, 30 * DAY_MS));
+    node.clock.set(plusMs(leavesAt, -1));
+    assert.equal((await write()).outcome, 'written');
+    node.clock.set(leavesAt);
+    assert.deepEqual(await write(), { outcome: 'kept' });
+    assert.deepEqual(await names(), []);
+    await assert.rejects(current);
   });
 
   test('and refs without one do after an hour, since their writer may be slow until then', async (context) => {

@@ -7,6 +7,8 @@ import { decideRepository } from '../../../../core/repository/decide.ts';
 import { repositories } from '../../../../core/repository/evolve.ts';
 import { execute } from '../../../../core/runtime/execute.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
+import { findManifests, readManifest } from '../../../../core/use-cases/manifests/read-manifest.ts';
+import { type ManifestOf, writeManifestNow } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { closeRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireDeleted } from '../../../../core/use-cases/sweeping/expire-deleted.ts';
 import { removePurged } from '../../../../core/use-cases/sweeping/remove-purged.ts';
@@ -41,9 +43,22 @@ async function withPushes(context: TestContext) {
     remove: () => closeRepository(node, origin, id),
     reopen: () =>
       execute(node, repositories, id, origin, (state) => decideRepository(state, { type: 'ReopenRepository' })),
-    expire: () => expireDeleted({ ...sweeping, retentionMs: RETENTION_MS }, NEVER),
+    expire: () => {
+      const manifests = { ...sweeping, retentionMs: RETENTION_MS };
+      const manifestNow = (of: ManifestOf) => writeManifestNow(manifests, of);
+      return expireDeleted({ ...sweeping, retentionMs: RETENTION_MS, manifestNow }, NEVER);
+    },
     sweep: () => removePurged(sweeping, NEVER),
-    stored: async () => (await Array.fromAsync(database.layers.list('repositories/'))).length,
+    stored: async () => {
+      const stored = await Array.fromAsync(database.layers.list('repositories/'));
+      return stored.filter(({ key }) => key.endsWith('.tar')).length;
+    },
+    newestManifest: async () => {
+      const store = database.layers;
+      const found = (await findManifests(store, { repository: id, revision: null })).get(id);
+      const manifest = found === undefined ? null : await readManifest(store, found);
+      return manifest === null || 'invalid' in manifest ? null : manifest;
+    },
     expiries: async () => {
       const page = await node.events.readStream(streamName('repository', id), { direction: 'forwards', limit: 100 });
       return page.filter(({ type }) => type === 'LayersExpired').map(({ actor, data }) => [actor.kind, data['reason']]);
@@ -68,6 +83,17 @@ describe('The layers of a deleted repository', () => {
     reading.node.clock.advance(1);
     await sweep();
     assert.equal(await stored(), 0);
+  });
+
+  test('are no longer named by its manifest, which is written with the event', async (context) => {
+    const { reading, remove, expire, stored, newestManifest } = await withPushes(context);
+    await remove();
+    assert.equal(await newestManifest(), null);
+    reading.node.clock.advance(RETENTION_MS);
+    await expire();
+    const manifest = await newestManifest();
+    assert.deepEqual([manifest?.name, manifest?.layers, manifest?.refs.count], ['ada/r', [], 0]);
+    assert.equal(await stored(), 2);
   });
 
   test('stay while it is undeleted, and count from its last deletion', async (context) => {

@@ -10,10 +10,13 @@ import { createFairSlots } from '../../../../core/kernel/fair-slots.ts';
 import { type ObjectId, objectId } from '../../../../core/kernel/ids.ts';
 import { DROPPING_BYTES_MAX, REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
+import { LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { ObjectDatabase } from '../../../../core/ports/object-database.ts';
 import { createPastEntities } from '../../../../core/runtime/past-entities.ts';
 import { removedThrough } from '../../../../core/usage/waiting-storage.ts';
 import { compactLayers } from '../../../../core/use-cases/compacting/compact-layers.ts';
+import { findManifests, readManifest } from '../../../../core/use-cases/manifests/read-manifest.ts';
+import { writeManifestNow } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { pushRefs } from '../../../../core/use-cases/pushing/push-refs.ts';
 import { committedObjects } from '../../../../core/use-cases/reading/committed-objects.ts';
 import { deleteRepository, findRepositoryById } from '../../../../core/use-cases/repositories/repositories.ts';
@@ -74,6 +77,7 @@ async function startPurging(context: TestContext, onFailpoint?: (point: Failpoin
     complete: async (event) => event,
   });
   const marks = createMemoryPolicyMarks();
+  const log = keepLog();
   const purging: PurgeContext = {
     ...node,
     ...{ marks, plans: DEFAULT_PLANS },
@@ -81,21 +85,29 @@ async function startPurging(context: TestContext, onFailpoint?: (point: Failpoin
     readModels: { ...createMemoryAccountLog({ events, digest }), ...createMemoryWaitingStorage(events) },
     failpoint: onFailpoint ?? (async () => undefined),
     notifiedTo: async () => null,
+    manifestNow: (of) => writeManifestNow({ ...purging, layers: layersIn(database.layers), log }, of),
     pause: async () => assert.fail('there is nothing to wait for'),
     purgeSlots: createFairSlots({ slots: 1, slotsPerKey: 1 }),
   };
   const origin = { account, cause: OWNER };
   const sweeping = {
     ...node,
-    ...{ marks, layers: layersIn(database.layers), past, log: keepLog() },
+    ...{ marks, layers: layersIn(database.layers), past, log },
     beforeRemoval: async () => undefined,
   };
   const stored = async () => {
-    const layers = await Array.fromAsync(database.layers.list('repositories/'));
+    const all = await Array.fromAsync(database.layers.list('repositories/'));
+    const layers = all.filter(({ key }) => key.endsWith('.tar'));
     return { count: layers.length, bytes: layers.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0) };
   };
   return {
     ...{ reading, id, stored, purging, origin },
+    newestManifest: async () => {
+      const store = database.layers;
+      const manifest = (await findManifests(store, { repository: id, revision: null })).get(id);
+      const read = manifest === undefined ? null : await readManifest(store, manifest);
+      return read === null || 'invalid' in read ? null : read;
+    },
     plan: () => planPurge(purging, origin, id, NEVER),
     purge: () => purgeRepository(purging, origin, id, NEVER),
     sweep: () => removePurged(sweeping, NEVER),
@@ -155,6 +167,30 @@ describe('A purge of a living repository', () => {
     await expire();
     const { entity: later } = await reading.current();
     assert.equal(later.revision, entity.revision, 'the retention has nothing left to say');
+  });
+
+  test('writes the manifest before it answers, which names none of the layers that leave', async (context) => {
+    const { reading, purge, newestManifest } = await withSecret(context);
+    const before = [...(await reading.current()).entity.state.layers].map(({ id }) => id);
+    assert.ok(!('refused' in (await purge())));
+    const { entity } = await reading.current();
+    const manifest = await newestManifest();
+    assert.equal(manifest?.revision, entity.revision);
+    assert.deepEqual(
+      manifest.layers.filter(({ id }) => before.includes(id)),
+      [],
+    );
+  });
+
+  test('is done though the store takes no manifest', async (context) => {
+    const { reading, purge, newestManifest } = await withSecret(context, async (point) => {
+      if (point !== 'manifest-refs-stored') return;
+      throw new LayerStoreError('layer-store-unavailable', 'no store');
+    });
+    const purged = await purge();
+    assert.ok(!('refused' in purged) && purged.event !== null);
+    assert.equal((await reading.current()).entity.state.layers.length, 1);
+    assert.equal(await newestManifest(), null);
   });
 
   test('takes what earlier compactions replaced along', async (context) => {
