@@ -7,7 +7,7 @@
  */
 import type pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
-import { migrate } from './migrate.ts';
+import { type Migrated, migrate } from './migrate.ts';
 import { connectClient } from './pool.ts';
 
 export class DatabaseRoleError extends Error {
@@ -23,6 +23,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   events: READ,
   log_migrations: READ,
   log_migrations_lock: READ,
+  log_migration_kinds: READ,
   // Auditors need every key that has ever signed.
   log_keys: ADD,
   // Its rows are written by ensure_database_life.
@@ -96,7 +97,7 @@ export async function prepareDatabase({ connectionString, ownerConnectionString,
       log,
       'The role of STRATA_DATABASE_OWNER_URL does not own the database',
     );
-    for (const served of rows) await admit(ownerConnectionString, served, { log, isNew: migrated.isNew });
+    for (const served of rows) await admit(ownerConnectionString, served, migrated, log);
     // Databases of the same name may lie on two servers.
     const reached = await serving.query(`SELECT WHERE to_regprocedure('append_events(json)') IS NOT NULL`);
     if (reached.rowCount === 0) throw anotherDatabase();
@@ -134,7 +135,7 @@ interface Served {
 /** `insufficient_privilege`. */
 const NOT_ALLOWED = '42501';
 
-async function migrateAs(connectionString: string, log: Log, refusal: string): Promise<{ readonly isNew: boolean }> {
+async function migrateAs(connectionString: string, log: Log, refusal: string): Promise<Migrated> {
   try {
     return await migrate({ connectionString, log });
   } catch (error) {
@@ -147,14 +148,21 @@ async function migrateAs(connectionString: string, log: Log, refusal: string): P
 async function admit(
   ownerConnectionString: string,
   { role, database }: Served,
-  { log, isNew }: { readonly log: Log; readonly isNew: boolean },
+  { isNew, later }: Migrated,
+  log: Log,
 ): Promise<void> {
   const owner = await connectClient({ connectionString: ownerConnectionString, log });
   try {
     await owner.query('BEGIN');
     await owner.query(LOCK);
     await refuseUnfitRole(owner, role, database);
-    const changed = [await grantTables(owner, role), await grantFunctions(owner, role), await grantModels(owner, role)];
+    // A newer version may have given it more on other tables than this one knows.
+    const tables = later.length === 0 ? TABLE_RIGHTS : { events: READ };
+    const changed = [
+      await grantTables(owner, role, tables),
+      await grantFunctions(owner, role),
+      await grantModels(owner, role),
+    ];
     await owner.query('COMMIT');
     const gave = 'Gave the role that serves its rights on the database';
     if (isNew) log.debug({ role }, gave);
@@ -218,8 +226,8 @@ const DIFFERING_TABLES = `
   END
   GROUP BY w.name, w.rights`;
 
-async function grantTables(owner: pg.ClientBase, role: string): Promise<boolean> {
-  const wanted = Object.entries(TABLE_RIGHTS).map(([name, rights]) => ({ name, rights }));
+async function grantTables(owner: pg.ClientBase, role: string, tables: typeof TABLE_RIGHTS): Promise<boolean> {
+  const wanted = Object.entries(tables).map(([name, rights]) => ({ name, rights }));
   const differing = async () => {
     const values = [role, JSON.stringify(wanted)];
     const { rows } = await owner.query<{ name: string; rights: string[]; differing: string[] }>(

@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DestinationStream, Logger } from 'pino';
 import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
+import { NewerDatabaseError } from '../../adapters/postgres/migrate.ts';
 import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
@@ -153,7 +154,7 @@ function portOf(http: Server): number {
 }
 
 main().catch((error: unknown) => {
-  const expected = [SettingsError, LogImportError, DatabaseRoleError, DirectoryInUseError].some(
+  const expected = [SettingsError, LogImportError, DatabaseRoleError, NewerDatabaseError, DirectoryInUseError].some(
     (kind) => error instanceof kind,
   );
   const text = error instanceof Error ? (expected ? error.message : (error.stack ?? error.message)) : String(error);

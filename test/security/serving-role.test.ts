@@ -268,6 +268,31 @@ describe('The role that serves', () => {
     );
   });
 
+  test('keeps the rights that a newer version gave it, but none on events, when an older one starts beside it', async () => {
+    const database = await newDatabase(ending);
+    const owner = await connect(ending, database.connectionString);
+    const role = await newRole(ending, database);
+    const prepare = () =>
+      prepareDatabase({
+        connectionString: role.url,
+        ownerConnectionString: database.connectionString,
+        log: keepLog(),
+      });
+    await owner.query(`GRANT ${role.name} TO CURRENT_USER`);
+    await prepare();
+    await owner.query(`INSERT INTO log_migrations (name, timestamp) VALUES ('999-later', now()::text)`);
+    await owner.query(`INSERT INTO log_migration_kinds VALUES ('999-later', 'expand')`);
+    await owner.query(`GRANT INSERT ON log_migration_kinds TO ${role.name}`);
+    await owner.query(`GRANT DELETE ON events TO ${role.name}`);
+    await prepare();
+    const { rows } = await owner.query(
+      `SELECT has_table_privilege($1::name, 'log_migration_kinds', 'INSERT') AS kinds,
+         has_table_privilege($1::name, 'events', 'DELETE') AS events`,
+      [role.name],
+    );
+    assert.deepEqual(rows, [{ kinds: true, events: false }]);
+  });
+
   test('that is the owner still serves, and the operator is told how to change that', async () => {
     const database = await newDatabase(ending);
     const advice = async (connectionString: string): Promise<string | null> => {
