@@ -39,8 +39,8 @@ export function createPostgresLeaseTable(options: {
   const me = literal(node);
   const rows = async (): Promise<readonly Lease[]> => {
     const found = await pool.query<Row>(
-      `SELECT l.node, l.epoch, l.renewals, l.heard, l.span_ms AS span, life
-       FROM ensure_database_life() AS life, read_leases l`,
+      `SELECT l.node, l.epoch, l.renewals, l.heard, l.span_ms AS span, coalesce(d.id, ensure_database_life()) AS life
+       FROM read_leases l LEFT JOIN database_life d ON d.written_at <= clock_timestamp()`,
     );
     return found.rows.map(({ node, epoch, renewals, heard, span, life }) =>
       leaseOf([node, Number(epoch), Number(renewals), heard, span], life === null ? null : Number(life)),

@@ -37,10 +37,10 @@ function openLog(ending: Ending, connectionString: string, node: string | null) 
 }
 
 /**
- * Kills a backend behind `write`, for which PostgreSQL ends all others and recovers. What `write` did not wait for is
- * lost: the writer of the log is stopped meanwhile.
+ * Kills a backend after `write`, for which PostgreSQL ends all others and recovers. What `write` did not wait for is
+ * lost: the writer of PostgreSQL's own log is stopped first, and killed before it could go on.
  */
-async function crashBehind(write: () => Promise<void>, ending: Ending, connectionString: string): Promise<void> {
+async function crashAfter(write: () => Promise<void>, ending: Ending, connectionString: string): Promise<void> {
   const [killed, witness] = [await openClient(ending, connectionString), await openClient(ending, connectionString)];
   const { rows } = await killed.query<{ backend: number; writer: number }>(
     `SELECT pg_backend_pid() AS backend, pid AS writer FROM pg_stat_activity WHERE backend_type = 'walwriter'`,
@@ -50,12 +50,11 @@ async function crashBehind(write: () => Promise<void>, ending: Ending, connectio
   process.kill(pids.writer, 'SIGSTOP');
   try {
     await write();
-    // PostgreSQL ends the writer together with the backends; it hears of that when it goes on.
     const ended = new Promise((resolve) => void witness.once('end', resolve));
     process.kill(pids.backend, 'SIGKILL');
     await ended;
   } finally {
-    process.kill(pids.writer, 'SIGCONT');
+    process.kill(pids.writer, 'SIGKILL');
   }
 }
 
@@ -139,7 +138,7 @@ describe('A read lease', () => {
     assert.ok(seen !== undefined && seen.life !== null);
 
     const renewed = async (): Promise<void> => assert.equal(await table.renew(epoch), true);
-    await crashBehind(renewed, context, connectionString);
+    await crashAfter(renewed, context, connectionString);
     const found = async () => other.rows().catch(() => null);
     await eventually('the database has recovered', async () => (await found()) !== null);
     const [after] = await other.rows();
