@@ -36,6 +36,11 @@ export interface ClockWatch {
   read(): ClockReading;
   /** Whether the last answer that told for sure showed a difference. */
   differs(): boolean;
+  /**
+   * By how many seconds PostgreSQL's clock is ahead of this node's for sure, as of the last answer; negative if it is
+   * behind, 0 if the two may be the same, NaN before the first answer.
+   */
+  secondsAhead(): number;
 }
 
 export interface ClockWatchOptions {
@@ -46,6 +51,7 @@ export interface ClockWatchOptions {
 
 export function createClockWatch({ nowMs, log }: ClockWatchOptions): ClockWatch {
   let differs = false;
+  let ahead = Number.NaN;
   const note = (verdict: ClockVerdict, difference: ClockDifference): void => {
     if (verdict === 'unsure' || differs === (verdict === 'differs')) return;
     differs = verdict === 'differs';
@@ -62,17 +68,24 @@ export function createClockWatch({ nowMs, log }: ClockWatchOptions): ClockWatch 
           const atMostMs = databaseMs - sentAtMs;
           const difference = { atLeastMs: atMostMs - (performance.now() - beganMs), atMostMs };
           const verdict = judgeClock(difference);
+          ahead = leastMs(difference) / 1_000;
           note(verdict, difference);
           return { verdict, difference };
         },
       };
     },
     differs: () => differs,
+    secondsAhead: () => ahead,
   };
 }
 
 function secondsOf(difference: ClockDifference): { readonly databaseAheadSeconds: number } {
   return { databaseAheadSeconds: secondsAhead(difference) };
+}
+
+/** What the clocks differ by at least: 0 if they may be the same. */
+function leastMs({ atLeastMs, atMostMs }: ClockDifference): number {
+  return atLeastMs > 0 ? atLeastMs : Math.min(atMostMs, 0);
 }
 
 /** Rounded: of the two bounds, the one nearer to no difference. */

@@ -66,6 +66,8 @@ export interface PostgresEventStore extends EventStore {
   close(): Promise<void>;
   /** Whether this node's clock differs from PostgreSQL's, as the last append or read of the head showed. */
   clockDiffers(): boolean;
+  /** By how many seconds PostgreSQL's clock is ahead of this node's (`ClockWatch`). */
+  clockSecondsAhead(): number;
 }
 
 /**
@@ -132,6 +134,7 @@ export function createPostgresEventStore(options: PostgresEventStoreOptions): Po
       return subscriptions.start(subscribeOptions);
     },
     clockDiffers: () => watch.differs(),
+    clockSecondsAhead: () => watch.secondsAhead(),
     close: () => {
       closed ??= close();
       return closed;

@@ -155,6 +155,7 @@ function startGauges(
     deliveries: { backlog: () => backlogOf(readModels, context.waiting) },
     timers: [timers, context.deviceRequests, context.compactions, context.manifests],
     leases,
+    nodeClock: foundation.clock,
     pools: () => ({ ...foundation.connections.figures(), read_models: projections.poolFigures() }),
     keptBytes: {
       ...objects.keptBytes,
@@ -181,10 +182,18 @@ function composeProbes(
   const healths = { ...(clock === null ? {} : { clock }), ...others };
   const ready: Probes['ready'] = () => readiness({ log: context.entities.barrier() }, healths);
   const made = async () => ({ contentType: metrics.contentType, bytes: Buffer.from(await metrics.text()) });
+  const isReady = createSnapshot(ready, { ageMsMax: READINESS_AGE_MS_MAX, monotonicMs });
+  const isDegraded = (part: string) => async () => ((await isReady()).parts[part] === 'ok' ? 0 : 1);
+  metrics.gauges(
+    'strata_part_degraded',
+    '1 while a part of /readyz is not ok, else 0, by part',
+    'part',
+    Object.fromEntries(['log', ...Object.keys(healths)].map((part) => [part, isDegraded(part)])),
+  );
   return {
     roles: settings.roles,
     metrics: createSnapshot(made, { ageMsMax: METRICS_AGE_MS_MAX, monotonicMs }),
-    ready: createSnapshot(ready, { ageMsMax: READINESS_AGE_MS_MAX, monotonicMs }),
+    ready: isReady,
     mayScrape: createMetricsPeers(settings),
   };
 }

@@ -1,5 +1,6 @@
 /** What each part of the server is composed with. */
 import type { Logger } from 'pino';
+import { EventStoreError } from '../../core/ports/event-store.ts';
 import { type Closer, closer } from './closer.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
@@ -14,10 +15,16 @@ export interface Composing {
   readonly parts: Closer;
 }
 
+/** Whether the log lacks what this process knows of it. */
+function isDivergence(what: string, cause: unknown): boolean {
+  return what === 'log-went-back' || (cause instanceof EventStoreError && cause.code === 'log-diverged');
+}
+
 export function startComposing(settings: Settings, log: Logger): Composing {
   const metrics = createMetrics();
   const onFault = (what: string, cause: unknown): void => {
     metrics.fault(what);
+    if (isDivergence(what, cause)) metrics.logDiverged();
     log.error({ err: cause, what }, 'A fault was survived');
   };
   return { settings, log, metrics, onFault, parts: closer() };

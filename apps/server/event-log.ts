@@ -20,11 +20,17 @@ import type { PartHealth } from './readiness.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
 
+/** This node's clock, as the log sees it. */
+export interface NodeClock extends Pick<PartHealth, 'isDegraded'> {
+  /** By how many seconds the log's clock is ahead of this node's; negative if it is behind, NaN if nobody knows. */
+  secondsAhead(): number;
+}
+
 /** What comes with the log beside its events. */
 export interface LogHealth {
   readonly pruning: LogPruning;
   /** The health of this node's clock, beside that of the log; null for a log that does not tell its own time. */
-  readonly clock: Pick<PartHealth, 'isDegraded'> | null;
+  readonly clock: NodeClock | null;
 }
 
 type EventLog = EventStore & { close(): Promise<void> };
@@ -97,7 +103,7 @@ async function openEventLog(
     return {
       events,
       pruning: createPostgresLogPruning(connections.work),
-      clock: { isDegraded: () => events.clockDiffers() },
+      clock: { isDegraded: () => events.clockDiffers(), secondsAhead: () => events.clockSecondsAhead() },
     };
   }
   const { createEventStoreDbEventStore } = await import('../../adapters/eventstoredb/event-store.ts');

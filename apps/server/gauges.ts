@@ -12,6 +12,7 @@ import type { OverdueTimers } from '../../core/ports/workflows.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { ReadLeases } from '../../core/runtime/read-leases.ts';
 import type { ModelFigures } from '../../projections/runner/parking.ts';
+import type { NodeClock } from './event-log.ts';
 import type { Metrics } from './metrics.ts';
 import { createModelLags, type ModelLag } from './model-lag.ts';
 
@@ -24,6 +25,8 @@ export interface GaugesOptions {
   /** Those of streams and those of rows. */
   readonly timers: readonly OverdueTimers[];
   readonly leases: Pick<ReadLeases, 'figures'>;
+  /** Null for a log that does not tell its own time. */
+  readonly nodeClock: Pick<NodeClock, 'secondsAhead'> | null;
   /** The pools of connections to PostgreSQL, by name. */
   readonly pools: () => Readonly<Record<string, PoolFigures>>;
   /** Bytes of memory that each cache takes, by its name. */
@@ -77,6 +80,7 @@ export function registerGauges(options: GaugesOptions): void {
     'Bytes of kept answers of git that were removed to make room',
     () => answers().evictedBytes,
   );
+  registerClock(options);
   registerPools(metrics, options.pools);
   registerModels(options);
   metrics.gauge('strata_webhook_deliveries_pending', 'Webhook deliveries that have not ended', async () => {
@@ -138,6 +142,15 @@ function registerModels({ metrics, clock, entities, models }: GaugesOptions): vo
     'For how long a model has lacked an event, since the first scrape that saw the event; by model',
     'model',
     reads('seconds'),
+  );
+}
+
+function registerClock({ metrics, nodeClock }: GaugesOptions): void {
+  if (nodeClock === null) return;
+  metrics.gauge(
+    'strata_clock_difference_seconds',
+    "By how much PostgreSQL's clock is ahead of this node's at least, negative if it is behind; only with the log in PostgreSQL",
+    () => nodeClock.secondsAhead(),
   );
 }
 

@@ -20,6 +20,8 @@ export interface Metrics {
   readonly projections: ProjectionMetrics;
   /** Counts a fault that the server survived and that an operator must see. */
   fault(what: string): void;
+  /** Counts that the log lacked what this process knew of it. */
+  logDiverged(): void;
   /** Counts a removed layer or vault record that no event names. */
   swept(what: 'layer' | 'vault-record' | 'stream'): void;
   /** Counts a client that was disconnected since it read too slowly. */
@@ -199,11 +201,16 @@ function projectionMetrics(registers: Registers): ProjectionMetrics {
   };
 }
 
-function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept' | 'slowReader'> {
+function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'logDiverged' | 'swept' | 'slowReader'> {
   const faults = new Counter({
     name: 'strata_faults_total',
     help: 'Faults that were survived, by what failed',
     labelNames: ['what'],
+    registers,
+  });
+  const diverged = new Counter({
+    name: 'strata_log_diverged_total',
+    help: 'Times that the log lacked, or had changed, what this process had read of it',
     registers,
   });
   const swept = new Counter({
@@ -219,6 +226,7 @@ function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'swept' | 
   });
   return {
     fault: (what) => faults.inc({ what }),
+    logDiverged: () => diverged.inc(),
     swept: (what) => swept.inc({ what }),
     slowReader: () => slowReaders.inc(),
   };

@@ -47,6 +47,12 @@ test('a push to a node whose clock is 40 days ahead changes nothing and says why
   assert.match(made.text, /clock of this server differs/);
   assert.equal((await api(strata, ada.token, 'GET', '/v1/repositories')).status, 200);
   await until(async () => (await clock()) === 'degraded');
+  await until(async () => {
+    const metrics = await (await fetch(`${strata.url}/metrics`)).text();
+    assert.match(metrics, /^strata_part_degraded\{part="log"\} 0$/m);
+    const ahead = Number(/^strata_clock_difference_seconds (\S+)$/m.exec(metrics)?.[1]);
+    return metrics.includes('strata_part_degraded{part="clock"} 1\n') && Math.round(ahead / 86_400) === -40;
+  });
   assert.match(strata.log(), /refuses to append until its clock is set right/);
   assert.equal(await shared.log.head(), before, 'nothing was appended');
 

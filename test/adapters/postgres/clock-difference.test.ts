@@ -1,5 +1,6 @@
 /** A node whose clock differs from PostgreSQL's appends nothing, and appends again as soon as its clock is right. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { createClockWatch, judgeClock } from '../../../adapters/postgres/clock-difference.ts';
 import { CLOCK_DIFFERENCE_MS_MAX } from '../../../adapters/postgres/limits.ts';
@@ -43,6 +44,19 @@ describe('The clocks', () => {
     );
     assert.deepEqual(log.lines[0]?.fields, { databaseAheadSeconds: -3_600 });
   });
+});
+
+test('The clocks differ by nothing before an answer, nor for what a slow answer could explain', async () => {
+  let aheadMs = 0;
+  const watch = createClockWatch({ nowMs: () => 1_000_000 + aheadMs, log: keepLog() });
+  assert.ok(Number.isNaN(watch.secondsAhead()));
+  const slow = watch.read();
+  await sleep(20);
+  slow.answered(1_000_010);
+  assert.equal(watch.secondsAhead(), 0);
+  aheadMs = 5_000;
+  watch.read().answered(1_000_000);
+  assert.equal(watch.secondsAhead(), -5);
 });
 
 describe('An append', () => {
