@@ -6,8 +6,8 @@ import { test } from 'vitest';
 import { createMetrics } from '../../../apps/server/metrics.ts';
 
 /**
- * Prints the turns of the quietest of four half seconds, in a process of its own, since the runner of the tests has turns
- * of its own. In the first ones V8 still works in the background for what was loaded, and each end of that is a turn.
+ * Prints the turns of the quietest of four half seconds, in a process of its own, since the runner of the tests has
+ * turns too. In the first ones V8 still works in the background for what was loaded, and each end of that is a turn.
  */
 const COUNT_TURNS = `
   import { performance } from 'node:perf_hooks';
