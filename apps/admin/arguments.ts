@@ -1,7 +1,7 @@
 /** Parses arguments of `strata-admin`; an invalid one is a usage error. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { GRANTS, type Grant, SCOPES, type Scope } from '../../core/kernel/grants.ts';
-import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
+import { type AccountId, parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
 
 const EVERYTHING: readonly Grant[] = ['ALL'];
 const NO_REPOSITORIES: readonly RepositoryId[] = [];
@@ -44,4 +44,10 @@ function instant(text: string): Timestamp {
   const parsed = Number.isNaN(at.getTime()) ? null : parseTimestamp(at.toISOString());
   if (parsed === null) throw new InvalidArgumentError('Give a time such as 2030-01-31T00:00:00Z.');
   return parsed;
+}
+
+export function accountId(text: string): AccountId {
+  const id = parseUuid<AccountId>(text);
+  if (id === null) throw new InvalidArgumentError('Give the id of an account.');
+  return id;
 }

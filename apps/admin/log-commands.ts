@@ -3,9 +3,11 @@ import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { noteSigning } from '../../adapters/node/note-signing.ts';
 import { verifierKeyText } from '../../core/audit/checkpoint.ts';
-import { type AccountId, parseUuid } from '../../core/kernel/ids.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import { rotateLogKey } from '../../core/use-cases/auditing/log-keys.ts';
 import { type CommandOutput, Refused } from './answer.ts';
+import { accountId } from './arguments.ts';
+import { addCheckpointCommands } from './checkpoint-commands.ts';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
 import type { LogReport } from './verify-log.ts';
@@ -38,6 +40,7 @@ export function addLogCommands(program: Command, { act, print, wantsJson, operat
       }),
     );
 
+  addCheckpointCommands(log, act);
   addExportCommand(log, { act, print, wantsJson, operator });
 
   log
@@ -100,10 +103,4 @@ function addExportCommand(log: Command, { act, wantsJson, operator }: CommandOut
       const report = await withAdminContext(operator(), (context) => exportLogToStream(context, process.stdout));
       process.stderr.write(`Exported ${report.events} events, digest ${report.digest}\n`);
     });
-}
-
-function accountId(text: string): AccountId {
-  const id = parseUuid<AccountId>(text);
-  if (id === null) throw new InvalidArgumentError('Give the id of an account.');
-  return id;
 }

@@ -10,12 +10,12 @@ import { entryHash } from '../../core/audit/entry.ts';
 import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
 import type { RecordedEvent } from '../../core/kernel/envelope.ts';
-import { type AccountId, uuid } from '../../core/kernel/ids.ts';
+import type { AccountId } from '../../core/kernel/ids.ts';
 import type { AccountLogReader, EntryPlace, Hash } from '../../core/ports/account-log.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { isEntryOf } from '../../core/runtime/log-time.ts';
-import { CHECKPOINTS_FOLDER, readStored, sizeOf } from '../../core/use-cases/auditing/checkpoints.ts';
+import { readStored, storedCheckpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 
 export interface TreeCheckContext {
   readonly events: Pick<EventStore, 'readStream'>;
@@ -86,9 +86,7 @@ async function readCheckpoints(
   store: LayerStore,
 ): Promise<ReadonlyMap<AccountId, { readonly size: number; readonly root: Hash }>> {
   const signed = new Map<AccountId, { readonly size: number; readonly root: Hash }>();
-  for await (const { key } of store.list(CHECKPOINTS_FOLDER)) {
-    const account = uuid<AccountId>(key.split('/')[1] ?? '');
-    const size = sizeOf(key);
+  for await (const { account, size } of storedCheckpoints(store)) {
     if (size <= (signed.get(account)?.size ?? 0)) continue;
     const stored = await readStored(store, account, size);
     if (stored !== null) signed.set(account, { size, root: stored.root });

@@ -223,6 +223,7 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'PlanChanged':
     case 'AccountClosed':
     case 'AccountReopened':
+    case 'LogTailLost':
     case 'RepositoryCreated':
     case 'RepositoryDescribed':
     case 'RepositoryDeleted':

@@ -9,7 +9,7 @@ import type { Settings } from './settings.ts';
 
 export function composeCheckpoints(
   settings: Settings,
-  { context }: Foundation,
+  { context }: Pick<Foundation, 'context'>,
   layers: LayerStores,
   readModels: AccountLogReader,
 ): Checkpoints {

@@ -173,6 +173,13 @@ export const PERIODIC = {
     does: 'Signs the log of each account that has grown since its last checkpoint, once a day.',
     lastSuccess: 'store checkpoints/',
   },
+  'checkpoint-check': {
+    everyMs: 5 * MINUTE_MS,
+    firstMs: SECOND_MS,
+    runsOn: 'worker',
+    does: "Looks which accounts' logs do not continue their last checkpoint.",
+    lastSuccess: LAST_SUCCESS_METRIC,
+  },
   'daily-usage': {
     // Reads only what was appended since the last time; what was appended today waits for tomorrow.
     everyMs: 10 * MINUTE_MS,

@@ -4,6 +4,7 @@
  * Invariants: no request depends on this work, and any number of processes may do it.
  */
 import { createPostgresPolicyMarks } from '../../adapters/postgres/delivery-store.ts';
+import { createCheckpointCheck } from '../../core/use-cases/auditing/check-checkpoints.ts';
 import { signDaily } from '../../core/use-cases/auditing/sign-logs-daily.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { recordUsage } from '../../core/use-cases/metering/record-usage.ts';
@@ -41,6 +42,14 @@ export async function startWork(composing: Composing, opened: Opened): Promise<S
     start('manifest-requests', (signal) => requestManifests(requests, signal));
     const daily = { readModels, checkpoints, store: layers.platform, log };
     start('daily-checkpoints', (signal) => signDaily(daily, signal));
+    const check = createCheckpointCheck({ ...foundation.context, checkpoints, store: layers.platform });
+    start('checkpoint-check', (signal) => check.look(signal));
+    metrics.gauge(
+      'strata_checkpoints_contradicted',
+      'Accounts whose log does not continue its last checkpoint, until an operator accepts the loss',
+      () => check.contradicted(),
+    );
+    const checkpointHealth = { isDegraded: () => check.contradicted() > 0 };
     start('daily-usage', (signal) => recordUsage(requests, signal));
     start('account-snapshots', (signal) => states.accountStates.keepSnapshots(signal));
     parts.add(startSweeps({ foundation, layers, readModels, retentionMs, metrics, log, onFault }));
@@ -58,7 +67,7 @@ export async function startWork(composing: Composing, opened: Opened): Promise<S
     });
     parts.add(webhooks.stop);
     return {
-      healths: { workflows: workflows.health, webhooks: webhooks.health },
+      healths: { workflows: workflows.health, webhooks: webhooks.health, checkpoints: checkpointHealth },
       stop: () => parts.close(),
     };
   } catch (error) {

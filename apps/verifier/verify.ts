@@ -59,6 +59,8 @@ interface Reading {
   readonly order: EntryOrder;
   /** The entries as they were when the log had the size of an older checkpoint. */
   readonly prefixes: Map<number, Range>;
+  /** What entries say of older checkpoints: that the service accepted their loss. By size and root. */
+  readonly lost: Map<string, string>;
   /** The number of the line that is being read. */
   line: number;
   entries: Range | null;
@@ -73,6 +75,7 @@ export function createVerifier({ keys, older }: VerifyOptions): Verifier {
     sizes: new Set(older.map(({ size }) => size)),
     order: createEntryOrder(),
     prefixes: new Map(),
+    lost: new Map(),
     line: 0,
     entries: null,
     openings: 0,
@@ -128,7 +131,30 @@ function takeEntry(reading: Reading, value: JsonObject, text: string): void {
   const grown = withLeaf(range, named);
   for (const prefix of [range, grown]) if (reading.sizes.has(prefix.end)) reading.prefixes.set(prefix.end, prefix);
   reading.entries = grown;
+  noteLoss(reading, entry);
   reading.openings += checked.openings;
+}
+
+/** Only of older checkpoints, so that no export makes this grow. The first entry of a loss counts. */
+function noteLoss({ older, lost }: Reading, { type, data, sequence }: JsonObject): void {
+  if (type !== 'LogTailLost' || data === undefined || !isObject(data)) return;
+  const { size, root, reason } = data;
+  const hash = typeof root === 'string' ? hashOfBase64(root) : null;
+  const found = older.find((one) => one.size === size && one.root === hash);
+  if (found === undefined) return;
+  const name = lossName(found);
+  const words = `entry ${JSON.stringify(sequence)} (LogTailLost) accepts that loss: ${JSON.stringify(reason)}`;
+  if (!lost.has(name)) lost.set(name, words);
+}
+
+function lossName({ size, root }: Checkpoint): string {
+  return `${size} ${root}`;
+}
+
+/** Names the entry that accepts the loss of an older checkpoint, if there is one. */
+function withLoss({ lost }: Reading, old: Checkpoint, message: string): string {
+  const words = lost.get(lossName(old));
+  return words === undefined ? message : `${message}; ${words}`;
 }
 
 /** The first line says where a slice begins; the second entry of a log tells if the first one is not what it says. */
@@ -176,7 +202,8 @@ function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: 
       throw fault(reading, `${name} is of ${old.origin}, and this one of ${checkpoint.origin}`);
     }
     if (old.size > checkpoint.size) {
-      throw fault(reading, `the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`);
+      const message = `the log has lost entries: it had ${old.size}, and now ${checkpoint.size}`;
+      throw fault(reading, withLoss(reading, old, message));
     }
     const prefix = old.size === own.begin ? emptyRange(own.begin) : reading.prefixes.get(old.size);
     const before = prefix === undefined ? wholeAt(checkpoint, old) : rootOf(withRange(left, prefix));
@@ -184,7 +211,8 @@ function provePrefixes(reading: Reading, checkpoint: Checkpoint, { left, own }: 
       throw fault(reading, `${name} ends outside of this slice, which cannot show whether it agrees`);
     if (before !== old.root) {
       const changed = changedBetween(Math.max(own.begin, proved), old.size, own);
-      throw fault(reading, `${name} does not agree: ${changed}, or the log was rewritten`);
+      const message = `${name} does not agree: ${changed}, or the log was rewritten`;
+      throw fault(reading, withLoss(reading, old, message));
     }
     proved = old.size;
   }

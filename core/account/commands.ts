@@ -22,6 +22,8 @@ export type AccountCommand =
     }
   | { readonly type: 'CloseAccount'; readonly eraseAt: Timestamp }
   | { readonly type: 'ReopenAccount'; readonly epoch: number; readonly now: Timestamp }
+  /** Records that the log does not continue a checkpoint of it. `root` is in base64. */
+  | { readonly type: 'AcceptTailLoss'; readonly size: number; readonly root: string; readonly reason: string }
   | { readonly type: 'EraseAccount' }
   /** Erases an account only if it is closed and its time is over. */
   | { readonly type: 'EraseDueAccount'; readonly now: Timestamp };

@@ -45,6 +45,12 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
         return refuse({ code: 'session-no-longer-valid' });
       }
       return accept<AccountOwnEvent>({ type: 'AccountReopened', data: {} });
+    case 'AcceptTailLoss': {
+      // The log of an account that was erased is signed as well.
+      if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
+      const { size, root, reason } = command;
+      return accept<AccountOwnEvent>({ type: 'LogTailLost', data: { size, root, reason } });
+    }
     case 'EraseDueAccount': {
       const isDue = state.status === 'closed' && command.now >= state.eraseAt;
       if (state.status !== 'erased' && !isDue) return refuse({ code: 'account-not-found' });

@@ -57,6 +57,22 @@ export type AccountClosed = DomainEvent<
 /** The owner undid the deletion: the account is as it was before `AccountClosed`. */
 export type AccountReopened = DomainEvent<'AccountReopened', Record<never, never>>;
 
+/**
+ * The operator accepts that the log lost its end: it does not continue a checkpoint that was signed of it, which an
+ * auditor may hold.
+ */
+export type LogTailLost = DomainEvent<
+  'LogTailLost',
+  {
+    /** How many entries the lost checkpoint signed. */
+    readonly size: number;
+    /** Its root, in base64 as in a checkpoint. */
+    readonly root: string;
+    /** The operator's words. */
+    readonly reason: string;
+  }
+>;
+
 /** Events of the account itself. */
 export type AccountOwnEvent =
   | AccountCreated
@@ -66,7 +82,8 @@ export type AccountOwnEvent =
   | EmailChanged
   | AccountClosed
   | AccountReopened
-  | AccountErased;
+  | AccountErased
+  | LogTailLost;
 
 const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountCreated: RECORD_V1,
@@ -77,6 +94,7 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountClosed: RECORD_V1,
   AccountReopened: RECORD_V1,
   AccountErased: RECORD_V1,
+  LogTailLost: RECORD_V1,
 };
 
 export type AccountEvent =

@@ -80,6 +80,8 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
       const { closedAt: _closedAt, eraseAt: _eraseAt, ...contents } = state;
       return { ...contents, status: 'open' };
     }
+    case 'LogTailLost':
+      return state;
     case 'AccountErased': {
       const { username, emailRef, formerEmail, repositories, repositoryNames } = openOrClosed(state);
       return { status: 'erased', username, emailRef, formerEmail, repositories, repositoryNames };

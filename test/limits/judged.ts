@@ -12,6 +12,7 @@ import type { Judgements, LimitTests } from './judging.ts';
 const TESTED: LimitTests = {
   'test/apps/admin/options.test.ts': {
     'has 1 to 100 characters and stands in one line': 'OPERATOR_NAME_LENGTH_MAX',
+    'has 1 to 500 characters and stands in one line': 'LOSS_REASON_LENGTH_MAX',
   },
   'test/adapters/git/archive.test.ts': {
     'runs under the limits of archives, and gives way to other processes':

@@ -17,6 +17,7 @@ import { until } from '../support/read-models.ts';
 import { skippedFor } from '../support/skipped.ts';
 import {
   type Account,
+  admin,
   api,
   createAccount,
   createRepository,
@@ -25,6 +26,7 @@ import {
   git,
   newWorkTree,
   type Strata,
+  tryAdmin,
 } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
@@ -662,13 +664,26 @@ describe('The command line', () => {
     await fails(1, /THE LOG WAS CHANGED: it has \d+ entries, and had/, ['audit', 'watch', '--folder', 'forked'], {
       cwd,
     });
+    // The operator of a service whose store holds that checkpoint accepts the loss, as after a restore.
+    const stored = path.join(shared.env['STRATA_LAYERS_DIR'] ?? '', 'checkpoints', ada.id);
+    await writeFile(path.join(stored, larger.padStart(16, '0')), note.replace(`\n${size}\n`, `\n${larger}\n`));
+    const lost = { id: ada.id, username: 'ada', size: Number(larger), root };
+    const listing = ['log', 'checkpoints', 'list', '--all'];
+    assert.deepEqual(await admin(strata, listing), { checkpoints: [lost] });
+    const accepting = ['log', 'checkpoints', 'accept-loss', '--username', 'ada', '--reason', 'The disk died'];
+    const asked = await tryAdmin(strata, accepting);
+    assert.match(asked.stderr, /Nothing was done\. Add --yes/);
+    assert.deepEqual(await admin(strata, [...accepting, '--yes']), { accepted: [lost] });
+    assert.deepEqual(await admin(strata, listing), { checkpoints: [] });
+    const accepted = /THE LOG WAS CHANGED: it has .*; entry \d+ \(LogTailLost\) accepts that loss: "The disk died"/;
+    await fails(1, accepted, ['audit', 'watch', '--folder', 'forked'], { cwd });
     await writeFile(
       path.join(folder, `${larger}.txt`),
       note.replace(origin, origin.replace(/^[^/]+/, 'other.example')),
     );
     await fails(1, /THE LOG WAS CHANGED: the checkpoint is of/, ['audit', 'watch', '--folder', 'forked'], { cwd });
     const evidence = (await readdir(folder)).filter((name) => name.startsWith('contradicting-'));
-    assert.equal(evidence.length, 4);
+    assert.equal(evidence.length, 5);
     const keys = await readFile(path.join(folder, 'keys'), 'utf8');
     await writeFile(
       path.join(folder, 'keys'),

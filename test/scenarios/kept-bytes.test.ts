@@ -35,6 +35,7 @@ const SOME_REPOSITORY: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b
  * What this suite does not make: a rotation of the master key, a server with its own database, and a bucket of a user.
  */
 const NOT_MADE_HERE = [
+  'checkpoints/<account>/lost/<size>',
   'data/master-key',
   'data/master-key.next',
   'data/postgres/',

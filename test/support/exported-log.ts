@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { parseCheckpoint, parseKeys, type VerifierKey } from '../../apps/verifier/checkpoint.ts';
 import { verifyChunks } from '../../apps/verifier/file.ts';
 import type { VerifyOptions } from '../../apps/verifier/verify.ts';
+import { decideAccount } from '../../core/account/decide.ts';
+import { accounts } from '../../core/account/evolve.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import { execute } from '../../core/runtime/execute.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from './api-fixture.ts';
+import { CAUSE } from './node.ts';
 
 export interface ExportedLog {
   readonly fixture: ApiFixture;
@@ -16,6 +20,8 @@ export interface ExportedLog {
   /** Returns the text of an export; the query begins with a question mark. */
   exported(query?: string, by?: TestToken): Promise<string>;
   checkpoint(): Promise<string>;
+  /** Records that the operator accepted the loss of a checkpoint. */
+  accept(loss: { readonly size: number; readonly root: string; readonly reason: string }): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,6 +56,12 @@ export async function createExportedLog(): Promise<ExportedLog> {
     ...{ fixture, account, token, keys, grow },
     exported: (query = '', by) => read(`/v1/account/events/export${query}`, by),
     checkpoint: () => read('/v1/account/checkpoints/latest'),
+    accept: async (loss) => {
+      const recorded = await execute(fixture.context, accounts, account, { account, cause: CAUSE }, (state) =>
+        decideAccount(state, { type: 'AcceptTailLoss', ...loss }),
+      );
+      assert.ok(!('refused' in recorded));
+    },
     close: () => fixture.close(),
   };
 }

@@ -77,7 +77,9 @@ async function keepLatest(watched: Watched): Promise<void> {
       `contradicting-${checkpoint.size}-${new Date().toISOString().replaceAll(':', '')}.txt`,
     );
     await writeFile(evidence, note, { flag: 'wx', mode: 0o600 });
-    throw new Failure(1, `THE LOG WAS CHANGED: ${fault}`, `Keep ${folder}: it holds the proof, and ${evidence}`);
+    const accepted = last === null ? null : await acceptedLoss(client, last);
+    const changed = accepted === null ? fault : `${fault}; ${accepted}`;
+    throw new Failure(1, `THE LOG WAS CHANGED: ${changed}`, `Keep ${folder}: it holds the proof, and ${evidence}`);
   }
   const { size, root, origin } = checkpoint;
   if (last?.size !== size) await writeFile(join(folder, `${size}.txt`), note, { flag: 'wx', mode: 0o600 });
@@ -87,6 +89,9 @@ async function keepLatest(watched: Watched): Promise<void> {
       `${origin}: ${size} entries${last === null ? '' : `, which continue the ${last.size} kept`}\n`,
     );
 }
+
+/** Losses of one log that are looked through. Internal: a log is restored a few times in its life. */
+const LOSSES_READ = 100;
 
 /** Returns why the checkpoint does not continue the last one; null if it does, or if there is none. */
 async function contradiction(client: Client, last: Checkpoint | null, next: Checkpoint): Promise<string | null> {
@@ -98,6 +103,24 @@ async function contradiction(client: Client, last: Checkpoint | null, next: Chec
   const proof = last.size === 0 ? [] : await proofOf(client, last.size, next.size);
   if (proof !== null && isConsistent(last, next, proof)) return null;
   return `nothing proves that its ${next.size} entries begin with the ${last.size} kept`;
+}
+
+/**
+ * Returns what the log says of a checkpoint that it does not continue: the operator accepted the loss. Null if it says
+ * nothing, or cannot be read.
+ */
+async function acceptedLoss(client: Client, { size, root }: Checkpoint): Promise<string | null> {
+  try {
+    const { events } = await client.call('listAccountEvents', { query: { type: 'LogTailLost', limit: LOSSES_READ } });
+    const found = events.find(({ entry: { data } }) => data['size'] === size && data['root'] === base64Of(root));
+    if (found === undefined) return null;
+    const { sequence, data } = found.entry;
+    return `entry ${sequence} (LogTailLost) accepts that loss: ${JSON.stringify(data['reason'])}`;
+  } catch (error) {
+    // The fault itself is known, and matters more.
+    if (error instanceof ApiError) return null;
+    throw error;
+  }
 }
 
 async function proofOf(client: Client, from: number, to: number): Promise<readonly string[] | null> {

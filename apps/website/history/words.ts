@@ -40,6 +40,11 @@ const ACCOUNT: Readonly<Record<string, Words>> = {
   AccountClosed: { label: 'Deleted the account', layer: 'force' },
   AccountReopened: { label: 'Undid the deletion of the account', layer: 'undone' },
   AccountErased: { label: 'Erased the account', layer: 'force' },
+  LogTailLost: {
+    label: 'Accepted that the log lost its end',
+    tell: ({ name }) => html`Accepted that the log, of which ${name('size')} entries were signed, lost its end`,
+    layer: 'force',
+  },
   Claimed: { label: 'Reserved a name or an address', tell: ({ event }) => `Reserved the ${claimOf(event)}` },
   Confirmed: { label: 'Confirmed a name or an address', tell: ({ event }) => `Confirmed the ${claimOf(event)}` },
   Released: {

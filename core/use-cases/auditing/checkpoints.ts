@@ -3,7 +3,8 @@
  *
  * Invariants: no two signatures contradict each other. The last checkpoint lies outside the log's database, and a
  * tree that does not continue it is never signed: a database that was restored or failed over may have lost its tail.
- * The new checkpoint is durable before anybody gets it, and only then the one before it is removed.
+ * The new checkpoint is durable before anybody gets it, and only then the one before it is removed. A log that does not
+ * continue its last checkpoint is signed again only after the operator gave that checkpoint up (accept-tail-loss.ts).
  */
 import { base64OfHex } from '../../audit/base64.ts';
 import {
@@ -20,13 +21,13 @@ import {
 import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtreesOf } from '../../audit/tree.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
-import type { AccountId, Timestamp } from '../../kernel/ids.ts';
+import { type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
-import { type LayerKey, layerKey, type StoredLayer } from '../../repository/layer.ts';
+import { type LayerKey, layerKey } from '../../repository/layer.ts';
 import type { LogKeyRing } from './log-keys.ts';
 
 /** A checkpoint is some 250 bytes; its origin holds a host name of at most 253. Internal: no checkpoint reaches it. */
@@ -155,10 +156,9 @@ async function readKept(
 }
 
 async function readRecord(context: CheckpointContext, account: AccountId): Promise<AccountRecord> {
-  const stored: StoredLayer[] = [];
-  for await (const one of context.store.list(folderOf(account))) stored.push(one);
-  const newest = stored.toSorted((a, b) => sizeOf(a.key) - sizeOf(b.key)).at(-1);
-  const checkpoint = newest === undefined ? null : await readKept(context.store, account, sizeOf(newest.key));
+  const stored = await Array.fromAsync(storedCheckpoints(context.store, folderOf(account)));
+  const newest = stored.toSorted((a, b) => a.size - b.size).at(-1);
+  const checkpoint = newest === undefined ? null : await readKept(context.store, account, newest.size);
   // Read last, so that the log is not older than the checkpoint.
   const { size } = await context.readModels.logPrefix(account, null);
   const head = { size, root: await hashOf(context, account, { begin: 0, end: size }) };
@@ -173,7 +173,7 @@ async function hashOf({ readModels, digest }: CheckpointContext, account: Accoun
 }
 
 /** The folder of all checkpoints in the platform's store. */
-export const CHECKPOINTS_FOLDER = 'checkpoints/';
+const CHECKPOINTS_FOLDER = 'checkpoints/';
 const SIZE_DIGITS = 16;
 
 function keyOf(account: AccountId, size: number): LayerKey {
@@ -184,18 +184,56 @@ function folderOf(account: AccountId): string {
   return `${CHECKPOINTS_FOLDER}${account}/`;
 }
 
-/** Returns how many entries the log had whose checkpoint has this key. */
-export function sizeOf(key: LayerKey): number {
-  return Number(key.slice(-SIZE_DIGITS));
+const KEY = /^checkpoints\/([^/]+)\/([0-9]{16})$/;
+
+/** Whose log a checkpoint is of, and how many entries it signs. */
+export interface CheckpointKey {
+  readonly account: AccountId;
+  readonly size: number;
+}
+
+/** Returns null for another object, such as a checkpoint that the operator gave up as lost. */
+function parseCheckpointKey(key: string): CheckpointKey | null {
+  const [, account = '', size = ''] = KEY.exec(key) ?? [];
+  return account === '' ? null : { account: uuid(account), size: Number(size) };
+}
+
+/** Returns the checkpoints in the store that are not lost, in any order. */
+export async function* storedCheckpoints(
+  store: Pick<LayerStore, 'list'>,
+  prefix: string = CHECKPOINTS_FOLDER,
+): AsyncGenerator<CheckpointKey & { readonly storedAt: Timestamp }> {
+  for await (const { key, storedAt } of store.list(prefix)) {
+    const checkpoint = parseCheckpointKey(key);
+    if (checkpoint !== null) yield { ...checkpoint, storedAt };
+  }
+}
+
+/**
+ * Moves a checkpoint that the log does not continue to `lost/<size>`, so that the log can be signed again. A copy of
+ * another lost one of that size may be there: then the name also has the root. `record` is called between the copy and
+ * the removal; after false the checkpoint stays. Repeatable.
+ */
+export async function giveUpCheckpoint(
+  store: LayerStore,
+  { account, size, root, note }: SignedCheckpoint & CheckpointKey,
+  record: () => Promise<boolean>,
+): Promise<void> {
+  const bytes = new TextEncoder().encode(note);
+  const file = `${folderOf(account)}lost/${String(size).padStart(SIZE_DIGITS, '0')}`;
+  for (const key of [layerKey(file), layerKey(`${file}-${root.slice(0, SIZE_DIGITS)}`)]) {
+    const stored = await store.put(key, inOnePart(bytes), bytes.length);
+    if (stored === 'stored' || (await textOf(store, key)) === note) break;
+  }
+  if (await record()) await store.delete(keyOf(account, size));
 }
 
 /**
  * Returns the sizes of the stored checkpoints, the smallest first. There are few: each signing removes the older ones.
  */
 async function storedSizes(store: LayerStore, account: AccountId): Promise<readonly number[]> {
-  const sizes: number[] = [];
-  for await (const { key } of store.list(folderOf(account))) sizes.push(sizeOf(key));
-  return sizes.toSorted((a, b) => a - b);
+  const stored = await Array.fromAsync(storedCheckpoints(store, folderOf(account)), ({ size }) => size);
+  return stored.toSorted((a, b) => a - b);
 }
 
 /** Returns null if another node has replaced it: by one that continues it. */
@@ -204,17 +242,23 @@ export async function readStored(
   account: AccountId,
   size: number,
 ): Promise<SignedCheckpoint | null> {
+  const note = await textOf(store, keyOf(account, size));
+  return note === null ? null : { ...readCheckpoint(note), note };
+}
+
+/** Returns null if there is no such object. */
+async function textOf(store: Pick<LayerStore, 'get'>, key: LayerKey): Promise<string | null> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
   try {
-    for await (const part of await store.get(keyOf(account, size), { start: 0, end: CHECKPOINT_SIZE_BYTES_MAX })) {
+    for await (const part of await store.get(key, { start: 0, end: CHECKPOINT_SIZE_BYTES_MAX })) {
       text += decoder.decode(part, { stream: true });
     }
+    return text;
   } catch (error) {
     if (error instanceof LayerStoreError && error.code === 'layer-not-found') return null;
     throw error;
   }
-  return { ...readCheckpoint(text), note: text };
 }
 
 /** A list of hashes that a verifier puts together with what it knows: base64. */

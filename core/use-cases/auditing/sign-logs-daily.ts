@@ -10,7 +10,7 @@ import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
-import { CHECKPOINTS_FOLDER, sizeOf } from './checkpoints.ts';
+import { storedCheckpoints } from './checkpoints.ts';
 
 export interface DailySigningContext {
   readonly readModels: Pick<AccountLogReader, 'accountLogs'>;
@@ -61,9 +61,7 @@ interface LastSigned {
 /** Some hundred bytes for each account. */
 async function lastSigned(store: Pick<LayerStore, 'list'>): Promise<ReadonlyMap<string, LastSigned>> {
   const signed = new Map<string, LastSigned>();
-  for await (const { key, storedAt } of store.list(CHECKPOINTS_FOLDER)) {
-    const account = key.split('/')[1] ?? '';
-    const size = sizeOf(key);
+  for await (const { account, size, storedAt } of storedCheckpoints(store)) {
     if (size > (signed.get(account)?.size ?? 0)) signed.set(account, { size, at: storedAt });
   }
   return signed;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Command, Option } from 'commander';
 import { describe, test } from 'vitest';
+import { LOSS_REASON_LENGTH_MAX } from '../../../apps/admin/checkpoint-commands.ts';
 import { OPERATOR_NAME_LENGTH_MAX } from '../../../apps/admin/operator.ts';
 import { createProgram } from '../../../apps/admin/program.ts';
 
@@ -104,6 +105,18 @@ describe('the name of who types a command', () => {
     }
     for (const name of ['', ' ', 'a\nb', 'a\u001b[1m', '\u202ea', 'x'.repeat(OPERATOR_NAME_LENGTH_MAX + 1)]) {
       assert.match(JSON.stringify(by(name)), /Give a name of 1 to 100 characters/, JSON.stringify(name));
+    }
+  });
+});
+
+describe('the reason of a lost checkpoint', () => {
+  test('has 1 to 500 characters and stands in one line', () => {
+    const given = (reason: string) => parse(['log', 'checkpoints', 'accept-loss'], ['--all', '--reason', reason]);
+    for (const reason of ['a', 'The disk died', 'x'.repeat(LOSS_REASON_LENGTH_MAX)]) {
+      assert.equal(typeof given(reason), 'object', reason);
+    }
+    for (const reason of ['', ' ', 'a\nb', 'x'.repeat(LOSS_REASON_LENGTH_MAX + 1)]) {
+      assert.match(JSON.stringify(given(reason)), /Give a reason of 1 to 500 characters/, JSON.stringify(reason));
     }
   });
 });

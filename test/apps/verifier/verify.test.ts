@@ -213,6 +213,32 @@ describe('an export in which one thing was changed', () => {
     await refused(before, 1, /ends outside of this slice/, { ...withKeys(), older: [kept(older)] });
   });
 
+  test('names the entry by which the operator accepted the loss of an older checkpoint', async () => {
+    const [origin = '', size = '', root = '', ...rest] = older.split('\n');
+    const otherRoot = Buffer.from(root, 'base64').reverse().toString('base64');
+    const lost = [origin, size, otherRoot, ...rest].join('\n');
+    await log.accept({ size: Number(size), root: otherRoot, reason: 'The disk "died"' });
+    const whole = await log.exported();
+    const [index] = whole.split('\n').flatMap((line, at) => (line.includes('"LogTailLost"') ? [at] : []));
+    const words = new RegExp(`does not agree: .*; entry ${index} \\(LogTailLost\\) accepts that loss: "The disk`);
+    const faultIn = (note: string) =>
+      verifyText(whole, { older: [kept(note)] }).then(
+        () => '',
+        (error: unknown) => (error instanceof VerifyError ? error.message : 'another error'),
+      );
+    assert.match(await faultIn(lost), words);
+    const another = await faultIn(lost.replace(otherRoot, `${'A'.repeat(43)}=`));
+    assert.match(another, /does not agree/);
+    assert.doesNotMatch(another, /LogTailLost/, 'of another root it says nothing');
+    const larger = lost.replace(`\n${size}\n`, '\n999\n');
+    await log.accept({ size: 999, root: otherRoot, reason: 'again' });
+    const grown = await log.exported();
+    await assert.rejects(
+      verifyText(grown, { older: [kept(larger)] }),
+      /had 999, and now .* accepts that loss: "again"$/,
+    );
+  });
+
   test('shows openings that open nothing, open something else, or belong to no reference of the entry', async () => {
     const index = lines.findIndex((_, at) => at < lines.length - 1 && Object.keys(parsed(at).openings).length > 0);
     const line = parsed(index);

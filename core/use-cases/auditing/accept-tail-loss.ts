@@ -1,0 +1,98 @@
+/**
+ * Finds the checkpoints that accounts' logs do not continue, and gives them up when the operator accepts the loss.
+ *
+ * Invariants: `LogTailLost` is in the log before the checkpoint leaves its place, so no log is signed again that does
+ * not say what it lost. Each lost checkpoint has one such event, also when the work is repeated after a crash, and
+ * stays in the store. Two operators at the same moment may leave two events of one checkpoint.
+ */
+
+import { decideAccount } from '../../account/decide.ts';
+import { accounts } from '../../account/evolve.ts';
+import { base64OfHex } from '../../audit/base64.ts';
+import type { TreeHead } from '../../audit/checkpoint.ts';
+import { type Cause, type LogPosition, streamName } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import type { Refusal } from '../../kernel/refusal.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
+import { type Context, execute } from '../../runtime/execute.ts';
+import { type Checkpoints, giveUpCheckpoint, type KeptCheckpoint, storedCheckpoints } from './checkpoints.ts';
+
+export interface TailLossContext extends Context {
+  readonly checkpoints: Pick<Checkpoints, 'recordOf'>;
+  /** The platform's store. */
+  readonly store: LayerStore;
+}
+
+/** Returns the accounts that have a checkpoint. */
+export async function signedAccounts(store: Pick<LayerStore, 'list'>): Promise<ReadonlySet<AccountId>> {
+  const signed = new Set<AccountId>();
+  for await (const { account } of storedCheckpoints(store)) signed.add(account);
+  return signed;
+}
+
+/**
+ * Returns the last checkpoint of the account if its log does not continue it, else null. Nobody signs the log of an
+ * account that this log does not have, so its checkpoint contradicts nothing.
+ */
+export async function lostCheckpoint(
+  checkpoints: Pick<Checkpoints, 'recordOf'>,
+  account: AccountId,
+  position: LogPosition,
+): Promise<KeptCheckpoint | null> {
+  const { head, last } = await checkpoints.recordOf(account, position);
+  return head.size === 0 || last === null || last.continued ? null : last;
+}
+
+/** Gives up every checkpoint that the log does not continue, and returns them: none if it continues the last one. */
+export async function acceptTailLoss(
+  context: TailLossContext,
+  cause: Cause,
+  { account, reason }: { readonly account: AccountId; readonly reason: string },
+): Promise<readonly TreeHead[] | { readonly refused: Refusal }> {
+  const accepted: TreeHead[] = [];
+  for (;;) {
+    const lost = await lostCheckpoint(context.checkpoints, account, await context.events.head());
+    if (lost === null) return accepted;
+    const { size, root } = lost;
+    const refusals: Refusal[] = [];
+    await giveUpCheckpoint(context.store, { ...lost, account }, async () => {
+      const refused = await record(context, cause, account, { size, root: base64OfHex(root), reason });
+      if (refused !== null) refusals.push(refused);
+      return refused === null;
+    });
+    const [refused] = refusals;
+    if (refused !== undefined) return { refused };
+    accepted.push({ size, root });
+  }
+}
+
+interface Loss {
+  readonly size: number;
+  /** In base64. */
+  readonly root: string;
+  readonly reason: string;
+}
+
+/** Returns the refusal; null if the loss is in the log. */
+async function record(context: TailLossContext, cause: Cause, account: AccountId, loss: Loss): Promise<Refusal | null> {
+  if (await isRecorded(context, account, loss)) return null;
+  const executed = await execute(context, accounts, account, { account, cause }, (state) =>
+    decideAccount(state, { type: 'AcceptTailLoss', ...loss }),
+  );
+  return 'refused' in executed ? executed.refused : null;
+}
+
+const PAGE_EVENTS = 500;
+
+async function isRecorded({ events }: Pick<Context, 'events'>, account: AccountId, lost: Loss): Promise<boolean> {
+  const stream = streamName(accounts.category, account);
+  for (let from = 0; ; ) {
+    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
+    const found = page.some(
+      ({ type, data }) => type === 'LogTailLost' && data['size'] === lost.size && data['root'] === lost.root,
+    );
+    if (found) return true;
+    if (page.length < PAGE_EVENTS) return false;
+    from += page.length;
+  }
+}
