@@ -45,7 +45,7 @@ export interface LogReport {
    * is lost; the first FAULTS_MAX of them. Only with `references`.
    */
   readonly explained: readonly string[];
-  /** Repositories that cannot be read until `storage adopt`, since the log names a layer that is gone as current. */
+  /** Repositories that cannot be read, since the log names a layer as current whose absence a manifest explains. */
   readonly unreadable: readonly UnreadableRepository[];
 }
 
@@ -223,7 +223,7 @@ async function checkLayers(
   return [...unreadable.values()];
 }
 
-/** Whether a repository waits for `storage adopt`: one of an erased account is erased again instead. */
+/** Whether the log names the layer as current. The repositories of an erased account are erased again instead. */
 async function isNeeded(
   entities: VerifyLogContext['entities'],
   of: { readonly id: RepositoryId; readonly layer: RecordedLayer; readonly explanation: Explanation | null },

@@ -144,7 +144,7 @@ describe('Beside a log that was restored to an earlier state', () => {
     assert.deepEqual(unreadable, [{ id, name: 'ada/r', deleted: false }]);
   });
 
-  test('the layers of an account that was erased since are explained, and nobody has to adopt anything', async () => {
+  test('the layers of an account that was erased since are explained, and no repository is named', async () => {
     await recordErasure(store(), reading.account);
     await lose(before);
     const { faults, explained, unreadable } = await verify();
