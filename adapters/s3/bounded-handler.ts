@@ -38,6 +38,8 @@ export interface S3Spans {
 export interface BoundedHandlerOptions {
   readonly agents: S3Agents;
   readonly spans: S3Spans;
+  /** Returns the header `traceparent` of a request that is sent now; null or absent: it has none. */
+  readonly traceparent?: () => string | null;
 }
 
 export function createBoundedHandler(options: BoundedHandlerOptions): NodeHttpHandler {
@@ -49,8 +51,9 @@ class BoundedHandler extends NodeHttpHandler {
   readonly #answerMs: number;
   /** An agent counts only connections that are open, not those that it opens. */
   readonly #connections: Budget;
+  readonly #traceparent: () => string | null;
 
-  constructor({ agents, spans }: BoundedHandlerOptions) {
+  constructor({ agents, spans, traceparent }: BoundedHandlerOptions) {
     super({
       ...(agents.http === null ? {} : { httpAgent: agents.http }),
       httpsAgent: agents.https,
@@ -59,6 +62,7 @@ class BoundedHandler extends NodeHttpHandler {
       logger: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     });
     this.#httpAllowed = agents.http !== null;
+    this.#traceparent = traceparent ?? NO_TRACE;
     this.#answerMs = spans.answerMs;
     this.#connections = createBudget(S3_CONNECTIONS_MAX, spans.connectMs);
   }
@@ -67,6 +71,9 @@ class BoundedHandler extends NodeHttpHandler {
     if (request.protocol !== 'https:' && !this.#httpAllowed) {
       throw new S3Failure('target-refused', "The bucket's address is not https");
     }
+    const traceparent = this.#traceparent();
+    // It is not signed: a proxy between may replace it by its own.
+    if (traceparent !== null) request.headers['traceparent'] = traceparent;
     const release = await this.#connections.take(1);
     let isHandedOver = false;
     const controller = new AbortController();
@@ -115,3 +122,5 @@ async function collect(body: unknown, signal: AbortSignal): Promise<Buffer> {
 }
 
 function ignore(): void {}
+
+const NO_TRACE = (): null => null;

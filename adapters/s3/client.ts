@@ -34,6 +34,8 @@ export interface S3ClientOptions {
   /** Default: any address, http and https. */
   readonly agents?: S3Agents;
   readonly spans?: Partial<S3Spans>;
+  /** Returns the header `traceparent` of a request that is sent now; null or absent: it has none. */
+  readonly traceparent?: () => string | null;
 }
 
 const RETRY_MS = 100;
@@ -54,7 +56,11 @@ export function createS3Client(options: S3ClientOptions): S3Client {
     region: options.region,
     credentials: typeof credentials === 'function' ? credentials : { ...credentials },
     forcePathStyle: options.pathStyle,
-    requestHandler: createBoundedHandler({ agents: options.agents ?? openAgents(), spans: spansOf(options) }),
+    requestHandler: createBoundedHandler({
+      agents: options.agents ?? openAgents(),
+      spans: spansOf(options),
+      ...(options.traceparent === undefined ? {} : { traceparent: options.traceparent }),
+    }),
     maxAttempts: 1,
     // The caller sends SHA-256 sums of its own; a checksum in a trailer is more than many servers understand.
     requestChecksumCalculation: 'WHEN_REQUIRED',

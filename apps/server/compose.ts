@@ -61,7 +61,7 @@ export interface ComposedServer {
 }
 
 export async function composeServer(settings: Settings, log: Logger): Promise<ComposedServer> {
-  const composing = startComposing(settings, log);
+  const composing = await startComposing(settings, log);
   try {
     return await composeParts(composing);
   } catch (error) {
@@ -71,7 +71,7 @@ export async function composeServer(settings: Settings, log: Logger): Promise<Co
 }
 
 async function composeParts(composing: Composing): Promise<ComposedServer> {
-  const { metrics, parts } = composing;
+  const { metrics, parts, tracing } = composing;
   const opened = await open(composing);
   const { foundation, projections } = opened;
   const { context } = foundation;
@@ -88,10 +88,12 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
   startGauges(composing, opened, caches);
   const storage = watchStorage(composing, opened.watchedLayers, startPeriodic(composing, composing.parts));
   const http = startHttp(composing, opened, {
-    git: runs(composing, 'git') ? git : null,
+    git: runs(composing, 'git') ? tracing.traced(git) : null,
     probes: composeProbes(composing, opened, { ...storage, ...work?.healths }),
-    rest: runs(composing, 'api') ? (request, response) => api.routing(request, response) : null,
-    website: runs(composing, 'website') ? (request, response) => website.routing(request, response) : null,
+    rest: runs(composing, 'api') ? tracing.traced((request, response) => api.routing(request, response)) : null,
+    website: runs(composing, 'website')
+      ? tracing.traced((request, response) => website.routing(request, response))
+      : null,
   });
   const countStray = (kind: StrayKind): void => {
     metrics.stray(kind);

@@ -4,11 +4,13 @@ import { EventStoreError } from '../../core/ports/event-store.ts';
 import { type Closer, closer } from './closer.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
+import { openTracing, type ServerTracing } from './tracing.ts';
 
 export interface Composing {
   readonly settings: Settings;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: ServerTracing;
   /** Reports a failure that ends nothing: `what` names it in the log and in the metric of faults. */
   readonly onFault: (what: string, cause: unknown) => void;
   /** The open parts. A part adds what closes it; `close` closes them in the reverse order of opening. */
@@ -20,12 +22,15 @@ function isDivergence(what: string, cause: unknown): boolean {
   return what === 'log-went-back' || (cause instanceof EventStoreError && cause.code === 'log-diverged');
 }
 
-export function startComposing(settings: Settings, log: Logger): Composing {
+export async function startComposing(settings: Settings, log: Logger): Promise<Composing> {
+  const tracing = await openTracing(settings, log);
+  const parts = closer();
+  parts.add(tracing.close);
   const metrics = createMetrics();
   const onFault = (what: string, cause: unknown): void => {
     metrics.fault(what);
     if (isDivergence(what, cause)) metrics.logDiverged();
     log.error({ err: cause, what }, 'A fault was survived');
   };
-  return { settings, log, metrics, onFault, parts: closer() };
+  return { settings, log, metrics, tracing, onFault, parts };
 }

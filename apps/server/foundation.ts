@@ -52,6 +52,7 @@ import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { SigningKeys } from '../../core/ports/signing-keys.ts';
+import type { Tracing } from '../../core/ports/tracing.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 import type { WaitingDeliveries } from '../../core/ports/waiting-deliveries.ts';
 import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
@@ -73,6 +74,7 @@ import { armedFailpoint } from './failpoints.ts';
 import { unlessPostgresIsAway } from './part-unreachable.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
+import { tracedEntities, tracedLog } from './traced-parts.ts';
 
 type Pool = ReturnType<typeof createPool>;
 
@@ -131,6 +133,8 @@ export interface FoundationOptions {
   readonly entitiesSizeBytesMax: number;
   readonly onFault: EntitiesOptions['onFault'];
   readonly onForget?: () => void;
+  /** Absent or null: nothing is traced. */
+  readonly tracing?: Tracing | null;
 }
 
 export async function composeFoundation(
@@ -156,13 +160,15 @@ export async function composeFoundation(
     if (settings.databaseUrl === null && !options.besideServer) await endAllLeases(pool);
     // A command beside a server answers nothing from memory, but its appends wait for the servers that do.
     const holds = !options.besideServer && claim === null && settings.readLeaseMs > 0;
-    const { events, leases, pruning, clock } = await openSettledLog(settings, {
+    const tracing = options.tracing ?? null;
+    const { leases, pruning, clock, ...settled } = await openSettledLog(settings, {
       connectionString,
       connections,
       log,
       holds,
       parts,
     });
+    const events = tracing === null ? settled.events : tracedLog(settled.events, tracing);
     const entities = createEntities({
       events,
       leases,
@@ -177,7 +183,11 @@ export async function composeFoundation(
     if (claim === null) await entities.start();
     parts.add(() => entities.close());
     return {
-      context: contextOf(settings, { events, entities }, storesIn(pool, masterKey)),
+      context: contextOf(
+        settings,
+        { events, entities: tracing === null ? entities : tracedEntities(entities, tracing) },
+        storesIn(pool, masterKey),
+      ),
       pool,
       connections,
       connectionString,

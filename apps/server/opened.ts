@@ -26,6 +26,7 @@ import { composeIdentity, composeRoles } from './identity.ts';
 import { openLayerStorage } from './layer-storage/stores.ts';
 import { composePastEntities } from './past-entities.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
+import { tracedObjects, tracedStores } from './traced-parts.ts';
 import { type WatchedLayers, watchLayers } from './watched-layers.ts';
 
 /**
@@ -53,18 +54,23 @@ export interface Opened {
 
 export async function open(composing: Composing): Promise<Opened> {
   const { settings, log, metrics, onFault, parts } = composing;
+  const { port: tracing } = composing.tracing;
   let objects: GitObjectDatabase | null = null;
   const foundation = await composeFoundation(settings, log, {
     besideServer: false,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
     onFault,
+    tracing,
     onForget: () => objects?.doubt(),
   });
   parts.add(() => foundation.close());
   const identity = composeIdentity(settings, foundation, onFault);
   const { buckets, layers, watchedLayers } = await openStores(composing, foundation, identity);
   objects = await openObjects(composing, layers);
-  const projections = composeProjections(foundation, objects, log, metrics.projections);
+  const projections = composeProjections(foundation, objects, log, {
+    metrics: metrics.projections,
+    ...(tracing === null ? {} : { tracing }),
+  });
   parts.add(projections.close);
   const outgoing = createHttpEgress({
     ownUrls: [settings.baseUrl, settings.webUrl],
@@ -89,7 +95,7 @@ export async function open(composing: Composing): Promise<Opened> {
 
 /** The stores of layers: the platform's, and the buckets of users. */
 async function openStores(
-  { settings, log, onFault, parts }: Composing,
+  { settings, log, onFault, parts, tracing: { port: tracing } }: Composing,
   foundation: Foundation,
   identity: IdentityIssuer,
 ): Promise<Pick<Opened, 'buckets' | 'layers' | 'watchedLayers'>> {
@@ -99,18 +105,24 @@ async function openStores(
   const buckets = composeBuckets(settings, roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const watchedLayers = watchLayers(await openLayerStorage(settings.layerStore, log), context.clock.monotonicMs);
+  const watchedLayers = watchLayers(
+    await openLayerStorage(settings.layerStore, log, tracing),
+    context.clock.monotonicMs,
+  );
   const layers = createLayerStores({
     ...context,
     platform: watchedLayers.store,
     open: buckets.open,
     onError: createBucketErrors({ ...context, background }),
   });
-  return { buckets, layers, watchedLayers };
+  return { buckets, layers: tracing === null ? layers : tracedStores(layers, tracing), watchedLayers };
 }
 
 /** The node's cache of repositories, with the git processes that read them. */
-async function openObjects({ settings, log, parts }: Composing, layers: LayerStores): Promise<GitObjectDatabase> {
+async function openObjects(
+  { settings, log, parts, tracing: { port: tracing } }: Composing,
+  layers: LayerStores,
+): Promise<GitObjectDatabase> {
   const objects = await createGitObjectDatabase({
     directory: path.join(settings.dataDir, 'cache'),
     layers,
@@ -120,5 +132,5 @@ async function openObjects({ settings, log, parts }: Composing, layers: LayerSto
     log,
   });
   parts.add(objects.close);
-  return objects;
+  return tracing === null ? objects : tracedObjects(objects, tracing);
 }

@@ -11,8 +11,8 @@ import { createModels } from '../../projections/models.ts';
 import { type AllReadModels, createReadModels } from '../../projections/read-models.ts';
 import {
   createProjectionRunner,
-  type ProjectionMetrics,
   type ProjectionRunner,
+  type ProjectionRunnerOptions,
 } from '../../projections/runner/runner.ts';
 import { createTimers } from '../../projections/workflow-timers/queries.ts';
 import type { Foundation } from './foundation.ts';
@@ -41,7 +41,7 @@ export function composeProjections(
   { context, pool, connectionString, connections }: Foundation,
   objects: ObjectDatabase,
   log: Logger,
-  metrics?: ProjectionMetrics,
+  watched: Pick<ProjectionRunnerOptions, 'metrics' | 'tracing'> = {},
 ): ComposedProjections {
   const { digest } = context;
   const complete = (event: RecordedEvent): Promise<RecordedEvent> => withUpdatesInPlace(context, event);
@@ -58,7 +58,7 @@ export function composeProjections(
     complete,
     pause,
     log,
-    ...(metrics === undefined ? {} : { metrics }),
+    ...watched,
   });
   const readModels = createReadModels({ database: pool, models, runner, clock: context.clock, digest });
   const timers = createTimers({ database: pool, projection: models.timers, runner });

@@ -35,7 +35,7 @@ export function composeCaches({ parts }: Composing): Caches {
 }
 
 export function composeGit(
-  { log, metrics }: Composing,
+  { log, metrics, tracing }: Composing,
   { frontDoor, pushing, pastRepositories, warmClones, refusedSource }: RequestContexts,
   { refAnswers }: Caches,
 ): GitHandler {
@@ -48,6 +48,8 @@ export function composeGit(
     onFinished: (finished, request) => {
       metrics.gitFinished(finished);
       const { result, ...fields } = finished;
+      const { operation, status, requestId } = finished;
+      tracing.finished(request, { name: `git ${operation}`, status, requestId, outcome: result?.outcome });
       const level = result?.outcome === 'outage' ? 'warn' : 'info';
       log[level]({ ...fields, ...result, ...refusedSource(finished.status, request) }, 'git');
     },
@@ -55,7 +57,7 @@ export function composeGit(
 }
 
 export async function composeApi(
-  { log, metrics }: Composing,
+  { log, metrics, tracing }: Composing,
   { handlers, refusedSource }: RequestContexts,
   { bodies }: Caches,
 ): Promise<FastifyInstance> {
@@ -64,7 +66,9 @@ export async function composeApi(
     bodies,
     version: packageJson.version,
     onFinished: (finished, request) => {
-      metrics.apiFinished(finished.operationId ?? 'none', finished.status, finished.durationMs);
+      const { operationId, status, durationMs, requestId } = finished;
+      metrics.apiFinished(operationId ?? 'none', status, durationMs);
+      tracing.finished(request, { name: `api ${operationId ?? 'none'}`, status, requestId });
       log.info({ ...finished, ...refusedSource(finished.status, request) }, 'api');
     },
   });
@@ -78,7 +82,7 @@ export async function composeWebsite(
   { handlers, pushing, pastRepositories, background, refusedSource }: RequestContexts,
   { renderer }: Caches,
 ): Promise<FastifyInstance> {
-  const { settings, log, metrics } = composing;
+  const { settings, log, metrics, tracing } = composing;
   const website = createWebsite({
     ...handlers,
     ...pushing,
@@ -90,7 +94,9 @@ export async function composeWebsite(
     operatorContact: settings.operatorContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
     onFinished: (finished, request) => {
-      metrics.siteFinished(finished.route ?? 'none', finished.status, finished.durationMs);
+      const { route, status, durationMs, requestId } = finished;
+      metrics.siteFinished(route ?? 'none', status, durationMs);
+      tracing.finished(request, { name: `website ${route ?? 'none'}`, status, requestId });
       log.info({ ...finished, ...refusedSource(finished.status, request) }, 'website');
     },
   });

@@ -16,6 +16,7 @@ import { type LayerStoreSettings, readLayerStoreSettings } from './layer-storage
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
+import { readTracing } from './tracing-settings.ts';
 
 /**
  * How long a process answers from memory without asking the log, if it cannot renew its lease. Internal: only
@@ -83,6 +84,8 @@ export interface Settings {
   /** How long the process may answer from memory without asking the log; 0: never. */
   readonly readLeaseMs: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Whether the settings of OpenTelemetry name a collector of traces. */
+  readonly tracing: boolean;
 }
 
 /**
@@ -157,6 +160,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     ),
     readLeaseMs: integer('STRATA_READ_LEASE_MS', READ_LEASE_SPAN_MS, 0, READ_LEASE_SPAN_MS_MAX),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
+    tracing: readTracing(reader),
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
   return settings;

@@ -16,6 +16,7 @@ import type { Composing } from './composing.ts';
 import type { Opened } from './opened.ts';
 import type { PartHealth } from './readiness.ts';
 import { startSweeps } from './sweeps.ts';
+import { tracedDeliveries } from './traced-parts.ts';
 import { startWebhooks } from './webhooks.ts';
 import { startWorkflows } from './workflows.ts';
 
@@ -27,6 +28,7 @@ export interface StartedWork {
 
 export async function startWork(composing: Composing, opened: Opened): Promise<StartedWork> {
   const { settings, metrics, log, onFault } = composing;
+  const { port: tracing } = composing.tracing;
   const { foundation, layers, objects, past, projections, outgoing, checkpoints, states } = opened;
   const { readModels, timers } = projections;
   const { temporal, webUrl, retentionMs } = settings;
@@ -56,7 +58,7 @@ export async function startWork(composing: Composing, opened: Opened): Promise<S
     const webhooks = startWebhooks({
       foundation,
       objects,
-      outgoing,
+      outgoing: tracing === null ? outgoing : tracedDeliveries(outgoing, tracing),
       due: readModels,
       webUrl,
       retentionMs,

@@ -6,7 +6,7 @@
  */
 import type { Pool } from 'pg';
 import { aborted } from '../../core/kernel/aborted.ts';
-import { LOG_START, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { LOG_START, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { HeldLead, TakeLead } from '../../core/ports/lead.ts';
@@ -34,7 +34,7 @@ export interface LeadOptions {
   readonly pause: Pause;
   readonly log: Log;
   readonly hooks: Omit<WriterHooks, 'advanced'> & {
-    readonly applied: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
+    readonly applied: WriterHooks['advanced'];
     readonly halted: (reason: string) => void;
   };
   /** How often parked streams are checked for a retry; also, up to a limit, how often a standby tries to lead. */

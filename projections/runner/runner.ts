@@ -10,6 +10,7 @@ import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { TakeLead } from '../../core/ports/lead.ts';
 import type { Log } from '../../core/ports/log.ts';
+import type { Tracing } from '../../core/ports/tracing.ts';
 import { type BuildContext, rebuild } from './build.ts';
 import { describeFault } from './faults.ts';
 import { setHalted } from './generations.ts';
@@ -33,6 +34,8 @@ export interface ProjectionRunnerOptions {
   readonly pause: Pause;
   readonly log: Log;
   readonly metrics?: ProjectionMetrics;
+  /** Is told of each batch, after its commit. */
+  readonly tracing?: Pick<Tracing, 'applied'>;
   /** The longest time until a process notices that a model has no writer, or that a parked stream may be retried. */
   readonly intervalMs?: number;
 }
@@ -117,7 +120,17 @@ function leader(
   progress: Progress,
   signal: AbortSignal,
 ): (projection: Projection) => Promise<void> {
-  const { events, database: pool, takeLead, complete, pause, log, metrics, intervalMs = INTERVAL_MS } = options;
+  const {
+    events,
+    database: pool,
+    takeLead,
+    complete,
+    pause,
+    log,
+    metrics,
+    tracing,
+    intervalMs = INTERVAL_MS,
+  } = options;
   const movePosition = createSharedMoves();
   const shared = { pool, takeLead, events, complete, progress, movePosition, pause, log, intervalMs, signal };
   return (projection) => {
@@ -126,7 +139,10 @@ function leader(
       ...shared,
       projection,
       hooks: {
-        applied: (position, batch) => metrics?.applied(name, position, batch.events, batch.durationMs),
+        applied: (position, { events: applied, durationMs }) => {
+          metrics?.applied(name, position, applied.length, durationMs);
+          tracing?.applied(name, applied, durationMs);
+        },
         halted: () => metrics?.halted(name),
         parked: ({ stream, revision }, fault, retry) => {
           const about = { projection: name, stream, revision, fault };

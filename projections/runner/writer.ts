@@ -49,7 +49,10 @@ export interface WriterOptions {
 
 export interface WriterHooks {
   /** Called after the commit of a batch, or of a checkpoint move without rows. */
-  readonly advanced: (position: LogPosition, batch: { readonly events: number; readonly durationMs: number }) => void;
+  readonly advanced: (
+    position: LogPosition,
+    batch: { readonly events: readonly RecordedEvent[]; readonly durationMs: number },
+  ) => void;
   readonly parked: (event: RecordedEvent, fault: string, retry: Retry) => void;
 }
 
@@ -249,7 +252,7 @@ export class GenerationWriter {
     write.committed?.();
     this.#checkpoint = next;
     for (const event of parked) this.#reportParked(event);
-    hooks.advanced(position, { events: events.length, durationMs: performance.now() - startedMs });
+    hooks.advanced(position, { events, durationMs: performance.now() - startedMs });
   }
 
   async #park(events: readonly RecordedEvent[]): Promise<void> {

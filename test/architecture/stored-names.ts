@@ -384,6 +384,8 @@ function metrics(reader: Reader): string[] {
   );
   const faults = argumentsOf(reader, 'onFault', 0).flatMap((place) => values.shapeOf(place));
   return [
+    ...grouped('span', typeNamed(reader, 'TracedPart')),
+    ...grouped('span-attribute', typeNamed(reader, 'SpanAttribute')),
     ...grouped('metric', lines),
     ...grouped(
       'label',
@@ -450,7 +452,7 @@ function settings(reader: Reader): string[] {
     ...command.options.map(({ flags }) => `${path} ${flags}`),
     ...command.commands.flatMap((inner) => [`${path} ${inner.name()}`, ...commands(inner, `${path} ${inner.name()}`)]),
   ];
-  const variables = textsLike(reader, /^(?:STRATA|SERVICE)_[A-Z0-9_]+$/g, /(?:STRATA|SERVICE)_/);
+  const variables = textsLike(reader, /^(?:STRATA|SERVICE|OTEL)_[A-Z0-9_]+$/g, /(?:STRATA|SERVICE|OTEL)_/);
   return [...grouped('variable', variables), ...grouped('command', commands(createProgram(), 'strata-admin'))];
 }
 

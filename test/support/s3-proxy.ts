@@ -3,7 +3,14 @@
  * buckets.
  */
 import { once } from 'node:events';
-import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import {
+  type ClientRequest,
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
 
@@ -26,7 +33,11 @@ export interface S3Proxy {
   readonly requests: readonly string[];
   readonly connectionsMax: () => number;
   /** Decides what happens to a request; null for nothing. */
-  fault: (request: { readonly method: string; readonly url: string }) => S3Fault | null;
+  fault: (request: {
+    readonly method: string;
+    readonly url: string;
+    readonly headers: IncomingHttpHeaders;
+  }) => S3Fault | null;
 }
 
 export async function startS3Proxy(context: Ending, port: number): Promise<S3Proxy> {
@@ -36,7 +47,7 @@ export async function startS3Proxy(context: Ending, port: number): Promise<S3Pro
   const server = createServer((asked, answer) => {
     const [method, url] = [asked.method ?? '', asked.url ?? ''];
     requests.push(`${method} ${url.replace(/^[^?]*\??/, '')}`);
-    const fault = proxy.fault({ method, url });
+    const fault = proxy.fault({ method, url, headers: asked.headers });
     carryOut(asked, answer, port, fault).catch(() => answer.destroy());
   });
   server.on('connection', (socket) => {

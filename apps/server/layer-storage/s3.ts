@@ -6,6 +6,7 @@
  * that does not answer is a `PartUnreachable`.
  */
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
+import type { Tracing } from '../../../core/ports/tracing.ts';
 import { PartUnreachable } from '../part-unreachable.ts';
 import { SettingsError, type SettingsReader } from '../settings-reader.ts';
 import type { LayerStorageLog, LayerStoreKind } from './store-kind.ts';
@@ -71,11 +72,16 @@ function printable(endpoint: string): string {
   return endpoint.includes('@') ? 'set, but with something before an @' : JSON.stringify(endpoint);
 }
 
-async function open(settings: S3Settings, log: LayerStorageLog): Promise<LayerStore> {
+async function open(
+  settings: S3Settings,
+  log: LayerStorageLog,
+  tracing: Pick<Tracing, 'traceparent'> | null,
+): Promise<LayerStore> {
   const { createS3LayerStore } = await import('../../../adapters/s3/layer-store.ts');
   const { endpointUrl, region, bucket, prefix, pathStyle, accessKeyId, secretAccessKey } = settings;
   const credentials = { accessKeyId, secretAccessKey };
-  const store = createS3LayerStore({ endpointUrl, region, bucket, prefix, pathStyle, credentials });
+  const sent = tracing === null ? {} : { traceparent: () => tracing.traceparent() };
+  const store = createS3LayerStore({ endpointUrl, region, bucket, prefix, pathStyle, credentials, ...sent });
   try {
     // A listing: unlike an answer to HEAD, one to GET names its fault.
     await store.list('')[Symbol.asyncIterator]().next();

@@ -6,6 +6,7 @@
  */
 import type { Logger } from 'pino';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { Tracing } from '../../../core/ports/tracing.ts';
 import type { SettingsReader } from '../settings-reader.ts';
 
 export type LayerStorageLog = Pick<Logger, 'warn'>;
@@ -20,6 +21,9 @@ export interface LayerStoreKind<Kind extends string, Settings> {
   read(reader: SettingsReader, at: { readonly isChosen: boolean; readonly dataDir: string }): Settings;
   /** What the greeting says of the place; null if it is in the data directory. */
   placeOutside(settings: Settings, dataDir: string): string | null;
-  /** Makes the store, and checks that it can be used: throws a `SettingsError` or a `PartUnreachable`. */
-  open(settings: Settings, log: LayerStorageLog): Promise<LayerStore>;
+  /**
+   * Makes the store, and checks that it can be used: throws a `SettingsError` or a `PartUnreachable`. A store that is
+   * asked over HTTP tells it the trace of each request.
+   */
+  open(settings: Settings, log: LayerStorageLog, tracing: Pick<Tracing, 'traceparent'> | null): Promise<LayerStore>;
 }

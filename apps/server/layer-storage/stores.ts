@@ -7,6 +7,7 @@
  * Invariants: the library of a store is loaded only where the store is chosen.
  */
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
+import type { Tracing } from '../../../core/ports/tracing.ts';
 import type { SettingsReader } from '../settings-reader.ts';
 import { FILESYSTEM } from './filesystem.ts';
 import { S3 } from './s3.ts';
@@ -46,6 +47,7 @@ export function placeOfLayersOutside<K extends Kind>(settings: LayerStoreSetting
 export function openLayerStorage<K extends Kind>(
   settings: LayerStoreSettings<K>,
   log: LayerStorageLog,
+  tracing: Pick<Tracing, 'traceparent'> | null = null,
 ): Promise<LayerStore> {
-  return ROWS[settings.kind].open(settings, log);
+  return ROWS[settings.kind].open(settings, log, tracing);
 }
