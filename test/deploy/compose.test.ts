@@ -258,6 +258,13 @@ describe('deploy/compose.yaml', () => {
     const [front]: readonly { readonly ipv4_address?: string }[] = Object.values(networks);
     for (const [, node] of nodes) assert.equal(node.environment?.['STRATA_TRUSTED_PROXIES'], front?.ipv4_address);
   });
+
+  test('the proxy, which the nodes trust, passes on nothing that they would believe of a client', () => {
+    const replaced = [...read('deploy/proxy.conf').matchAll(/^ {2}proxy_set_header ([\w-]+) (\S+);$/gm)];
+    const values = new Map(replaced.map(([, name, value]) => [name, value]));
+    assert.equal(values.get('X-Forwarded-For'), '$remote_addr');
+    for (const name of ['traceparent', 'tracestate']) assert.equal(values.get(name), '""', name);
+  });
 });
 
 test('the operating documentation names only settings that exist', () => {
