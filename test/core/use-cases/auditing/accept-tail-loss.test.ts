@@ -60,6 +60,8 @@ describe('A log that does not continue its last checkpoint', () => {
     assert.deepEqual(await keys(), [`checkpoints/${account}/lost/${String(lost.size).padStart(16, '0')}`]);
     const next = await checkpoints.sign(account, await head());
     assert.notEqual(next.root, lost.root);
+    const { last } = await checkpoints.recordOf(account, await head());
+    assert.deepEqual([last?.size, last?.root, last?.continued], [next.size, next.root, true]);
     assert.deepEqual(await accept(), []);
     assert.equal((await losses()).length, 1);
   });
