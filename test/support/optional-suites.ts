@@ -48,6 +48,11 @@ export const OPTIONAL_SUITES = [
     command: '.ci/s3-tools.sh && npm test -- s3',
   },
   {
+    name: 'the alerts on a service that is broken on purpose',
+    part: 'promtool',
+    command: '.ci/prometheus-tools.sh && npm run test:long -- alert-drill',
+  },
+  {
     name: "a cloud that checks the service's identity tokens",
     part: 'network-namespace',
     command: 'unshare -rn true && .ci/s3-tools.sh && npm test -- web-identity',
@@ -101,5 +106,5 @@ function isProgram(part: Part): boolean {
 }
 
 function isTool(part: Part): part is Tool & Part {
-  return part === 'temporal' || part === 'temporal-test-server' || part === 'versitygw';
+  return part === 'temporal' || part === 'temporal-test-server' || part === 'versitygw' || part === 'promtool';
 }

@@ -15,7 +15,8 @@ const COMMON_NAME = '550403';
 const BASIC_CONSTRAINTS = '551d13';
 const SUBJECT_ALT_NAME = '551d11';
 
-export function selfSignedCertificate(): SelfSigned {
+/** Expires in 2099 unless another time is named. */
+export function selfSignedCertificate(expiresAt = new Date('2099-01-01T00:00:00Z')): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(SEQUENCE, object(ECDSA_WITH_SHA256));
   const name = der(SEQUENCE, der(SET, der(SEQUENCE, object(COMMON_NAME), der(UTF8, Buffer.from('Strata test')))));
@@ -28,7 +29,7 @@ export function selfSignedCertificate(): SelfSigned {
     der(INTEGER, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
     algorithm,
     name,
-    der(SEQUENCE, time('20200101000000Z'), time('20990101000000Z')),
+    der(SEQUENCE, time('20200101000000Z'), time(`${expiresAt.toISOString().replace(/\D/g, '').slice(0, 14)}Z`)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     der(CONTEXT + 3, der(SEQUENCE, extension(BASIC_CONSTRAINTS, authority), extension(SUBJECT_ALT_NAME, names))),

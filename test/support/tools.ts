@@ -1,5 +1,5 @@
 /**
- * Finds the programs that tests run against, which `.ci/temporal-tools.sh` and `.ci/s3-tools.sh` install.
+ * Finds the programs that tests run against, which the scripts `.ci/*-tools.sh` install.
  *
  * Invariants: a test downloads nothing; a test that finds no program is skipped with that reason.
  */
@@ -11,9 +11,10 @@ import path from 'node:path';
  * The programs:
  * - `temporal`: the CLI, whose `server start-dev` is a real server;
  * - `temporal-test-server`: a server whose clock a test moves; its argument is a port;
- * - `versitygw`: a server of S3 on a folder.
+ * - `versitygw`: a server of S3 on a folder;
+ * - `promtool`: checks rules of Prometheus, and evaluates them.
  */
-export type Tool = 'temporal' | 'temporal-test-server' | 'versitygw';
+export type Tool = 'temporal' | 'temporal-test-server' | 'versitygw' | 'promtool';
 
 /** Returns the program's path, from the search path or the tools' folder; null when it is not installed. */
 export function findTool(

@@ -1,0 +1,19 @@
+/** The alerts that `alert-drill.long.test.ts` makes fire. It fails if one of them did not. */
+export const DRILLS = [
+  'StrataCertificateExpires',
+  'StrataClockDiffers',
+  'StrataDiskLow',
+  'StrataLogDiverged',
+  'StrataModelBehind',
+  'StrataModelHalted',
+  'StrataNodeDown',
+  'StrataParkedStreams',
+  'StrataPartDegraded',
+  'StrataPushOutage',
+  'StrataRestarted',
+  'StrataSweepFails',
+  'StrataWebhooksStuck',
+  'StrataWorkflowsOverdue',
+] as const;
+
+export type Drill = (typeof DRILLS)[number];
