@@ -29,3 +29,10 @@ export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: s
   username: claimEventKinds,
   webhookDelivery: webhookDeliveryEventKinds,
 };
+
+/** By type of event, whatever its category: the highest version that this program reads. */
+export const READ_EVENTS: Readonly<Record<string, number>> = Object.fromEntries(
+  Object.values(EVENT_CATALOGUE).flatMap((kinds) =>
+    Object.entries(kinds).map(([type, { version }]) => [type, version]),
+  ),
+);

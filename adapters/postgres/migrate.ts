@@ -36,6 +36,7 @@ import * as webhookBodies from './migrations/030-webhook-bodies.ts';
 import * as webhookWaitingDeliveries from './migrations/031-webhook-waiting-deliveries.ts';
 import * as databaseLife from './migrations/032-database-life.ts';
 import * as migrationKinds from './migrations/033-migration-kinds.ts';
+import * as runningProcesses from './migrations/034-running-processes.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -71,8 +72,8 @@ const contract = ({ up }: Pick<Migration, 'up'>): KnownMigration => ({ kind: 'co
  * of rate limits, sessions of browsers, device logins, challenges for passkeys, refused exchanges, signing keys,
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
  * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
- * deliveries' bodies, deliveries that are still to be made, the life of the database, kinds of migrations. Programs
- * from before `033-migration-kinds` run beside no later one, so that nothing before it is marked.
+ * deliveries' bodies, deliveries that are still to be made, the life of the database, kinds of migrations, running
+ * processes. Programs from before `033-migration-kinds` run beside no later one, so that nothing before it is marked.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -105,6 +106,7 @@ export const logMigrations: MigrationSet = {
     '031-webhook-waiting-deliveries': contract(webhookWaitingDeliveries),
     '032-database-life': contract(databaseLife),
     '033-migration-kinds': expand(migrationKinds),
+    '034-running-processes': expand(runningProcesses),
   },
 };
 

@@ -41,6 +41,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   read_leases: CHANGE,
   rate_sums: CHANGE,
   refused_exchanges: CHANGE,
+  running_processes: CHANGE,
   signing_keys: CHANGE,
   snapshots: CHANGE,
   token_last_use: CHANGE,

@@ -37,6 +37,7 @@ export function projectionsOf(foundation: Foundation, settings: Settings, log: L
       const projections = composeProjections(foundation, objects, log);
       parts.add(projections.close);
       await projections.reserve();
+      await projections.list();
       return await work(projections);
     } finally {
       await parts.close();

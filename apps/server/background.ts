@@ -264,6 +264,12 @@ export const OTHER_WORK = {
     does: 'Touches the lock of the data directory each second, so that no second server opens it (data-directory.ts).',
     lastSuccess: 'nowhere',
   },
+  'running-process': {
+    when: 'from start to stop',
+    runsOn: 'every node',
+    does: 'Says every 30 seconds that the process runs and which stored forms it reads (running-process.ts).',
+    lastSuccess: 'table running_processes',
+  },
   'read-leases': {
     when: 'from start to stop',
     runsOn: 'every node',

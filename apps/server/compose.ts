@@ -77,6 +77,7 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
   const { context } = foundation;
   const runRecord = startRunRecord(composing, opened);
   await repeatErasures({ ...context, platformStore: opened.layers.platform, log: composing.log });
+  await projections.list();
   await projections.runner.start({ lead: runs(composing, 'worker') });
   const work = await startWorkerWork(composing, opened);
   const contexts = await composeRequestContexts(composing, opened);

@@ -34,6 +34,7 @@ import { createPostgresPasskeyChallenges } from '../../adapters/postgres/passkey
 import type { createPool } from '../../adapters/postgres/pool.ts';
 import { endAllLeases } from '../../adapters/postgres/read-leases.ts';
 import { createPostgresRefusedExchanges } from '../../adapters/postgres/refused-exchanges.ts';
+import { createPostgresRunningProcesses } from '../../adapters/postgres/running-processes.ts';
 import { type DatabaseRoles, prepareDatabase, tooMighty } from '../../adapters/postgres/serving-role.ts';
 import { createPostgresSessionStore } from '../../adapters/postgres/session-store.ts';
 import { createPostgresSigningKeys } from '../../adapters/postgres/signing-keys.ts';
@@ -72,6 +73,7 @@ import {
 import { type LogHealth, openSettledLog } from './event-log.ts';
 import { armedFailpoint } from './failpoints.ts';
 import { unlessPostgresIsAway } from './part-unreachable.ts';
+import { listProcess, type RunningProcess } from './running-process.ts';
 import type { Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
 import { tracedEntities, tracedLog } from './traced-parts.ts';
@@ -117,6 +119,8 @@ export interface Foundation extends LogHealth {
   /** Exclusive access to the log; null unless `importing`. */
   readonly claim: LogClaim | null;
   readonly leases: Pick<ReadLeases, 'figures'>;
+  /** This process among those that run on the log. */
+  readonly runningProcess: Omit<RunningProcess, 'close'>;
   close(): Promise<void>;
 }
 
@@ -131,7 +135,7 @@ export interface FoundationOptions {
    */
   readonly importing?: boolean;
   readonly entitiesSizeBytesMax: number;
-  readonly onFault: EntitiesOptions['onFault'];
+  readonly onFault: (what: Parameters<EntitiesOptions['onFault']>[0] | 'running-process', cause: unknown) => void;
   readonly onForget?: () => void;
   /** Absent or null: nothing is traced. */
   readonly tracing?: Tracing | null;
@@ -153,6 +157,9 @@ export async function composeFoundation(
     parts.add(connections.close);
     const { work: pool } = connections;
     if (claim === null) await refuseUnfinishedImport(pool);
+    const processes = createPostgresRunningProcesses(pool);
+    const listed = await listProcess({ processes, id: uuids.next(), onFault: options.onFault });
+    parts.add(() => listed.close());
     if (!options.besideServer && claim === null && settings.eventStoreDb === null) await warnOfMight(pool, log);
     const masterKey = createMasterKeyring({ pool, candidates: () => masterKeysOf(settings) });
     await masterKey.current().catch(refuseForeignKey);
@@ -196,6 +203,7 @@ export async function composeFoundation(
       pruning,
       clock,
       leases,
+      runningProcess: listed,
       close: () => parts.close(),
     };
   } catch (error) {

@@ -31,6 +31,8 @@ export interface ComposedProjections {
   poolFigures(): PoolFigures;
   /** The models' names. */
   readonly models: readonly string[];
+  /** Lists this process as one that reads the models; called before it reads them. */
+  list(): Promise<void>;
   /** For a command: waits until it has the connections of its runner. */
   reserve(): Promise<void>;
   /** Stops the runner and ends its connections. */
@@ -38,7 +40,7 @@ export interface ComposedProjections {
 }
 
 export function composeProjections(
-  { context, pool, connectionString, connections }: Foundation,
+  { context, pool, connectionString, connections, runningProcess }: Foundation,
   objects: ObjectDatabase,
   log: Logger,
   watched: Pick<ProjectionRunnerOptions, 'metrics' | 'tracing'> = {},
@@ -58,6 +60,7 @@ export function composeProjections(
     complete,
     pause,
     log,
+    isRead: runningProcess.isModelRead,
     ...watched,
   });
   const readModels = createReadModels({ database: pool, models, runner, clock: context.clock, digest });
@@ -67,6 +70,8 @@ export function composeProjections(
     await database.end();
   };
   return {
+    list: () =>
+      runningProcess.readsModels(Object.fromEntries(Object.values(models).map(({ name, version }) => [name, version]))),
     reserve: () => connections.reserve(database),
     runner,
     readModels,

@@ -2,7 +2,7 @@
  * The life of a model's generations: created empty, made live in one step, dropped when nobody needs them.
  *
  * Invariants: one row says which generation is live, so readers see one whole generation at a time. Nothing is
- * dropped that is live, that is being built, or that a process of another program version still runs.
+ * dropped that is live, that is being built, or that a process of another program version still writes or reads.
  */
 import type { Pool } from 'pg';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
@@ -12,6 +12,9 @@ import { createTables, dropTables, type Generation, tableNames } from './tables.
 import { inTransaction } from './transaction.ts';
 
 type Named = Pick<Projection, 'name' | 'version'>;
+
+/** Says whether any process reads the live generation of the model in that version. */
+export type IsModelRead = (model: string, version: number) => Promise<boolean>;
 
 /** Names the advisory lock of the process that writes a model's live generation. */
 export function leadLock({ name, version }: Named): string {
@@ -119,10 +122,11 @@ export async function setHalted(database: Queryable, { name, version }: Named, r
 }
 
 /**
- * Drops the generations of older program versions that no process runs any more, and those of interrupted builds.
- * Returns false if a lock keeps some of them. The caller calls it after the live generation has caught up.
+ * Drops the generations of older program versions that no process writes or reads any more, and those of interrupted
+ * builds. Returns false if a lock or a reader keeps some of them. The caller calls it after the live generation has
+ * caught up.
  */
-export async function dropUnused(pool: Pool, projection: Projection): Promise<boolean> {
+export async function dropUnused(pool: Pool, projection: Projection, isRead: IsModelRead): Promise<boolean> {
   let complete = true;
   const client = await pool.connect();
   try {
@@ -134,6 +138,10 @@ export async function dropUnused(pool: Pool, projection: Projection): Promise<bo
     });
     for (const { version, generation, tables, live } of rows) {
       const named = { name: projection.name, version };
+      if (live && (await isRead(named.name, version))) {
+        complete = false;
+        continue;
+      }
       const lock = live ? leadLock(named) : buildLock(named);
       const taken = await client.query<{ taken: boolean }>({
         text: `SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken`,

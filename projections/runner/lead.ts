@@ -14,7 +14,7 @@ import type { Log } from '../../core/ports/log.ts';
 import { leadWhenever } from '../../core/runtime/lead-whenever.ts';
 import { checkAgainstLog, type LiveState, readLiveState } from './checkpoint.ts';
 import { describeFault, faultKind, ProjectionHalted } from './faults.ts';
-import { createGeneration, dropUnused, leadLock, makeLive, setHalted } from './generations.ts';
+import { createGeneration, dropUnused, type IsModelRead, leadLock, makeLive, setHalted } from './generations.ts';
 import { LongReplays } from './long-replays.ts';
 import type { Progress } from './progress.ts';
 import type { Projection, Queryable } from './projection.ts';
@@ -31,6 +31,7 @@ export interface LeadOptions {
   readonly progress: Progress;
   /** All models that this process leads share it. */
   readonly movePosition: MovePosition;
+  readonly isRead: IsModelRead;
   readonly pause: Pause;
   readonly log: Log;
   readonly hooks: Omit<WriterHooks, 'advanced'> & {
@@ -215,7 +216,7 @@ async function followLog(
 
 /** Until the signal: retries parked streams that are due and, after catching up, drops generations that nobody uses. */
 async function runMaintenance(
-  { projection, pool, events, intervalMs, pause, log, signal }: LeadOptions,
+  { projection, pool, events, isRead, intervalMs, pause, log, signal }: LeadOptions,
   writer: GenerationWriter,
   replays: LongReplays,
   onWorking: () => void,
@@ -223,7 +224,7 @@ async function runMaintenance(
   const head = await events.head();
   let swept = false;
   while (!signal.aborted) {
-    if (!swept && writer.position >= head) swept = await dropUnused(pool, projection);
+    if (!swept && writer.position >= head) swept = await dropUnused(pool, projection, isRead);
     for (const [stream, replayed] of await writer.retryParked((stream) => replays.isRunning(stream))) {
       if (replayed === 'long') replays.begin(stream);
       else log.info({ projection: projection.name, stream, replayed }, 'A parked stream was retried');

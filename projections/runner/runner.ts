@@ -13,7 +13,7 @@ import type { Log } from '../../core/ports/log.ts';
 import type { Tracing } from '../../core/ports/tracing.ts';
 import { type BuildContext, rebuild } from './build.ts';
 import { describeFault } from './faults.ts';
-import { setHalted } from './generations.ts';
+import { type IsModelRead, setHalted } from './generations.ts';
 import { leadModel } from './lead.ts';
 import { listParked, type ModelFigures, type ParkedStream, readModelFigures, requestReplay } from './parking.ts';
 import { Progress } from './progress.ts';
@@ -36,6 +36,11 @@ export interface ProjectionRunnerOptions {
   readonly metrics?: ProjectionMetrics;
   /** Is told of each batch, after its commit. */
   readonly tracing?: Pick<Tracing, 'applied'>;
+  /**
+   * Says whether a process reads the model in a version that is older than this program's, which then stays. Without it
+   * only a writer of that version keeps it.
+   */
+  readonly isRead?: IsModelRead;
   /** The longest time until a process notices that a model has no writer, or that a parked stream may be retried. */
   readonly intervalMs?: number;
 }
@@ -120,19 +125,10 @@ function leader(
   progress: Progress,
   signal: AbortSignal,
 ): (projection: Projection) => Promise<void> {
-  const {
-    events,
-    database: pool,
-    takeLead,
-    complete,
-    pause,
-    log,
-    metrics,
-    tracing,
-    intervalMs = INTERVAL_MS,
-  } = options;
+  const { events, database: pool, takeLead, complete, pause, log, metrics, tracing } = options;
+  const { intervalMs = INTERVAL_MS, isRead = async () => false } = options;
   const movePosition = createSharedMoves();
-  const shared = { pool, takeLead, events, complete, progress, movePosition, pause, log, intervalMs, signal };
+  const shared = { pool, takeLead, events, complete, progress, movePosition, isRead, pause, log, intervalMs, signal };
   return (projection) => {
     const { name } = projection;
     return leadModel({

@@ -31,6 +31,7 @@ import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
 import type { RefsUpdated, RepositoryReopened } from '../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
+import type { IsModelRead } from '../../projections/runner/generations.ts';
 import type { Projection } from '../../projections/runner/projection.ts';
 import {
   createProjectionRunner,
@@ -202,6 +203,7 @@ export function newRunner(
     readonly database: pg.Pool;
     readonly models: readonly Projection[];
     readonly pause?: Pause;
+    readonly isRead?: IsModelRead;
   },
 ): StartedRunner {
   const log = keepLog();

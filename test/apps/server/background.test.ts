@@ -84,7 +84,12 @@ describe('The table of what runs in the background', () => {
     const others = SERVER.filter(([, text]) => /\b(every|setInterval)\(/.test(text.replaceAll(/\.every\(/g, '')));
     assert.deepEqual(
       others.map(([path]) => path),
-      ['apps/server/background.ts', 'apps/server/periodic.ts', 'apps/server/slow-readers.ts'],
+      [
+        'apps/server/background.ts',
+        'apps/server/periodic.ts',
+        'apps/server/running-process.ts',
+        'apps/server/slow-readers.ts',
+      ],
     );
   });
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { createGeneration, switchLive } from '../../../projections/runner/generations.ts';
+import { tablesExist } from '../../../projections/runner/tables.ts';
 import { appendSome, counting, counts, liveTable, setUp } from '../../support/counting-model.ts';
 import { isReadModelError } from '../../support/pushed-repository.ts';
 import { newRunner, startRunner, until, WAIT_MS } from '../../support/read-models.ts';
@@ -107,5 +108,29 @@ describe('beside the live generation,', () => {
     const third = await startRunner(context, { events: store, database: pool, models: [counting({ version: 2 })] });
     await third.runner.waitFor(append.last, WAIT_MS);
     await until(async () => (await tables()) === 1);
+  });
+
+  test('an old version of a model without a writer stays while a process reads it', async (context) => {
+    const { pool, store, append } = await setUp(context);
+    const first = await startRunner(context, { events: store, database: pool, models: [counting()] });
+    const expected = await appendSome(append, 2, 2);
+    await first.runner.waitFor(append.last, WAIT_MS);
+    const old = await liveTable(pool, 'counts');
+    await first.runner.close();
+    const asked: [string, number][] = [];
+    let isOldRead = true;
+    const isRead = async (model: string, version: number) => {
+      asked.push([model, version]);
+      return isOldRead;
+    };
+    const models = [counting({ version: 2 })];
+    const second = await startRunner(context, { events: store, database: pool, models, isRead });
+    await second.runner.waitFor(append.last, WAIT_MS);
+    await until(() => asked.length > 2);
+    assert.deepEqual(asked[0], ['counting', 1]);
+    const { rows } = await pool.query(`SELECT count(*)::int AS n FROM ${old}`);
+    assert.deepEqual(rows, [{ n: Object.keys(expected).length }]);
+    isOldRead = false;
+    await until(async () => !(await tablesExist(pool, [old])));
   });
 });
