@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { ROOT } from '../architecture/source-tree.ts';
 
 export const ALERTS_FILE = join(ROOT, 'deploy/alerts.yaml');
-export const DASHBOARD_FILE = join(ROOT, 'deploy/grafana-dashboard.json');
+const DASHBOARD_FILE = join(ROOT, 'deploy/grafana-dashboard.json');
 
 const text = z.string().min(1);
 const alertsFile = z.object({
