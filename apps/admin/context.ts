@@ -65,7 +65,7 @@ export async function withImport(file: string | null): Promise<ImportReport> {
     asCommand: true,
     importing: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
-    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'Recovered from an error'),
   });
   try {
     const { claim } = foundation;
@@ -86,7 +86,7 @@ export async function withFoundation<Result>(
     besideServer: true,
     asCommand: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
-    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'Recovered from an error'),
   });
   try {
     return await run(foundation, settings, log);
@@ -104,7 +104,7 @@ export async function withAdminContext<Result>(
     besideServer: true,
     asCommand: true,
     entitiesSizeBytesMax: ENTITIES_SIZE_BYTES_MAX,
-    onFault: (what, cause) => log.warn({ err: cause, what }, 'A fault was survived'),
+    onFault: (what, cause) => log.warn({ err: cause, what }, 'Recovered from an error'),
   });
   try {
     await foundation.context.entities.barrier();

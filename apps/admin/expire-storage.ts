@@ -60,7 +60,7 @@ export async function expireStorage(context: ExpiryContext): Promise<ExpiryRepor
       return { ...store, delete: remove };
     },
   };
-  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
+  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'Recovered from an error');
   const sweeps = composeRetention({ foundation, layers: counting, retentionMs, log, onPruned, onFault });
   const { signal } = new AbortController();
   const before = await events.head();

@@ -57,7 +57,7 @@ export async function openLayerStores(
   foundation: Foundation,
   log: LayerStorageLog,
 ): Promise<{ readonly layers: LayerStores; close(): Promise<void> }> {
-  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'A fault was survived');
+  const onFault = (what: string, cause: unknown): void => log.warn({ err: cause, what }, 'Recovered from an error');
   const roles = composeRoles(settings, foundation, composeIdentity(settings, foundation, onFault));
   const { open } = composeBuckets(settings, roles);
   const platform = await openLayerStorage(settings.layerStore, log);

@@ -30,7 +30,7 @@ export async function startComposing(settings: Settings, log: Logger): Promise<C
   const onFault = (what: string, cause: unknown): void => {
     metrics.fault(what);
     if (isDivergence(what, cause)) metrics.logDiverged();
-    log.error({ err: cause, what }, 'A fault was survived');
+    log.error({ err: cause, what }, 'Recovered from an error');
   };
   return { settings, log, metrics, tracing, onFault, parts };
 }

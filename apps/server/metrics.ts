@@ -204,7 +204,7 @@ function projectionMetrics(registers: Registers): ProjectionMetrics {
 function upkeepMetrics(registers: Registers): Pick<Metrics, 'fault' | 'logDiverged' | 'swept' | 'slowReader'> {
   const faults = new Counter({
     name: 'strata_faults_total',
-    help: 'Faults that were survived, by what failed',
+    help: 'Errors that the server recovered from, by what failed',
     labelNames: ['what'],
     registers,
   });

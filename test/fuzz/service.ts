@@ -36,7 +36,9 @@ export interface Service {
 
 /** What the log says of faults: an error of a request, a fault that was survived, and text that is no log line. */
 function isFault(line: string): boolean {
-  return !line.startsWith('{') || /"level":"(error|fatal)"/.test(line) || /unhandled|A fault was survived/i.test(line);
+  return (
+    !line.startsWith('{') || /"level":"(error|fatal)"/.test(line) || /unhandled|Recovered from an error/i.test(line)
+  );
 }
 
 /** Settings of servers that take inputs. */
