@@ -121,7 +121,7 @@ describe('On nodes of different roles', () => {
   });
 
   test('each reports which roles it runs', async () => {
-    const worked = { workflows: 'ok', webhooks: 'ok' };
+    const worked = { workflows: 'ok', webhooks: 'ok', checkpoints: 'ok' };
     for (const [strata, roles, duties] of [
       [serving, ['api', 'website'], {}],
       [gitOnly, ['git'], {}],
