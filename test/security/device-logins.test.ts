@@ -9,7 +9,7 @@ import { DEVICE_SESSIONS_PENDING_MAX } from '../../core/use-cases/tokens/device-
 import { newRequest } from '../contract/device-login-requests.ts';
 import { cleanUp, suiteEnding } from '../support/cleanup.ts';
 import { keepLog } from '../support/log.ts';
-import { testDatabase } from '../support/postgres.ts';
+import { databaseAlone, testDatabase } from '../support/postgres.ts';
 import { until } from '../support/read-models.ts';
 
 /** Before every request of the contract, so that nothing is long over. */
@@ -121,7 +121,10 @@ describe('Strangers who begin device logins', () => {
 
   test('make the database look at few rows for one addition, however many wait', async (context) => {
     // The attack: each request of 1 KB makes the database look through all pending logins, which took it 8 ms.
-    const single = createPool({ connectionString, log: keepLog(), connectionsMax: 1 });
+    const alone = await databaseAlone();
+    cleanUp(context, () => alone.close());
+    const { connectionString: ofItsOwn } = alone;
+    const single = createPool({ connectionString: ofItsOwn, log: keepLog(), connectionsMax: 1 });
     cleanUp(context, () => single.end());
     const store = createPostgresDeviceLoginRequests(single);
     // A plan that was made for an empty table must do for a full one.

@@ -78,6 +78,16 @@ export async function testDatabase(): Promise<TestDatabase> {
   return databaseOn((await ownCluster).connectionString);
 }
 
+/**
+ * Makes a new database on a server of its own, for tests that count what PostgreSQL reads: a transaction in any database
+ * of a server keeps removed rows in the indexes of all of them.
+ */
+export async function databaseAlone(): Promise<TestDatabase> {
+  const cluster = await startTestCluster();
+  const database = await databaseOn(cluster.connectionString);
+  return { ...database, close: () => cluster.stop() };
+}
+
 /** Makes a new database on the given server. */
 export async function databaseOn(server: string): Promise<TestDatabase> {
   const template = await ensureTemplate(server);

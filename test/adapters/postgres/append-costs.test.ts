@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import type pg from 'pg';
 import { describe, test } from 'vitest';
+import { cleanUp } from '../../support/cleanup.ts';
 import { newEvent, newStream } from '../../support/events.ts';
+import { databaseAlone } from '../../support/postgres.ts';
 import { openClient, openDatabase, openStore } from './open-store.ts';
 
 /**
@@ -27,7 +29,9 @@ async function pagesOfOneAppend(client: pg.Client): Promise<number> {
 
 describe('appending under a long snapshot', () => {
   test('updates no row and reads no more pages than without one', async (context) => {
-    const connectionString = await openDatabase(context);
+    const database = await databaseAlone();
+    cleanUp(context, () => database.close());
+    const { connectionString } = database;
     const { store } = openStore(context, connectionString);
     const client = await openClient(context, connectionString);
     const hot = newStream();
