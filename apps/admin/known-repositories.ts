@@ -13,6 +13,7 @@ import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.t
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LayerPlace } from '../../core/ports/layer-stores.ts';
 import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
+import { readForward } from '../../core/runtime/read-forward.ts';
 
 export interface KnownRepository {
   readonly id: RepositoryId;
@@ -48,12 +49,8 @@ export async function readRepositoriesOf(
 ): Promise<KnownRepositories> {
   const { known, add } = startKnowing();
   const stream = streamName(accounts.category, account);
-  for (let from = 0; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
-    for (const recorded of page) add(recorded);
-    if (page.length < PAGE_EVENTS) return known;
-    from += page.length;
-  }
+  for await (const recorded of readForward(events, stream, 0, PAGE_EVENTS)) add(recorded);
+  return known;
 }
 
 /** Takes the events of accounts, those of one account in their order. */

@@ -8,8 +8,7 @@ import { readEvent } from '../../core/kernel/decider.ts';
 import type { StreamName } from '../../core/kernel/envelope.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
-
-const PAGE_EVENTS = 100;
+import { readForward } from '../../core/runtime/read-forward.ts';
 
 /** Returns the ids of the layers that events of a repository's stream let go, from a revision on. */
 export async function expiredSince(
@@ -18,13 +17,10 @@ export async function expiredSince(
   revision: number,
 ): Promise<ReadonlySet<string>> {
   const expired = new Set<string>();
-  for (let from = revision; ; from += PAGE_EVENTS) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
-    for (const recorded of page) {
-      if (recorded.type !== 'LayersExpired') continue;
-      const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-      for (const { id } of event.type === 'LayersExpired' ? event.data.layers : []) expired.add(id);
-    }
-    if (page.length < PAGE_EVENTS) return expired;
+  for await (const recorded of readForward(events, stream, revision)) {
+    if (recorded.type !== 'LayersExpired') continue;
+    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+    for (const { id } of event.type === 'LayersExpired' ? event.data.layers : []) expired.add(id);
   }
+  return expired;
 }

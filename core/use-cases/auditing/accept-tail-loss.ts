@@ -15,6 +15,7 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
+import { readForward } from '../../runtime/read-forward.ts';
 import { type Checkpoints, giveUpCheckpoint, type KeptCheckpoint, storedCheckpoints } from './checkpoints.ts';
 
 export interface TailLossContext extends Context {
@@ -82,17 +83,9 @@ async function record(context: TailLossContext, cause: Cause, account: AccountId
   return 'refused' in executed ? executed.refused : null;
 }
 
-const PAGE_EVENTS = 500;
-
 async function isRecorded({ events }: Pick<Context, 'events'>, account: AccountId, lost: Loss): Promise<boolean> {
-  const stream = streamName(accounts.category, account);
-  for (let from = 0; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS });
-    const found = page.some(
-      ({ type, data }) => type === 'LogTailLost' && data['size'] === lost.size && data['root'] === lost.root,
-    );
-    if (found) return true;
-    if (page.length < PAGE_EVENTS) return false;
-    from += page.length;
+  for await (const { type, data } of readForward(events, streamName(accounts.category, account), 0)) {
+    if (type === 'LogTailLost' && data['size'] === lost.size && data['root'] === lost.root) return true;
   }
+  return false;
 }

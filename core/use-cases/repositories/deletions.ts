@@ -26,6 +26,7 @@ import { repositories } from '../../repository/evolve.ts';
 import type { Context } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import { readBack } from '../../runtime/read-back.ts';
+import { readForward } from '../../runtime/read-forward.ts';
 
 export interface DeletionsContext extends Context {
   readonly readModels: Pick<AccountLogReader, 'accountLogCaughtUp' | 'logPrefix' | 'entryPlaces'>;
@@ -110,11 +111,8 @@ export async function deletionsWithinRetention(
   if (first === undefined) return [];
   let state = await past.accountAt(account, positionBefore(first.position));
   const removed = new Map<RepositoryId, Omit<Deletion, 'lost'>>();
-  for (let from = first.revision; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) state = foldDeletions(state, recorded, removed);
-    if (page.length < PAGE_EVENTS_MAX) break;
-    from += page.length;
+  for await (const recorded of readForward(events, stream, first.revision, PAGE_EVENTS_MAX)) {
+    state = foldDeletions(state, recorded, removed);
   }
   const deletions = [...removed.values()].toReversed();
   return deletions.map((deletion) => ({ ...deletion, lost: lostPlace(state, deletion.place) }));

@@ -15,6 +15,7 @@ import { type LayersExpired, type RepositoryEvent, repositoryEventKinds } from '
 import { repositories } from '../../repository/evolve.ts';
 import type { Repository } from '../../repository/state.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
+import { readForward } from '../../runtime/read-forward.ts';
 import type { RepositoryCommandOrigin } from './repositories.ts';
 
 export interface LayersGone {
@@ -49,9 +50,6 @@ export async function letLayersGo(
   }
 }
 
-/** Events that are read together. Internal: the rest is read in further pages. */
-const PAGE_EVENTS_MAX = 100;
-
 /** Returns what compactions replaced and no event has let go yet, in the order of the stream. */
 export async function replacedLayers(
   { events }: Pick<Context, 'events'>,
@@ -61,14 +59,10 @@ export async function replacedLayers(
   const { expiredThrough } = state.status === 'closed' ? state.before : state;
   const stream: StreamName = streamName('repository', id);
   const replaced: ReplacedLayers[] = [];
-  for (let from = expiredThrough + 1; ; ) {
-    const page = await events.readStream(stream, { direction: 'forwards', from, limit: PAGE_EVENTS_MAX });
-    for (const recorded of page) {
-      const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
-      if (event.type !== 'LayersCompacted') continue;
-      replaced.push({ compactedAt: recorded.revision, layers: event.data.removed });
-    }
-    if (page.length < PAGE_EVENTS_MAX) return replaced;
-    from += page.length;
+  for await (const recorded of readForward(events, stream, expiredThrough + 1)) {
+    const event = readEvent<RepositoryEvent>(repositoryEventKinds, recorded);
+    if (event.type !== 'LayersCompacted') continue;
+    replaced.push({ compactedAt: recorded.revision, layers: event.data.removed });
   }
+  return replaced;
 }

@@ -1,29 +1,13 @@
 /** How a stream is read back to its first event. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import type { EventStore } from '../../../core/ports/event-store.ts';
 import { readBack } from '../../../core/runtime/read-back.ts';
-import { newEvent, newStream } from '../../support/events.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { pagedStream } from '../../support/paged-stream.ts';
 
 describe('a stream that is read back', () => {
-  /** Appends of these sizes. `from` lists where each page began. */
+  /** Appends of these sizes. */
   async function streamOf(...counts: readonly number[]) {
-    const store = createMemoryEventStore();
-    const stream = newStream();
-    let revision = -1;
-    for (const count of counts) {
-      const events = Array.from({ length: count }, () => newEvent());
-      await store.append({ stream, expected: revision < 0 ? 'none' : revision, events });
-      revision += count;
-    }
-    const from: (number | undefined)[] = [];
-    const events: Pick<EventStore, 'readStream'> = {
-      readStream: (name, options) => {
-        from.push(options.from);
-        return store.readStream(name, options);
-      },
-    };
+    const { stream, events, from } = await pagedStream(...counts);
     const revisions = async (start: number, countMax = Number.POSITIVE_INFINITY) => {
       const read: number[] = [];
       for await (const event of readBack(events, stream, start)) {
