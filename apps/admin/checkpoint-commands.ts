@@ -7,6 +7,7 @@ import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { acceptTailLoss, lostCheckpoint, signedAccounts } from '../../core/use-cases/auditing/accept-tail-loss.ts';
 import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { composeCheckpoints } from '../server/auditing.ts';
+import { catchUpAccountLogs } from './account-logs.ts';
 import { type Act, Refused } from './answer.ts';
 import { accountId } from './arguments.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
@@ -126,17 +127,12 @@ async function chosen(context: AdminContext, { username, account, all }: Account
   return account ?? null;
 }
 
-/** This model is brought up to date first: it takes as long as a rebuild if it is missing. */
-const ACCOUNT_LOG_MODEL = 'account_log';
-const CATCHING_UP_MS = 60 * 60_000;
-
 async function withCheckpoints<Result>(
   context: AdminContext,
   work: (opened: Opened) => Promise<Result>,
 ): Promise<Result> {
   return context.withProjections(async ({ runner, readModels }) => {
-    await runner.start({ lead: true, models: [ACCOUNT_LOG_MODEL] });
-    await runner.waitFor(await context.events.head(), CATCHING_UP_MS, [ACCOUNT_LOG_MODEL]);
+    await catchUpAccountLogs(runner, context.events);
     return context.onStorage(({ layers }) => {
       const checkpoints = composeCheckpoints(context.settings, { context }, layers, readModels);
       return work({ checkpoints, store: layers.platform });

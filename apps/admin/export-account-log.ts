@@ -17,6 +17,7 @@ import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts
 import { composeCheckpoints } from '../server/auditing.ts';
 import type { Foundation } from '../server/foundation.ts';
 import type { Settings } from '../server/settings.ts';
+import { catchUpAccountLogs } from './account-logs.ts';
 import type { WithProjections } from './command-projections.ts';
 import { exists, syncFolder } from './export-log.ts';
 
@@ -28,9 +29,6 @@ export interface AccountExportContext {
   readonly withProjections: WithProjections;
 }
 
-/** This model is brought up to date first: it takes as long as a rebuild if it is missing. */
-const ACCOUNT_LOG_MODEL = 'account_log';
-const CATCHING_UP_MS = 60 * 60_000;
 const NO_OPENINGS: ExportContext['vault'] = { discloseAll: async () => new Map() };
 
 /** Writes to a new file. Throws if it exists. */
@@ -60,9 +58,7 @@ export async function exportAccountLog(
 ): Promise<void> {
   const { context } = foundation;
   await withProjections(async ({ runner, readModels }) => {
-    await runner.start({ lead: true, models: [ACCOUNT_LOG_MODEL] });
-    const seen = await context.events.head();
-    await runner.waitFor(seen, CATCHING_UP_MS, [ACCOUNT_LOG_MODEL]);
+    const seen = await catchUpAccountLogs(runner, context.events);
     if ((await readModels.logPrefix(account, null)).size === 0) throw new Error(`There is no log of ${account}`);
     const opened = await openExport(
       {
