@@ -4,8 +4,8 @@ import { accounts } from '../../core/account/evolve.ts';
 import { base64OfHex } from '../../core/audit/base64.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
-import { acceptTailLoss, lostCheckpoint, signedAccounts } from '../../core/use-cases/auditing/accept-tail-loss.ts';
-import type { Checkpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { acceptTailLoss, lostCheckpoint } from '../../core/use-cases/auditing/accept-tail-loss.ts';
+import { type Checkpoints, newestCheckpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { composeCheckpoints } from '../server/auditing.ts';
 import { catchUpAccountLogs } from './account-logs.ts';
 import { type Act, Refused } from './answer.ts';
@@ -109,7 +109,7 @@ async function listLost(
   only: AccountId | null,
 ): Promise<readonly ListedCheckpoint[]> {
   const listed: ListedCheckpoint[] = [];
-  for (const id of only === null ? await signedAccounts(store) : [only]) {
+  for (const id of only === null ? (await newestCheckpoints(store)).keys() : [only]) {
     const lost = await lostCheckpoint(checkpoints, id, await context.events.head());
     if (lost === null) continue;
     const { state } = await context.entities.get(accounts, id);

@@ -16,19 +16,12 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
 import { readForward } from '../../runtime/read-forward.ts';
-import { type Checkpoints, giveUpCheckpoint, type KeptCheckpoint, storedCheckpoints } from './checkpoints.ts';
+import { type Checkpoints, giveUpCheckpoint, type KeptCheckpoint } from './checkpoints.ts';
 
 export interface TailLossContext extends Context {
   readonly checkpoints: Pick<Checkpoints, 'recordOf'>;
   /** The platform's store. */
   readonly store: LayerStore;
-}
-
-/** Returns the accounts that have a checkpoint. */
-export async function signedAccounts(store: Pick<LayerStore, 'list'>): Promise<ReadonlySet<AccountId>> {
-  const signed = new Set<AccountId>();
-  for await (const { account } of storedCheckpoints(store)) signed.add(account);
-  return signed;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { AccountId } from '../../kernel/ids.ts';
 import type { EventStore } from '../../ports/event-store.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { lostCheckpoint } from './accept-tail-loss.ts';
-import { type Checkpoints, storedCheckpoints } from './checkpoints.ts';
+import { type Checkpoints, newestCheckpoints } from './checkpoints.ts';
 
 export interface CheckpointCheckContext {
   readonly events: Pick<EventStore, 'head'>;
@@ -31,12 +31,8 @@ export function createCheckpointCheck({ events, checkpoints, store }: Checkpoint
   let contradicted = 0;
   return {
     async look(signal) {
-      const newest = new Map<AccountId, number>();
-      for await (const { account, size } of storedCheckpoints(store)) {
-        if (size > (newest.get(account) ?? 0)) newest.set(account, size);
-      }
       let found = 0;
-      for (const [account, size] of newest) {
+      for (const [account, { size }] of await newestCheckpoints(store)) {
         if (signal.aborted) return;
         if (continued.get(account) === size) continue;
         if ((await lostCheckpoint(checkpoints, account, await events.head())) === null) continued.set(account, size);

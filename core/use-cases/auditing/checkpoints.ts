@@ -156,8 +156,7 @@ async function readKept(
 }
 
 async function readRecord(context: CheckpointContext, account: AccountId): Promise<AccountRecord> {
-  const stored = await Array.fromAsync(storedCheckpoints(context.store, folderOf(account)));
-  const newest = stored.toSorted((a, b) => a.size - b.size).at(-1);
+  const newest = (await newestCheckpoints(context.store, folderOf(account))).get(account);
   const checkpoint = newest === undefined ? null : await readKept(context.store, account, newest.size);
   // Read last, so that the log is not older than the checkpoint.
   const { size } = await context.readModels.logPrefix(account, null);
@@ -207,6 +206,24 @@ export async function* storedCheckpoints(
     const checkpoint = parseCheckpointKey(key);
     if (checkpoint !== null) yield { ...checkpoint, storedAt };
   }
+}
+
+export interface StoredCheckpoint {
+  /** How many entries it signs. */
+  readonly size: number;
+  readonly storedAt: Timestamp;
+}
+
+/** Returns the newest of those checkpoints of each account: some hundred bytes for each. */
+export async function newestCheckpoints(
+  store: Pick<LayerStore, 'list'>,
+  prefix: string = CHECKPOINTS_FOLDER,
+): Promise<ReadonlyMap<AccountId, StoredCheckpoint>> {
+  const newest = new Map<AccountId, StoredCheckpoint>();
+  for await (const { account, size, storedAt } of storedCheckpoints(store, prefix)) {
+    if (size > (newest.get(account)?.size ?? -1)) newest.set(account, { size, storedAt });
+  }
+  return newest;
 }
 
 /**

@@ -6,11 +6,11 @@
  * nodes may run it; one account that cannot be signed keeps no other from it.
  */
 import { LOG_START, type LogPosition } from '../../kernel/envelope.ts';
-import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
+import { type AccountId, plusMs } from '../../kernel/ids.ts';
 import type { AccountLogReader } from '../../ports/account-log.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { Log } from '../../ports/log.ts';
-import { storedCheckpoints } from './checkpoints.ts';
+import { newestCheckpoints } from './checkpoints.ts';
 
 export interface DailySigningContext {
   readonly readModels: Pick<AccountLogReader, 'accountLogs'>;
@@ -31,7 +31,7 @@ export async function signDaily(
   { readModels, checkpoints, store, log }: DailySigningContext,
   signal: { readonly aborted: boolean },
 ): Promise<void> {
-  const signed = await lastSigned(store);
+  const signed = await newestCheckpoints(store);
   const dayBefore = plusMs(await store.now(), -DAY_MS);
   let unsigned = 0;
   for (let after: AccountId | null = null; !signal.aborted; ) {
@@ -39,7 +39,7 @@ export async function signDaily(
     for (const { account, size } of page) {
       if (signal.aborted) return;
       const last = signed.get(account);
-      if (last !== undefined && (last.size >= size || last.at > dayBefore)) continue;
+      if (last !== undefined && (last.size >= size || last.storedAt > dayBefore)) continue;
       try {
         await checkpoints.sign(account, LOG_START);
       } catch (err) {
@@ -51,18 +51,4 @@ export async function signDaily(
     if (page.length < PAGE_ACCOUNTS) break;
   }
   if (unsigned > 0) throw new Error(`The logs of ${unsigned} accounts were not signed`);
-}
-
-interface LastSigned {
-  readonly size: number;
-  readonly at: Timestamp;
-}
-
-/** Some hundred bytes for each account. */
-async function lastSigned(store: Pick<LayerStore, 'list'>): Promise<ReadonlyMap<string, LastSigned>> {
-  const signed = new Map<string, LastSigned>();
-  for await (const { account, size, storedAt } of storedCheckpoints(store)) {
-    if (size > (signed.get(account)?.size ?? 0)) signed.set(account, { size, at: storedAt });
-  }
-  return signed;
 }
