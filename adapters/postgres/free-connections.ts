@@ -3,7 +3,7 @@
  *
  * Invariants: only a refusal for want of a connection is waited for; any other failure is thrown as it is.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
+import pRetry from 'p-retry';
 import type pg from 'pg';
 import type { Log } from '../../core/ports/log.ts';
 
@@ -31,23 +31,27 @@ export async function whenConnectionsAreFree<Result>(
   { untilMs, spanMs, log }: Patience,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  for (let waits = false; ; waits = true) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-      const span = `${spanMs / 1_000} s`;
-      if (performance.now() >= untilMs) {
-        throw new ConnectionsTakenError(
-          `PostgreSQL had no free connection for this command within ${span} (${error.message}). Run it again when ` +
-            'fewer commands run; or lower STRATA_DATABASE_CONNECTIONS_MAX of the servers, or raise max_connections ' +
-            'of PostgreSQL (docs/operating.md, Connections to PostgreSQL)',
-          { cause: error },
-        );
-      }
-      if (!waits) log.info({}, `All connections to PostgreSQL are taken: waiting for one, for up to ${span}`);
-      await sleep(ASKED_AGAIN_MS);
-    }
+  const span = `${spanMs / 1_000} s`;
+  try {
+    return await pRetry(work, {
+      retries: Number.POSITIVE_INFINITY,
+      minTimeout: ASKED_AGAIN_MS,
+      factor: 1,
+      maxRetryTime: Math.max(0, untilMs - performance.now()),
+      shouldRetry: ({ error }) => isTaken(error),
+      onFailedAttempt: ({ error, attemptNumber, retryDelay }) => {
+        if (attemptNumber > 1 || retryDelay === 0 || !isTaken(error)) return;
+        log.info({}, `All connections to PostgreSQL are taken: waiting for one, for up to ${span}`);
+      },
+    });
+  } catch (error) {
+    if (!isTaken(error)) throw error;
+    throw new ConnectionsTakenError(
+      `PostgreSQL had no free connection for this command within ${span} (${error.message}). Run it again when ` +
+        'fewer commands run; or lower STRATA_DATABASE_CONNECTIONS_MAX of the servers, or raise max_connections ' +
+        'of PostgreSQL (docs/operating.md, Connections to PostgreSQL)',
+      { cause: error },
+    );
   }
 }
 
