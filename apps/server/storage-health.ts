@@ -93,8 +93,5 @@ export function watchStorage(
     'A disk with less free bytes than this is degraded',
     () => DISK_FREE_BYTES_MIN,
   );
-  metrics.gauge('strata_layers_degraded', "1 while the platform's store of layers fails or lacks room, else 0", () =>
-    health.isDegraded() ? 1 : 0,
-  );
   return { layers: health, disk: data.health };
 }

@@ -50,7 +50,7 @@ test('a node whose store of layers is away is ready and reports layers as degrad
     assert.equal(status, 200);
     const metrics = await (await fetch(`${strata.url}/metrics`)).text();
     const worked = { ...PARTS_OK, layers: state, workflows: 'ok', webhooks: 'ok', checkpoints: 'ok' };
-    return isDeepStrictEqual(parts, worked) && metrics.includes(`\nstrata_layers_degraded ${figure}\n`);
+    return isDeepStrictEqual(parts, worked) && metrics.includes(`\nstrata_part_degraded{part="layers"} ${figure}\n`);
   };
   await until(() => isShown('ok', 0));
   await rename(layersDir, `${layersDir}-away`);
