@@ -1,6 +1,6 @@
 /**
- * What a person who started the server on a terminal reads after its log lines: where it is, how to get the first
- * account while there is none, and where the data lie.
+ * What a person who started the server on a terminal reads after its log lines: its address, the way to a first account
+ * until one exists, and the place of the data.
  *
  * Invariants: it holds no secret. The addresses of databases do, so they are not printed.
  */
