@@ -1,36 +1,15 @@
 #!/usr/bin/env bash
-# Installs the programs that the suites on Temporal need into ${STRATA_TOOLS_DIR:-$HOME/.cache/strata-tools}:
+# Installs the programs that the suites on Temporal need into the folder of tools (.ci/tools-folder.sh):
 #   temporal              the CLI with its development server, built from source: needs Go 1.23 or newer
 #   temporal-test-server  the server whose clock tests move: needs a JDK and Maven
 # Leaves a tool alone that is installed in the version below. Takes no input, prints one line for each tool, and fails if
-# it could not install one of them. Set STRATA_TOOLS_DIR if there is no home folder.
+# it could not install one of them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. .ci/tools-folder.sh
 
 cli_version=1.5.1
 test_server_version=1.38.0
-tools=${STRATA_TOOLS_DIR:-${HOME:-${TMPDIR:-/tmp}}/.cache/strata-tools}
-mkdir -p "$tools"
-tools=$(cd "$tools" && pwd)
-# Go and Maven keep their caches below the home folder, and fail without one.
-export HOME="${HOME:-$tools/home}"
-work=$(mktemp -d "$tools/.making.XXXXXX")
-trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
-
-failed=0
-say() { echo "$1 $2: $3"; } # TOOL VERSION WHAT
-
-# Prints the output of a build only if the build failed.
-make_tool() {
-  local name=$1 version=$2
-  if "$3" >"$work/$name.log" 2>&1; then
-    say "$name" "$version" "installed in $tools"
-  else
-    say "$name" "$version" 'could not be installed'
-    tail -n 20 "$work/$name.log" >&2
-    failed=1
-  fi
-}
 
 # A tool built this way does not know its version, so the file's name holds it.
 cli=$tools/temporal-$cli_version
@@ -78,10 +57,10 @@ WRAPPER
     chmod +x "$work/wrapper" && mv "$work/wrapper" "$tools/temporal-test-server"
 }
 
-if cli_is_there; then say temporal "$cli_version" "is in $tools"; else make_tool temporal "$cli_version" make_cli; fi
+if cli_is_there; then say "temporal $cli_version" "is in $tools"; else make_tool "temporal $cli_version" make_cli; fi
 if test_server_is_there; then
-  say temporal-test-server "$test_server_version" "is in $tools"
+  say "temporal-test-server $test_server_version" "is in $tools"
 else
-  make_tool temporal-test-server "$test_server_version" make_test_server
+  make_tool "temporal-test-server $test_server_version" make_test_server
 fi
 exit "$failed"
