@@ -79,8 +79,8 @@ export async function testDatabase(): Promise<TestDatabase> {
 }
 
 /**
- * Makes a new database on a server of its own, for tests that count what PostgreSQL reads: a transaction in any database
- * of a server keeps removed rows in the indexes of all of them.
+ * Makes a new database on a server of its own, for tests that count what PostgreSQL reads: a transaction in any of its
+ * databases keeps removed rows in the indexes of all of them.
  */
 export async function databaseAlone(): Promise<TestDatabase> {
   const cluster = await startTestCluster();
