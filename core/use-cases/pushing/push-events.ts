@@ -5,9 +5,9 @@
  * Invariants: parts are in the log before the event that names them. Parts that no event names mean nothing.
  */
 import type { Digest } from '../../kernel/digest.ts';
-import { type Cause, streamName } from '../../kernel/envelope.ts';
+import { type Cause, type NewEvent, streamName } from '../../kernel/envelope.ts';
 import type { AccountId, EventId, PushId, Timestamp } from '../../kernel/ids.ts';
-import type { EventStore } from '../../ports/event-store.ts';
+import type { EventStore, StreamGuard } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { UpdateRefsDecision } from '../../repository/decide.ts';
 import {
@@ -17,9 +17,12 @@ import {
   type StoredRefUpdate,
   type UpdateParts,
 } from '../../repository/events.ts';
+import { repositories } from '../../repository/evolve.ts';
 import type { Layer } from '../../repository/layer.ts';
 import { recordedLayer } from '../../repository/layers.ts';
+import type { OpenRepository } from '../../repository/state.ts';
 import { isNarrow, splitUpdates, startUpdatesDigest } from '../../repository/wide-updates.ts';
+import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
 
 export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
@@ -94,6 +97,24 @@ export function createPushEvents(
       whole: [{ type: 'RefsUpdated', data }, ...chosen],
     };
   };
+}
+
+/**
+ * Appends the events of refs that are changed without a pack, and folds them in memory. `lost`: the stream has got
+ * another event since the entity was read.
+ */
+export async function appendPushEvents(
+  context: Context,
+  { stream, revision: expected, lastAt }: Entity<OpenRepository>,
+  { stored, whole }: PushEvents,
+  { guards, ...about }: { readonly account: AccountId; readonly cause: Cause; readonly guards: readonly StreamGuard[] },
+): Promise<readonly NewEvent[] | 'lost'> {
+  const enveloped = envelop(context, repositories, stored, { ...about, lastAt });
+  const result = await context.events.append({ stream, expected, events: enveloped, guards });
+  if (result.outcome === 'conflict') return 'lost';
+  const observed = enveloped.map((event, index) => ({ ...event, data: whole[index]?.data ?? event.data }));
+  context.entities.observe(stream, nextRevision(expected), result.position, observed);
+  return enveloped;
 }
 
 function areEqual(some: readonly StoredRefUpdate[], others: readonly StoredRefUpdate[]): boolean {

@@ -22,13 +22,13 @@ import type { StoredRefUpdate } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { type Refs, sortedRefNames } from '../../repository/ref-runs.ts';
 import type { OpenRepository } from '../../repository/state.ts';
-import { type Entity, nextRevision } from '../../runtime/entity.ts';
-import { type Context, envelop } from '../../runtime/execute.ts';
+import type { Entity } from '../../runtime/entity.ts';
+import type { Context } from '../../runtime/execute.ts';
 import type { PastEntities } from '../../runtime/past-entities.ts';
 import { repositoryAt } from '../as-of/as-of.ts';
 import { expiredTip } from '../as-of/expired-tip.ts';
 import { type MomentContext, positionOf, type RestorePoint } from '../as-of/resolve-moment.ts';
-import { createPushEvents, type PartsContext } from '../pushing/push-events.ts';
+import { appendPushEvents, createPushEvents, type PartsContext } from '../pushing/push-events.ts';
 import { type ObjectsContext, openView } from '../reading/repository-view.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
 
@@ -270,15 +270,11 @@ function createAppend(context: RestoreContext, origin: RepositoryCommandOrigin):
     const events = await eventsOf(facts, decision, entity.lastAt);
     const guarded = (await origin.guarding?.()) ?? { guards: [] };
     if ('refused' in guarded) return guarded;
-    const enveloped = envelop(context, repositories, events.stored, { ...about, lastAt: entity.lastAt });
-    const { stream, revision: expected } = entity;
     // The commit point of a restoration.
-    const result = await context.events.append({ stream, expected, events: enveloped, guards: guarded.guards });
-    if (result.outcome === 'conflict') return 'lost';
+    const appended = await appendPushEvents(context, entity, events, { ...about, ...guarded });
+    if (appended === 'lost') return 'lost';
     await context.failpoint('refs-restored');
-    const whole = enveloped.map((event, index) => ({ ...event, data: events.whole[index]?.data ?? event.data }));
-    context.entities.observe(stream, nextRevision(expected), result.position, whole);
-    const [event] = enveloped;
+    const [event] = appended;
     if (event === undefined) throw new TypeError('A restoration is one event');
     return { event: uuid(event.id) };
   };
