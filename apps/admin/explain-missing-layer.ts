@@ -39,7 +39,7 @@ export function createExplanations(platform: LayerStore): {
         return { by: 'erasure', text: `account ${account} was erased after this log was saved` };
       }
       const known = newest.get(repository);
-      const manifest = known === undefined ? await wholeManifest(store, repository, revision) : known;
+      const manifest = known === undefined ? await newerManifest(store, repository, revision) : known;
       newest.set(repository, manifest);
       if (manifest === null || manifest.layers.some((layer) => layer.id === id)) return null;
       const text = `the newest manifest, of revision ${manifest.revision} (the log ends at ${revision}), names it no longer`;
@@ -52,7 +52,11 @@ export function createExplanations(platform: LayerStore): {
  * Returns the newest manifest of a repository if it is of a later revision and all its layers are in the store; else
  * null.
  */
-async function wholeManifest(store: LayerStore, repository: RepositoryId, revision: number): Promise<Manifest | null> {
+export async function newerManifest(
+  store: LayerStore,
+  repository: RepositoryId,
+  revision: number,
+): Promise<Manifest | null> {
   try {
     const found = (await findManifests(store, { repository, revision: null })).get(repository);
     if (found === undefined || found.revision <= revision) return null;

@@ -64,7 +64,7 @@ function verifiedText({ events, streams, layers, faults, explained, unreadable }
     ...explained.map((text) => `explained: ${text}`),
     ...unreadable.map(({ id, name, deleted }) => {
       const which = `${name}${deleted ? ' (deleted)' : ''}, ${id}`;
-      return `cannot be read, since the log names a layer as current that is gone: ${which}`;
+      return `cannot be read until strata-admin storage adopt: ${which}`;
     }),
   ].join('\n');
 }

@@ -5,15 +5,12 @@
  * Invariants: it writes nothing into the store that it reads. Its caches are its own, beside those of a running
  * server, and are removed with it.
  */
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import os from 'node:os';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { readFilesystemLayers } from '../../adapters/filesystem/layer-store.ts';
-import { createGitObjectDatabase } from '../../adapters/git/object-database.ts';
 import { accounts } from '../../core/account/evolve.ts';
 import type { AccountId, RepositoryId } from '../../core/kernel/ids.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
-import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { ObjectDatabaseError } from '../../core/ports/object-database.ts';
 import type { Manifest } from '../../core/repository/manifest.ts';
 import { findAccount, findAccountState } from '../../core/use-cases/accounts/accounts.ts';
@@ -26,6 +23,7 @@ import type { FoundationContext } from '../server/foundation.ts';
 import { Refused } from './answer.ts';
 import { causeOf } from './commands.ts';
 import type { AdminContext, OpenedStorage } from './context.ts';
+import { openObjects } from './open-objects.ts';
 
 export interface RebuildOptions {
   /** `platform`, the name of a bucket of the user, or a path with a slash. */
@@ -148,22 +146,10 @@ async function rebuild(
 ): Promise<RebuildReport> {
   const parts = closer();
   try {
-    const folder = await mkdtemp(path.join(os.tmpdir(), 'strata-rebuild-'));
-    parts.add(() => rm(folder, { recursive: true, force: true }));
-    const open = async (part: string, stores: LayerStores) => {
-      const directory = path.join(folder, part);
-      const database = await createGitObjectDatabase({
-        directory,
-        layers: stores,
-        cacheBytesMax: settings.cacheBytesMax,
-        log,
-      });
-      parts.add(() => database.close());
-      return database;
-    };
     const read = readOnly(store);
-    const source = await open('source', { platform: read, of: () => read, altered: () => undefined });
-    const objects = await open('target', layers);
+    const sources = { platform: read, of: () => read, altered: () => undefined };
+    const source = await openObjects({ layers: sources, settings, log }, parts);
+    const objects = await openObjects({ layers, settings, log }, parts);
     const rebuilt = await rebuildRepository(
       {
         ...context,

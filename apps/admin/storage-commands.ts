@@ -2,6 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import { findRepository } from '../../core/use-cases/repositories/repositories.ts';
+import { type AdoptedRepository, adoptStorage } from './adopt-storage.ts';
 import { type Act, Refused } from './answer.ts';
 import { type AdminContext, callersFolder } from './context.ts';
 import { type KnownRepository, readRepositoriesOf } from './known-repositories.ts';
@@ -56,6 +57,7 @@ export function addStorageCommands(program: Command, act: Act): void {
     );
 
   addRebuildCommand(storage, act);
+  addAdoptCommand(storage, act);
 
   storage
     .command('verify')
@@ -123,6 +125,51 @@ function addRebuildCommand(storage: Command, act: Act): void {
       });
       await rebuild(flags);
     });
+}
+
+interface AdoptFlags {
+  readonly repository?: RepositoryName;
+  readonly all?: boolean;
+  readonly yes?: boolean;
+}
+
+function addAdoptCommand(storage: Command, act: Act): void {
+  storage
+    .command('adopt')
+    .description('gives repositories that a restored log leaves unreadable the layers of their newest manifests')
+    .option('--repository <username/name>', 'only this one', repositoryName)
+    .option('--all', 'all that cannot be read')
+    .option('--yes', 'do it, with all nodes stopped; without this it says what it would do')
+    .action(
+      act<AdoptFlags>(async (context, { repository, all, yes = false }) => {
+        if ((repository === undefined) === (all === undefined)) throw new Refused('Give one of --repository and --all');
+        const name = repository === undefined ? null : `${repository.username}/${repository.name}`;
+        const report = await context.onStorage((opened) => adoptStorage({ context, ...opened }, { name, yes }));
+        if (report === null) throw new Refused(`There is no repository ${JSON.stringify(name)}`);
+        const { adopted, refused } = report;
+        const lines = [
+          ...adopted.flatMap(adoptedLines),
+          ...refused.map((one) => `not adopted: ${one.repository}: ${one.reason}`),
+        ];
+        if (!yes && adopted.length > 0) {
+          const would = 'This would be recorded in the logs of these repositories, permanently:';
+          throw new Refused(
+            [would, ...lines, 'Nothing was done. Add --yes to do it, with all nodes stopped.'].join('\n'),
+          );
+        }
+        const text = [...lines, `Repositories that can be read again: ${adopted.length}`].join('\n');
+        return { value: report, text, status: refused.length === 0 ? 0 : 1 };
+      }),
+    );
+}
+
+function adoptedLines({ repository, deleted, ...made }: AdoptedRepository): readonly string[] {
+  const layers = `${made.layers_added} layers come into its list, ${made.layers_removed} leave it`;
+  const of = `${repository}${deleted ? ' (deleted)' : ''}: the manifest of revision ${made.manifest_revision}: ${layers}`;
+  return [
+    of,
+    ...made.refs_deleted.map(({ ref, target }) => `${repository}: ${ref} is deleted, whose tip ${target} is gone`),
+  ];
 }
 
 function repositoryId(text: string): RepositoryId {

@@ -45,7 +45,10 @@ export interface LogReport {
    * is lost; the first FAULTS_MAX of them. Only with `references`.
    */
   readonly explained: readonly string[];
-  /** Repositories that cannot be read, since the log names a layer as current whose absence a manifest explains. */
+  /**
+   * Repositories that cannot be read until `storage adopt`, since the log names a layer as current whose absence a
+   * manifest explains.
+   */
   readonly unreadable: readonly UnreadableRepository[];
 }
 

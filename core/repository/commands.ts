@@ -58,6 +58,18 @@ export type RepositoryCommand =
       readonly clean: boolean;
     }
   | {
+      /** Makes the list of a restored log that of a newer manifest, whose layers its store holds. */
+      readonly type: 'AdoptLayers';
+      /** The revision of the stream whose layers were compared. */
+      readonly revision: number;
+      /** Layers of the list whose bytes have left storage; if there is none, nothing is done. */
+      readonly gone: readonly LayerId[];
+      /** Layers of the list that are in storage, and that the manifest does not name. */
+      readonly replaced: readonly LayerId[];
+      /** Layers that the manifest names and the list does not. */
+      readonly added: readonly Layer[];
+    }
+  | {
       /** Records that the layers that a compaction replaced leave storage. */
       readonly type: 'ExpireReplacedLayers';
       /** The revision of the `LayersCompacted`. */

@@ -8,10 +8,11 @@ import { refCollisions } from '../git/ref-collisions.ts';
 import { branchOfRef, byRefOrder, newNameRefusal, type RefName } from '../git/ref-name.ts';
 import { MIB } from '../kernel/byte-units.ts';
 import { accept, type Decision, refuse } from '../kernel/decider.ts';
-import { ZERO_OBJECT_ID } from '../kernel/ids.ts';
+import { type LayerId, ZERO_OBJECT_ID } from '../kernel/ids.ts';
 import { finish, inParts, type Steps } from '../kernel/turns.ts';
 import type { RefRefusalCode, RepositoryCommand, RequestedUpdate, UpdateRefs } from './commands.ts';
-import type { LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
+import type { LayersCompacted, LayersExpired, RefUpdateKind, RepositoryEvent, StoredRefUpdate } from './events.ts';
+import type { Layer } from './layer.ts';
 import { recordedLayer } from './layers.ts';
 import { LAYERS_REMOVED_AT_ONCE_MAX } from './limits.ts';
 import { sortedRefNames } from './ref-runs.ts';
@@ -41,6 +42,8 @@ export function decideRepository(state: Repository, command: RepositoryCommand):
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : mergeLayers(state, command);
     case 'DropUnreached':
       return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : dropUnreached(state, command);
+    case 'AdoptLayers':
+      return state.status === 'closed' ? refuse({ code: 'repository-not-found' }) : adoptLayers(state, command);
     case 'ExpireReplacedLayers':
       return expireReplacedLayers(state.status === 'closed' ? state.before : state, command);
     case 'ExpireDeleted':
@@ -162,6 +165,39 @@ function dropUnreached(
       shrink_epoch: shrinkEpoch + 1,
       clean,
     },
+  });
+}
+
+/**
+ * Accepts nothing if one of the layers is no longer in the list. What is in storage is replaced by an event of its own,
+ * so that it leaves storage after the retention, as after any compaction.
+ */
+function adoptLayers(
+  { layers, shrinkEpoch }: OpenRepository,
+  { revision, gone, replaced, added }: Extract<RepositoryCommand, { type: 'AdoptLayers' }>,
+): Decision<RepositoryEvent> {
+  const sizes = new Map([...layers].map(({ id, sizeBytes }) => [id, sizeBytes] as const));
+  if (gone.length === 0 || [...gone, ...replaced].some((id) => !sizes.has(id))) return accept<RepositoryEvent>();
+  const named = (ids: readonly LayerId[]) => ids.map((id) => ({ id, size_bytes: sizes.get(id) ?? 0 }));
+  // Whether refs reach every object of the manifest's layers is not known.
+  const clean = added.length === 0 && gone.length + replaced.length === layers.length;
+  const compacted = (removed: readonly LayerId[], epoch: number, by: readonly Layer[]): LayersCompacted => ({
+    type: 'LayersCompacted',
+    data: {
+      revision,
+      removed: named(removed),
+      added: by.map((layer) => ({ ...recordedLayer(layer), holds: 'retention' })),
+      shrink_epoch: epoch,
+      clean,
+    },
+  });
+  const rest = replaced.length === 0 ? [] : [compacted(replaced, shrinkEpoch + 2, [])];
+  const shrink_epoch = shrinkEpoch + 1 + rest.length;
+  const layersGone = named(gone).map((layer) => ({ ...layer, current: false }));
+  const expired: LayersExpired['data'] = { layers: layersGone, reason: 'purge', compacted_at: null, shrink_epoch };
+  return accept<RepositoryEvent>(compacted(gone, shrinkEpoch + 1, added), ...rest, {
+    type: 'LayersExpired',
+    data: expired,
   });
 }
 

@@ -88,7 +88,8 @@ export type RepositoryReopened = DomainEvent<
  * names them.
  *
  * A compaction that drops objects removes every layer that was committed at `revision`. The layers it adds are closed
- * under reachability, together with the layers committed since.
+ * under reachability, together with the layers committed since. The adoption of a manifest removes the layers that the
+ * manifest does not name, and adds those that the log did not know: then the list is that of the manifest.
  */
 export type LayersCompacted = DomainEvent<
   'LayersCompacted',
@@ -109,7 +110,8 @@ export type LayersCompacted = DomainEvent<
 type CompactedLayer = RecordedLayer & {
   /**
    * `merged`: every object of some of the removed layers. `refs`: every object reachable from the refs at `revision`.
-   * `retention`: every object reachable from a tip of the retention window, without those that `refs` holds.
+   * `retention`: every object reachable from a tip of the retention window, without those that `refs` holds; also any
+   * layer that an adoption added.
    */
   readonly holds: 'merged' | 'refs' | 'retention';
 };

@@ -80,6 +80,61 @@ describe('A merge of layers', () => {
   });
 });
 
+describe('The adoption of the layers of a manifest', () => {
+  const one = branch('one');
+  const history = [1, 2, 3].map((n) => pushed([moved(one, null, oid(`${n}`))], { layer: layer(n, 10) }));
+  const ids = (numbers: readonly number[]) => numbers.map((n) => uuid<LayerId>(layer(n).id));
+  function adopt(layers: { gone: readonly number[]; replaced?: readonly number[]; added?: readonly number[] }) {
+    const [gone, replaced] = [ids(layers.gone), ids(layers.replaced ?? [])];
+    const added = (layers.added ?? []).map((n) => layerOf(layer(n, 25)));
+    const events = decide(history, { type: 'AdoptLayers', revision: 2, gone, replaced, added });
+    return typeof events === 'string' ? assert.fail(events) : events;
+  }
+  const removed = (numbers: readonly number[]) => numbers.map((n) => ({ id: layer(n).id, size_bytes: 10 }));
+  const expired = (numbers: readonly number[], shrink_epoch: number): RepositoryEvent => {
+    const layers = removed(numbers).map((gone) => ({ ...gone, current: false }));
+    return { type: 'LayersExpired', data: { layers, reason: 'purge', compacted_at: null, shrink_epoch } };
+  };
+
+  test('puts those that the log does not know in the place of those that are gone, which it lets go', () => {
+    const added = [{ ...layer(9, 25), holds: 'retention' }];
+    const data = { revision: 2, removed: removed([1, 3]), added, shrink_epoch: 1, clean: false };
+    const events = adopt({ gone: [1, 3], added: [9] });
+    assert.deepEqual(events, [{ type: 'LayersCompacted', data }, expired([1, 3], 1)]);
+    const after = given(repositories, ...history, ...events);
+    assert.ok(after.status === 'open');
+    assert.deepEqual(
+      [...after.layers].map(({ id }) => id),
+      ids([9, 2]),
+    );
+  });
+
+  test('replaces those that are in storage by an event of its own, and lets none of them go', () => {
+    const [, second, third] = adopt({ gone: [1], replaced: [2], added: [9] });
+    const data = { revision: 2, removed: removed([2]), added: [], shrink_epoch: 2, clean: false };
+    assert.deepEqual([second, third], [{ type: 'LayersCompacted', data }, expired([1], 2)]);
+  });
+
+  test('leaves a clean repository if no layer is left', () => {
+    const events = adopt({ gone: [1, 2, 3] });
+    const after = given(repositories, ...history, ...events);
+    assert.ok(after.status === 'open');
+    assert.deepEqual([after.clean, after.layers.length], [true, 0]);
+  });
+
+  test('makes no event if none is gone, or one is not in the list', () => {
+    assert.deepEqual(
+      [adopt({ gone: [], added: [9] }), adopt({ gone: [4] }), adopt({ gone: [1], replaced: [4] })],
+      [[], [], []],
+    );
+  });
+
+  test('is refused in a closed repository', () => {
+    const command = { type: 'AdoptLayers', revision: 2, gone: ids([1]), replaced: [], added: [] } as const;
+    assert.equal(decide([...history, closed], command), 'repository-not-found');
+  });
+});
+
 describe('The expiry of replaced layers', () => {
   const removed = [{ id: layer(1).id, size_bytes: 10 }];
   const expire = (history: readonly RepositoryEvent[], compactedAt: number) =>
