@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { beforeAll, describe, test } from 'vitest';
 import { parseKeys } from '../../apps/verifier/checkpoint.ts';
-import { cleanUp, type Ending, suiteEnding } from '../support/cleanup.ts';
+import { suiteEnding } from '../support/cleanup.ts';
+import { restoredDatabase } from '../support/database-copy.ts';
 import { kept, verifyText } from '../support/exported-log.ts';
 import { filesBelow } from '../support/files-below.ts';
 import {
@@ -45,25 +46,6 @@ async function dump(connectionString: string): Promise<string> {
   } finally {
     await pool.end();
   }
-}
-
-/** Copies a database to which nobody is connected. The copy is dropped at the end. */
-async function copyOf(connectionString: string, ending: Ending): Promise<string> {
-  const [server, copy] = [new URL(connectionString), new URL(connectionString)];
-  const name = copy.pathname.slice(1);
-  server.pathname = '/postgres';
-  copy.pathname = `/${name}_restored`;
-  const run = async (text: string): Promise<void> => {
-    const pool = new Pool({ connectionString: server.href });
-    try {
-      await pool.query(text);
-    } finally {
-      await pool.end();
-    }
-  };
-  await run(`CREATE DATABASE ${name}_restored TEMPLATE ${name}`);
-  cleanUp(ending, () => run(`DROP DATABASE ${name}_restored WITH (FORCE)`));
-  return copy.href;
 }
 
 /** Which of the values the text holds, plain or in hex. */
@@ -171,14 +153,11 @@ describe('After the erasure of an account', () => {
     const bob = await createAccount(strata, 'bob');
     assert.equal((await api(strata, bob.token, 'GET', '/v1/repositories')).status, 200);
     await strata.stop();
-    const backup = await copyOf(shared.env['STRATA_DATABASE_OWNER_URL'] ?? '', ending);
+    const databases = await restoredDatabase(shared, ending);
     await admin(strata, ['account', 'erase', '--username', 'bob', '--yes']);
-    const serving = new URL(shared.env['STRATA_DATABASE_URL'] ?? '');
-    serving.pathname = new URL(backup).pathname;
-    const databases = { STRATA_DATABASE_URL: serving.href, STRATA_DATABASE_OWNER_URL: backup };
     const restored = await startNode(ending, shared, databases);
     assert.equal((await api(restored, bob.token, 'GET', '/v1/repositories')).status, 401);
     assert.match(restored.log(), /Erased an account again[^]*Strata is ready/);
-    assert.deepEqual(held(await dump(backup), ['bob@example.org']), []);
+    assert.deepEqual(held(await dump(databases.STRATA_DATABASE_OWNER_URL), ['bob@example.org']), []);
   });
 });

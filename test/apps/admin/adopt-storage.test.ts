@@ -198,6 +198,7 @@ describe('Adopting the layers of a newer manifest', () => {
   test('a run that died after it deleted the refs is finished by the next', async () => {
     await purgeSide();
     const node = await restore();
+    node.clock.advance(60_000);
     const dies: EventStore = {
       ...node.events,
       append: async (request) => {
@@ -207,7 +208,6 @@ describe('Adopting the layers of a newer manifest', () => {
     };
     await assert.rejects(adopt({ ...node, events: dies }), /died/);
     assert.deepEqual(await typesSince(node.events), ['RefsUpdated']);
-    node.clock.advance(60_000);
     const again = await adopt(node);
     assert.deepEqual([again.refused, again.adopted[0]?.refs_deleted], [[], []]);
     assert.deepEqual(await verifyLater(node), nothingWrong);

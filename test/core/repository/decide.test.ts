@@ -120,6 +120,9 @@ describe('The adoption of the layers of a manifest', () => {
     const after = given(repositories, ...history, ...events);
     assert.ok(after.status === 'open');
     assert.deepEqual([after.clean, after.layers.length], [true, 0]);
+    const rest = given(repositories, ...history, ...adopt({ gone: [1, 2] }));
+    assert.ok(rest.status === 'open');
+    assert.deepEqual([rest.clean, rest.layers.length], [false, 1]);
   });
 
   test('makes no event if none is gone, or one is not in the list', () => {
