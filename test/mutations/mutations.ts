@@ -6,6 +6,7 @@ import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
 import { PACK_READING_MUTATIONS } from './pack-reading.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
+import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
@@ -15,5 +16,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...GIT_MEMORY_MUTATIONS,
   ...PACK_READING_MUTATIONS,
   ...READ_LEASE_MUTATIONS,
+  ...RESTORED_LOG_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
 ];

@@ -126,6 +126,15 @@ describe('Beside a log that was restored to an earlier state', () => {
     assert.deepEqual((await verify()).faults.length, 1);
   });
 
+  test('a replaced layer is lost if the newest manifest is as old as the log', async () => {
+    await compact();
+    await describeNow();
+    saved = restoredTo(reading.node.events, await reading.node.events.head());
+    await lose(before.slice(0, 1));
+    const { faults, explained } = await verify();
+    assert.deepEqual([faults.length, explained], [1, []]);
+  });
+
   test('a layer is lost if there is no manifest', async () => {
     await compact();
     const stored = await Array.fromAsync(store().list('repositories/'));

@@ -1,0 +1,107 @@
+/** What keeps an operator from losing data beside a restored log, each guard with the test that fails without it. */
+import type { Mutation } from './mutation.ts';
+
+const EXPLAINING = 'apps/admin/explain-missing-layer.ts';
+const REFERENCES = 'test/apps/admin/verify-references.test.ts';
+const ADOPTING = 'core/use-cases/manifests/adopt-manifest.ts';
+const ADOPTION = 'test/apps/admin/adopt-storage.test.ts';
+const PLANS = 'test/core/use-cases/manifests/adopt-manifest.test.ts';
+
+export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
+  {
+    without: 'restored log: a look at what the newer manifest names',
+    file: EXPLAINING,
+    text: 'if ((await store.head(key))?.sizeBytes !== sizeBytes) return null;',
+    by: 'await store.head(key).then(() => sizeBytes);',
+    test: REFERENCES,
+    red: 'they are lost if the store lacks a layer that the newer manifest names',
+  },
+  {
+    without: 'restored log: an explanation only by a manifest that is newer than the log',
+    file: EXPLAINING,
+    text: 'found.revision <= revision',
+    by: 'found.revision < revision',
+    test: REFERENCES,
+    red: 'a replaced layer is lost if the newest manifest is as old as the log',
+  },
+  {
+    without: 'restored log: the one entry of a lost checkpoint after a crash',
+    file: 'core/use-cases/auditing/accept-tail-loss.ts',
+    text: 'if (await isRecorded(context, account, loss)) return null;',
+    by: 'await isRecorded(context, account, loss);',
+    test: 'test/core/use-cases/auditing/accept-tail-loss.test.ts',
+    red: 'says it once, though the process died before the checkpoint left its place',
+  },
+  {
+    without: 'restored log: the entry before the checkpoint leaves its place',
+    file: 'core/use-cases/auditing/checkpoints.ts',
+    text: 'if (await record()) await store.delete(keyOf(account, size));',
+    by: 'await store.delete(keyOf(account, size));\n  await record();',
+    test: 'test/core/use-cases/auditing/accept-tail-loss.test.ts',
+    red: 'says it once, though the process died before the checkpoint left its place',
+  },
+  {
+    without: 'restored log: the end of adoptions where the log went on',
+    file: ADOPTING,
+    text: "if (await wentOn(context, entity, manifest)) return { refused: 'log-went-on' };",
+    by: 'await wentOn(context, entity, manifest);',
+    test: ADOPTION,
+    red: 'nothing is adopted over what was pushed after the restore',
+  },
+  {
+    without: 'restored log: the rest of an adoption that died',
+    file: ADOPTING,
+    text: "actor.kind !== 'admin' || actor.id !== ADOPTION",
+    by: "actor.kind !== 'admin' || actor.id !== ''",
+    test: ADOPTION,
+    red: 'a run that died after it deleted the refs is finished by the next',
+  },
+  {
+    without: 'restored log: the deletion of refs whose tips are gone',
+    file: ADOPTING,
+    text: 'if (lost.size === 0) return true;',
+    by: 'if (lost.size >= 0) return true;',
+    test: ADOPTION,
+    red: 'a repository that was purged after the backup can be read again',
+  },
+  {
+    without: 'restored log: the layers that were stored after the backup',
+    file: ADOPTING,
+    text: 'added: listed.filter(({ id }) => !known.has(id)),',
+    by: 'added: listed.filter(({ id }) => known.get(id) === undefined && id === null),',
+    test: ADOPTION,
+    red: 'a repository that was purged after the backup can be read again',
+  },
+  {
+    without: 'restored log: the stay of layers that are still in the store',
+    file: ADOPTING,
+    text: 'gone: leaving.filter(({ key }) => !stored.has(key))',
+    by: 'gone: leaving.filter(({ key }) => key !== null)',
+    test: ADOPTION,
+    red: 'layers that the manifest names no longer stay in the store while they are there',
+  },
+  {
+    without: 'restored log: the end of layers that compactions before the backup replaced',
+    file: ADOPTING,
+    text: 'const gone = replaced.slice(0, last + 1);',
+    by: 'const gone = replaced.slice(0, last - last);',
+    test: ADOPTION,
+    red: 'layers that compactions before the backup replaced, and that are gone, are let go too',
+  },
+  {
+    without: 'restored log: the refusal of manifests that anybody may have written',
+    file: ADOPTING,
+    text: "if (place.storageBucketId !== null) return { refused: 'in-bucket' };",
+    by: '',
+    test: PLANS,
+    red: 'a manifest in a bucket of a user is not adopted',
+  },
+  {
+    without: 'restored log: the check of a known layer by what the log says',
+    file: ADOPTING,
+    text: 'known.get(layer.id) ?? layer',
+    by: 'layer ?? known.get(layer)',
+    test: PLANS,
+    red: 'is checked by what the log says of it',
+  },
+];
