@@ -130,7 +130,8 @@ function connectionsOf({ connectionsMax = CONNECTIONS_MIN }: EmbeddedPostgresOpt
   return { max_connections: String(Math.max(CONNECTIONS_MIN, connectionsMax)) };
 }
 
-async function choosePlace({ dataDir, sharedFolder = SHARED_FOLDER, log }: EmbeddedPostgresOptions) {
+/** Returns where the database of a data directory is, or is to be, and as whom PostgreSQL runs there. */
+export async function choosePlace({ dataDir, sharedFolder = SHARED_FOLDER, log }: EmbeddedPostgresOptions) {
   const binaries = await embeddedBinaries();
   const paths = await namedPlace(await prepareHome(dataDir));
   const user = await postgresUser(paths.cluster);

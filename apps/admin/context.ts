@@ -52,14 +52,18 @@ export function callersFolder(): string {
   return process.env['INIT_CWD'] ?? process.cwd();
 }
 
-function open(more: Readonly<Record<string, string>> = {}): { readonly settings: Settings; readonly log: Logger } {
+/** Reads the server's settings. Lines of the log go to standard error. */
+export function settingsOfCommand(more: Readonly<Record<string, string>> = {}): {
+  readonly settings: Settings;
+  readonly log: Logger;
+} {
   const settings = readSettings({ ...process.env, ...more }, callersFolder());
   return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
 }
 
 /** Imports a log from a file; null for standard input. Fails if a server or another command is running. */
 export async function withImport(file: string | null): Promise<ImportReport> {
-  const { settings, log } = open();
+  const { settings, log } = settingsOfCommand();
   const foundation = await composeFoundation(settings, log, {
     besideServer: false,
     asCommand: true,
@@ -81,7 +85,7 @@ export async function withFoundation<Result>(
   masterKeyNew: string | null,
   run: (foundation: Foundation, settings: Settings, log: Logger) => Promise<Result>,
 ): Promise<Result> {
-  const { settings, log } = open(masterKeyNew === null ? {} : { STRATA_MASTER_KEY_NEW: masterKeyNew });
+  const { settings, log } = settingsOfCommand(masterKeyNew === null ? {} : { STRATA_MASTER_KEY_NEW: masterKeyNew });
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
     asCommand: true,
@@ -99,7 +103,7 @@ export async function withAdminContext<Result>(
   operator: string,
   run: (context: AdminContext) => Promise<Result>,
 ): Promise<Result> {
-  const { settings, log } = open();
+  const { settings, log } = settingsOfCommand();
   const foundation = await composeFoundation(settings, log, {
     besideServer: true,
     asCommand: true,

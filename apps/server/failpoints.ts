@@ -1,7 +1,7 @@
 /**
  * Failpoints armed by `STRATA_FAILPOINT`: a test makes its server process fail at a named step. `NAME` kills it;
- * `NAME:rejection` rejects a promise that nobody handles, and `NAME:exception` throws where nobody catches, each time
- * that the step is reached.
+ * `NAME:stop` stops it by SIGSTOP until a SIGCONT; `NAME:rejection` rejects a promise that nobody handles, and
+ * `NAME:exception` throws where nobody catches, each time that the step is reached.
  *
  * Invariants: without `STRATA_FAILPOINT` every failpoint does nothing. An unknown name stops the start, so that no
  * test passes because its failpoint never fired.
@@ -20,6 +20,7 @@ const FAILURES: Readonly<Record<string, () => Promise<void>>> = {
     // The signal may take a moment to arrive, and nothing may happen after this point.
     await new Promise(() => undefined);
   },
+  stop: async () => void process.kill(process.pid, 'SIGSTOP'),
   rejection: async () => void unhandled.push(Promise.reject(new Error('The failpoint rejects a promise'))),
   exception: async () => {
     setImmediate(() => {

@@ -2,7 +2,7 @@
  * Named places where a test may kill the process: between the steps of a push, of a compaction, of the writing of a
  * manifest, of a sweep of the retention, of an erasure, of an export or import of the log, of a
  * webhook delivery, of the enrolment of an MFA token, of an exchange of an identity
- * token, of a rotation of the master key, and between two appends of one command.
+ * token, of a rotation of the master key, of a backup, and between two appends of one command.
  *
  * Invariants: in production, reaching a failpoint calls a function that does nothing.
  */
@@ -73,6 +73,7 @@ export const FAILPOINTS = [
   'master-key-accounts',
   'master-key-finished',
   'master-key-replaced',
+  'backup-database-saved',
 ] as const;
 
 export type FailpointName = (typeof FAILPOINTS)[number];

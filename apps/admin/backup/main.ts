@@ -1,0 +1,85 @@
+/**
+ * What `deploy/backup.sh` and `deploy/restore.sh` run: a backup of the whole service, and its restore.
+ *
+ * Invariants: both use the server's settings. The exit status is 0 for done, 1 for refused, failed or a restored
+ * service that lacks something, 2 for a usage error.
+ */
+import path from 'node:path';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { callersFolder, settingsOfCommand } from '../context.ts';
+import { createProgram } from '../program.ts';
+import { restoreService } from './restore.ts';
+import { saveService } from './save.ts';
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+const program = new Command('node apps/admin/backup/main.ts').exitOverride();
+
+program
+  .command('save')
+  .argument('<folder>', 'a new folder for the backup', fromCaller)
+  .description('deploy/backup.sh: saves the database and the layers, while the nodes run')
+  .action((folder: string) => saveService(settingsOfCommand().settings, folder, say));
+
+interface RestoreFlags {
+  readonly wal?: string;
+  readonly until?: string;
+}
+
+program
+  .command('restore')
+  .argument('<folder>', 'what deploy/backup.sh made', fromCaller)
+  .description('deploy/restore.sh: restores the database and the layers; the nodes must be stopped')
+  .option('--wal <folder>', 'replay the archived write-ahead log of an embedded database as well', archiveFolder)
+  .option('--until <time>', 'only up to this time, such as 2026-11-29T03:00:00Z', time)
+  .action(async (folder: string, { wal, until }: RestoreFlags) => {
+    if (until !== undefined && wal === undefined) throw new InvalidArgumentError('--until needs --wal.');
+    const archive = wal === undefined ? null : { folder: wal, until: until ?? null };
+    await restoreService({ ...settingsOfCommand(), folder, archive, say });
+    await verify();
+  });
+
+/** Adopts what the store holds where it is newer than the log, and then looks for what is lost. */
+async function verify(): Promise<void> {
+  const admin = createProgram();
+  const storage = admin.commands.find((command) => command.name() === 'storage');
+  if (storage?.commands.some((command) => command.name() === 'adopt') === true) {
+    await admin.parseAsync(['storage', 'adopt', '--all', '--yes'], { from: 'user' });
+  }
+  await createProgram().parseAsync(['log', 'verify', '--references'], { from: 'user' });
+  if (process.exitCode !== undefined && process.exitCode !== 0) {
+    say('The restored service lacks what these lines name: see docs/operating.md, Backup and restore');
+    return;
+  }
+  say('The service is restored. Delete the cache of every other node, and start the nodes');
+}
+
+function fromCaller(folder: string): string {
+  return path.resolve(callersFolder(), folder);
+}
+
+/** PostgreSQL hands it to a shell, and replaces what follows a percent sign. */
+function archiveFolder(folder: string): string {
+  if (/["%$`\\\n]/.test(folder)) throw new InvalidArgumentError('Its path must not hold " % $ ` or \\.');
+  return fromCaller(folder);
+}
+
+/** A time without a zone would mean another moment on another machine. */
+function time(text: string): string {
+  if (!/(Z|[+-]\d\d:?\d\d)$/.test(text) || Number.isNaN(Date.parse(text))) {
+    throw new InvalidArgumentError('Give a time with its zone, such as 2026-11-29T03:00:00Z.');
+  }
+  return new Date(text).toISOString();
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else {
+    process.stderr.write(`strata: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  }
+}
