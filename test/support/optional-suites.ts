@@ -53,6 +53,11 @@ export const OPTIONAL_SUITES = [
     command: '.ci/prometheus-tools.sh && npm run test:long -- alert-drill',
   },
   {
+    name: "backups of an operator's own PostgreSQL",
+    part: 'pg_dump-18',
+    command: '.ci/postgres-tools.sh && .ci/s3-tools.sh && npm run test:long -- scenarios/backup',
+  },
+  {
     name: "a cloud that checks the service's identity tokens",
     part: 'network-namespace',
     command: 'unshare -rn true && .ci/s3-tools.sh && npm test -- web-identity',
@@ -106,5 +111,5 @@ function isProgram(part: Part): boolean {
 }
 
 function isTool(part: Part): part is Tool & Part {
-  return part === 'temporal' || part === 'temporal-test-server' || part === 'versitygw' || part === 'promtool';
+  return ['temporal', 'temporal-test-server', 'versitygw', 'promtool', 'pg_dump-18'].includes(part);
 }

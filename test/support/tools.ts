@@ -12,9 +12,10 @@ import path from 'node:path';
  * - `temporal`: the CLI, whose `server start-dev` is a real server;
  * - `temporal-test-server`: a server whose clock a test moves; its argument is a port;
  * - `versitygw`: a server of S3 on a folder;
- * - `promtool`: checks rules of Prometheus, and evaluates them.
+ * - `promtool`: checks rules of Prometheus, and evaluates them;
+ * - `pg_dump-18`: a link to the program of that version, beside which pg_restore is.
  */
-export type Tool = 'temporal' | 'temporal-test-server' | 'versitygw' | 'promtool';
+export type Tool = 'temporal' | 'temporal-test-server' | 'versitygw' | 'promtool' | 'pg_dump-18';
 
 /** Returns the program's path, from the search path or the tools' folder; null when it is not installed. */
 export function findTool(

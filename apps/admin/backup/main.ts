@@ -1,13 +1,16 @@
 /**
- * What `deploy/backup.sh` and `deploy/restore.sh` run: a backup of the whole service, and its restore.
+ * What `deploy/backup.sh`, `deploy/restore.sh` and `deploy/database.sh` run: a backup of the whole service, its
+ * restore, and a program of PostgreSQL on the embedded database.
  *
- * Invariants: both use the server's settings. The exit status is 0 for done, 1 for refused, failed or a restored
+ * Invariants: all use the server's settings. The exit status is 0 for done, 1 for refused, failed or a restored
  * service that lacks something, 2 for a usage error.
  */
 import path from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { callersFolder, settingsOfCommand } from '../context.ts';
 import { createProgram } from '../program.ts';
+import { onEmbeddedDatabase } from './embedded-database.ts';
 import { restoreService } from './restore.ts';
 import { saveService } from './save.ts';
 
@@ -15,7 +18,7 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-const program = new Command('node apps/admin/backup/main.ts').exitOverride();
+const program = new Command('node apps/admin/backup/main.ts').exitOverride().enablePositionalOptions();
 
 program
   .command('save')
@@ -23,9 +26,20 @@ program
   .description('deploy/backup.sh: saves the database and the layers, while the nodes run')
   .action((folder: string) => saveService(settingsOfCommand().settings, folder, say));
 
+program
+  .command('database')
+  .argument('<program...>', 'a program of PostgreSQL with its arguments')
+  .description('deploy/database.sh: runs the program on the embedded database, without a server')
+  .passThroughOptions()
+  .allowUnknownOption()
+  .helpOption(false)
+  .action(async (command: readonly string[]) => {
+    process.exitCode = await onEmbeddedDatabase(settingsOfCommand(), command);
+  });
+
 interface RestoreFlags {
   readonly wal?: string;
-  readonly until?: string;
+  readonly until?: Timestamp;
 }
 
 program
@@ -48,12 +62,19 @@ async function verify(): Promise<void> {
   if (storage?.commands.some((command) => command.name() === 'adopt') === true) {
     await admin.parseAsync(['storage', 'adopt', '--all', '--yes'], { from: 'user' });
   }
+  const isAdopted = isSuccess();
   await createProgram().parseAsync(['log', 'verify', '--references'], { from: 'user' });
-  if (process.exitCode !== undefined && process.exitCode !== 0) {
-    say('The restored service lacks what these lines name: see docs/operating.md, Backup and restore');
+  if (!isAdopted || !isSuccess()) {
+    process.exitCode = 1;
+    say('The restored service lacks what these lines name (docs/operating.md, Backup and restore)');
     return;
   }
   say('The service is restored. Delete the cache of every other node, and start the nodes');
+}
+
+/** A command of `strata-admin` sets the exit code. */
+function isSuccess(): boolean {
+  return process.exitCode === undefined || process.exitCode === 0;
 }
 
 function fromCaller(folder: string): string {
@@ -67,11 +88,11 @@ function archiveFolder(folder: string): string {
 }
 
 /** A time without a zone would mean another moment on another machine. */
-function time(text: string): string {
+function time(text: string): Timestamp {
   if (!/(Z|[+-]\d\d:?\d\d)$/.test(text) || Number.isNaN(Date.parse(text))) {
     throw new InvalidArgumentError('Give a time with its zone, such as 2026-11-29T03:00:00Z.');
   }
-  return new Date(text).toISOString();
+  return timestamp(new Date(text).toISOString());
 }
 
 try {
