@@ -9,6 +9,7 @@ import { constants } from 'node:fs';
 import { chown, copyFile, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
+import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
 import { exists, makePrivateDirectory, prepareHome } from './cluster.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
@@ -138,7 +139,7 @@ export interface RestoreClusterOptions {
 /** An archive of the write-ahead log, and up to when it is replayed; null: to its end. */
 export interface ArchivedLog {
   readonly folder: string;
-  readonly until: string | null;
+  readonly until: Timestamp | null;
 }
 
 /**
@@ -182,7 +183,8 @@ function recoverySettings({ folder, until }: ArchivedLog): Readonly<Record<strin
     restore_command: `cp "${folder}/%f" "%p"`,
     recovery_target_action: 'promote',
     hot_standby: 'off',
-    ...(until === null ? {} : { recovery_target_time: until }),
+    // PostgreSQL takes neither the T nor the Z here.
+    ...(until === null ? {} : { recovery_target_time: until.replace('T', ' ').replace('Z', '+00') }),
   };
 }
 

@@ -80,7 +80,9 @@ async function databaseRestore(restoring: Restoring, record: BackupRecord): Prom
   }
   if (isEmbedded) return embeddedRestore(restoring, record);
   if (archive !== null) {
-    throw new Refused('A dump has no write-ahead log: --wal is for the embedded database');
+    throw new Refused(
+      'A dump has no write-ahead log: --wal is for the embedded database (docs/operating.md, Point in time)',
+    );
   }
   const owner = settings.databaseOwnerUrl ?? settings.databaseUrl ?? '';
   const { restore } = await prepareRestore(owner, record.postgresql);
