@@ -182,13 +182,15 @@ async function refuteMasterKey(folder: string, key: string): Promise<void> {
 export async function backUpAndRestore(context: TestContext, service: BackedUpService, seed: number): Promise<void> {
   await context.annotate(`seed ${seed}`);
   const dice = createDice(seed);
+  // Before the load, which draws as often as it gets to.
+  const [losesLayers, pushesBefore] = [dice.chance(0.5), dice.below(10)];
   const strata = await startStrata(context, { log: 'postgres', ...service });
   const made = await fill(context, strata);
   const { ada, bob } = made;
   const busy = await startLoad(context, await createRepository(strata, ada, 'busy'), dice);
   const mirrors = new Map<string, string>();
   for (const name of ['quiet', 'purged']) mirrors.set(name, await mirrorOf(context, strata, ada, name));
-  await eventually('the load has begun', () => busy.acknowledged.length > dice.below(10));
+  await eventually('the load has begun', () => busy.acknowledged.length > pushesBefore);
 
   const known = busy.acknowledged.length;
   const folder = path.join(await tempDir(context), 'backup');
@@ -201,7 +203,7 @@ export async function backUpAndRestore(context: TestContext, service: BackedUpSe
   await strata.kill();
   const place = await service.loseDatabase();
   const env = { ...strata.env, ...place };
-  if (dice.chance(0.5)) await service.loseLayers();
+  if (losesLayers) await service.loseLayers();
   await refuseWithoutMasterKey(env, keyFile, folder);
   const restored = await script('restore.sh', env, [folder]);
   assert.equal(restored.code, 0, `${restored.stdout}${restored.stderr}`);
