@@ -57,11 +57,7 @@ program
 
 /** Adopts what the store holds where it is newer than the log, and then looks for what is lost. */
 async function verify(): Promise<void> {
-  const admin = createProgram();
-  const storage = admin.commands.find((command) => command.name() === 'storage');
-  if (storage?.commands.some((command) => command.name() === 'adopt') === true) {
-    await admin.parseAsync(['storage', 'adopt', '--all', '--yes'], { from: 'user' });
-  }
+  await createProgram().parseAsync(['storage', 'adopt', '--all', '--yes'], { from: 'user' });
   const isAdopted = isSuccess();
   await createProgram().parseAsync(['log', 'verify', '--references'], { from: 'user' });
   if (!isAdopted || !isSuccess()) {
