@@ -321,10 +321,11 @@ async function syncFolder(folder: string): Promise<void> {
 async function fileSystemTime(probe: string): Promise<Timestamp> {
   const file = await open(probe, 'wx', FILE_MODE);
   try {
+    // Before it is read, so that fewer of them stay if the process is killed.
+    await removeFile(probe);
     return timestamp((await file.stat()).mtime.toISOString());
   } finally {
     await file.close();
-    await removeFile(probe);
   }
 }
 
