@@ -2,8 +2,9 @@
  * Copies the objects of a layers' store into a backup and out of it.
  *
  * Invariants: no object that is there is replaced, since the bytes of a key never change. In a copy of a store that is
- * in use the newest manifest of each repository names only layers of the copy. The objects of erasures are copied last,
- * so that they explain the layers which an erasure takes away during the copy.
+ * in use the newest manifest of each repository names only layers of the copy, unless the store has lost some: then the
+ * rest is copied, and the repository is named. The objects of erasures are copied last, so that they explain the layers
+ * which an erasure takes away during the copy.
  */
 import { createConcurrencyLimit } from '../../../core/kernel/concurrency-limit.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
@@ -40,18 +41,41 @@ export async function copyObjects(
   return sumOf(copied);
 }
 
+/** What a copy of a store in use holds. */
+export interface UsedCopied extends Copied {
+  /** Their newest manifests name layers that the store itself has lost. */
+  readonly lacking: readonly RepositoryId[];
+}
+
 /** Copies what the other store lacks of a store that is in use. */
-export async function copyUsedStore(from: LayerStore, to: LayerStore): Promise<Copied> {
+export async function copyUsedStore(from: LayerStore, to: LayerStore): Promise<UsedCopied> {
   const all = (prefix: string) => copyBelow(from, to, { prefix, leaveOut: () => false });
   const copied = [await all(REPOSITORIES)];
-  for (let round = 1; ; round += 1) {
-    const open = await repositoriesToComplete(to);
-    if (open.length === 0) break;
-    if (round > ROUNDS_MAX) throw new Refused(`The layers of ${open.join(', ')} changed with every copy: try again`);
-    for (const id of open) copied.push(await all(`${REPOSITORIES}${id}/`));
+  const lacking: RepositoryId[] = [];
+  for (const id of (await findManifests(to, { repository: null, revision: null })).keys()) {
+    const again = async () => void copied.push(await all(`${REPOSITORIES}${id}/`));
+    if (!(await isCompleted(to, id, again))) lacking.push(id);
   }
   for (const prefix of PREFIXES.slice(1)) copied.push(await all(prefix));
-  return sumOf(copied);
+  return { ...sumOf(copied), lacking };
+}
+
+/**
+ * Copies a repository until its newest manifest in the copy names only layers of the copy. Resolves with false if the
+ * manifest stays the same and so does what is missing.
+ */
+async function isCompleted(copy: Source, id: RepositoryId, copyAgain: () => Promise<void>): Promise<boolean> {
+  const revisions: number[] = [];
+  for (;;) {
+    const lacking = await revisionThatLacks(copy, id);
+    if (lacking === null) return true;
+    // A layer may leave between a listing and its copy. The manifest without it was written before, so the next listing
+    // has it.
+    if (revisions.slice(-2).every((revision) => revision === lacking) && revisions.length >= 2) return false;
+    if (revisions.length === ROUNDS_MAX) throw new Refused(`The layers of ${id} changed with every copy: try again`);
+    revisions.push(lacking);
+    await copyAgain();
+  }
 }
 
 function sumOf(copied: readonly Copied[]): Copied {
@@ -59,19 +83,14 @@ function sumOf(copied: readonly Copied[]): Copied {
   return { objects: sum(({ objects }) => objects), bytes: sum(({ bytes }) => bytes) };
 }
 
-/** Returns the repositories whose newest manifest in the copy names a layer that the copy lacks. */
-async function repositoriesToComplete(copy: Source): Promise<readonly RepositoryId[]> {
-  const open: RepositoryId[] = [];
-  for (const [id, found] of await findManifests(copy, { repository: null, revision: null })) {
-    const manifest = await readManifest(copy, found);
-    if ('invalid' in manifest) continue;
-    for (const { key } of manifest.layers) {
-      if ((await copy.head(key)) !== null) continue;
-      open.push(id);
-      break;
-    }
-  }
-  return open;
+/** Returns the revision of a repository's newest manifest in the copy if the copy lacks a layer of it; else null. */
+async function revisionThatLacks(copy: Source, id: RepositoryId): Promise<number | null> {
+  const found = (await findManifests(copy, { repository: id, revision: null })).get(id);
+  if (found === undefined) return null;
+  const manifest = await readManifest(copy, found);
+  if ('invalid' in manifest) return null;
+  for (const { key } of manifest.layers) if ((await copy.head(key)) === null) return found.revision;
+  return null;
 }
 
 interface Wanted {

@@ -60,6 +60,8 @@ async function saveWith({ settings, foundation, log, folder, say }: Saving): Pro
   await foundation.context.failpoint('backup-database-saved');
   const after = await copyUsedStore(store, copy);
   say(`Copied ${after.objects} objects that are newer, ${after.bytes} bytes`);
+  for (const id of after.lacking)
+    say(`The service itself has lost layers of ${id}: log verify --references names them`);
   await writeRecord(folder, record);
   say(`The backup in ${folder} is whole. ${keyAdvice(settings)}`);
 }

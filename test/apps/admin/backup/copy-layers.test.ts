@@ -50,17 +50,7 @@ test('objects that are there stay as they are, and checkpoints stay out where th
 });
 
 test('a copy of a store in use holds every layer of the newest manifest, also one that came during the copy', async (context) => {
-  const reading = await startGitReading();
-  cleanUp(context, () => reading.close());
-  for (const name of ['a', 'b']) {
-    await reading.push({ 'refs/heads/main': reading.git.commit({ [name]: randomBytes(300) }) });
-  }
-  const { id, entity } = await reading.current();
-  const { node, account } = reading;
-  const store = reading.database.layers;
-  const manifests = { ...node, layers: layersIn(store), past: testPastEntities(node), log: keepLog(), retentionMs: 0 };
-  assert.equal((await writeManifest(manifests, { account, repository: id })).outcome, 'written');
-  const newest = [...entity.state.layers].at(-1)?.key;
+  const { store, newest } = await usedStore(context);
   let listings = 0;
   const used: LayerStore = {
     ...store,
@@ -71,7 +61,34 @@ test('a copy of a store in use holds every layer of the newest manifest, also on
     },
   };
   const copy = await newStore(context);
-  await copyUsedStore(used, copy);
-  const keys = async (of: LayerStore) => (await Array.fromAsync(of.list('repositories/'), ({ key }) => key)).toSorted();
-  assert.deepEqual(await keys(copy), await keys(store));
+  assert.deepEqual((await copyUsedStore(used, copy)).lacking, []);
+  assert.deepEqual(await keysOf(copy), await keysOf(store));
 });
+
+test('a copy of a store that has lost a layer holds the rest, and names the repository', async (context) => {
+  const { store, newest, id } = await usedStore(context);
+  assert.ok(newest !== undefined);
+  await store.delete(newest);
+  const copy = await newStore(context);
+  assert.deepEqual((await copyUsedStore(store, copy)).lacking, [id]);
+  assert.deepEqual(await keysOf(copy), await keysOf(store));
+});
+
+/** A store that holds a repository of two layers and its manifest. */
+async function usedStore(context: TestContext) {
+  const reading = await startGitReading();
+  cleanUp(context, () => reading.close());
+  for (const name of ['a', 'b']) {
+    await reading.push({ 'refs/heads/main': reading.git.commit({ [name]: randomBytes(300) }) });
+  }
+  const { id, entity } = await reading.current();
+  const { node, account } = reading;
+  const store = reading.database.layers;
+  const manifests = { ...node, layers: layersIn(store), past: testPastEntities(node), log: keepLog(), retentionMs: 0 };
+  assert.equal((await writeManifest(manifests, { account, repository: id })).outcome, 'written');
+  return { store, id, newest: [...entity.state.layers].at(-1)?.key };
+}
+
+async function keysOf(store: LayerStore): Promise<readonly string[]> {
+  return (await Array.fromAsync(store.list('repositories/'), ({ key }) => key)).toSorted();
+}
