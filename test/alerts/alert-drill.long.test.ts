@@ -89,6 +89,17 @@ async function ownerOf(context: Ending, shared: SharedParts): Promise<pg.Client>
   return client;
 }
 
+/** The tables of a read model. */
+async function tablesOf(owner: pg.Client, model: string): Promise<readonly string[]> {
+  const { rows } = await owner.query<{ readonly name: string }>(
+    `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'read_models'::regnamespace
+       AND relname LIKE $1`,
+    [`${model}%`],
+  );
+  assert.ok(rows.length > 0);
+  return rows.map(({ name }) => name);
+}
+
 async function service(context: TestContext, env: Readonly<Record<string, string>> = {}) {
   const shared = await sharedParts(context, 'postgres');
   const layersDir = path.join(await tempDir(context), 'layers');
@@ -157,12 +168,8 @@ describe('An alert fires', needs('promtool'), () => {
     const { shared, strata, ada } = await service(context);
     const before = [await scrape(strata, 10 * MINUTE)];
     const owner = await ownerOf(context, shared);
-    const { rows } = await owner.query<{ readonly name: string }>(
-      `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'read_models'::regnamespace
-         AND relname LIKE 'repositories%'`,
-    );
-    assert.ok(rows.length > 0);
-    for (const { name } of rows) await owner.query(`ALTER TABLE ${name} ADD CHECK (false) NOT VALID`);
+    const tables = await tablesOf(owner, 'repositories');
+    for (const name of tables) await owner.query(`ALTER TABLE ${name} ADD CHECK (false) NOT VALID`);
     const made = await api(strata, ada.token, 'POST', '/v1/repositories', { name: 'parked' });
     assert.equal(made.status, 201, made.text);
     const after = await scrapeUntil(strata, 'strata_projection_parked_streams', 0);
@@ -180,6 +187,37 @@ describe('An alert fires', needs('promtool'), () => {
     await fires('StrataLogDiverged', before, [after]);
     await until(async () => /strata_projection_halted_total\{[^}]*\} [1-9]/.test((await scrape(strata, 0)).text ?? ''));
     await fires('StrataModelHalted', before, [await scrape(strata, MINUTE)]);
+  });
+
+  test('when a log does not continue its last checkpoint', async (context) => {
+    const { shared, layersDir, strata, ada } = await service(context);
+    const headers = { Authorization: `Bearer ${ada.token}` };
+    const note = await (await fetch(`${strata.url}/v1/account/checkpoints/latest`, { headers })).text();
+    const before = [await scrape(strata, 10 * MINUTE)];
+    await strata.stop();
+    // The log as a restore leaves it: a checkpoint of more entries was signed.
+    const newest = path.join(layersDir, 'checkpoints', ada.id, '0000000000000999');
+    await writeFile(newest, note.replace(/\n\d+\n/, '\n999\n'));
+    const restored = await startNode(context, shared, { STRATA_LAYERS_DIR: layersDir });
+    const after = await scrapeUntil(restored, 'strata_checkpoints_contradicted', 0);
+    await fires('StrataCheckpointsContradicted', before, [held(after, 2 * MINUTE)]);
+  });
+
+  test('when calls wait for a connection to PostgreSQL', async (context) => {
+    const { shared, strata, ada } = await service(context, { STRATA_DATABASE_CONNECTIONS_MAX: '20' });
+    const before = [await scrape(strata, 10 * MINUTE)];
+    const owner = await ownerOf(context, shared);
+    // With 20 connections requests have one, which waits for this lock.
+    const tables = await tablesOf(owner, 'repositories');
+    await owner.query(`BEGIN; LOCK TABLE ${tables.join(', ')} IN ACCESS EXCLUSIVE MODE`);
+    const targets = Array.from({ length: 10 }, (_, index) => `/v1/repositories?limit=${index + 1}`);
+    const asked = Promise.allSettled(targets.map((target) => api(strata, ada.token, 'GET', target)));
+    const after = await scrapeUntil(strata, 'strata_database_waiting{pool="requests"}', 0);
+    await owner.query('ROLLBACK');
+    await asked;
+    const pool = { pool: 'requests' };
+    await expectAlert('StrataConnectionsWait', false, [...before, held(after, MINUTE)], pool);
+    await fires('StrataConnectionsWait', before, [held(after, 3 * MINUTE)], pool);
   });
 
   test('when no worker runs: models, deliveries and workflows are late', async (context) => {

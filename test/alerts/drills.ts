@@ -1,7 +1,9 @@
 /** The alerts that `alert-drill.long.test.ts` makes fire. It fails if one of them did not. */
 export const DRILLS = [
   'StrataCertificateExpires',
+  'StrataCheckpointsContradicted',
   'StrataClockDiffers',
+  'StrataConnectionsWait',
   'StrataDiskLow',
   'StrataLogDiverged',
   'StrataModelBehind',
