@@ -67,8 +67,9 @@ export async function rebuildFromStore(setup: RebuildSetup, options: RebuildOpti
   try {
     const store = await sourceOf(setup, account, options);
     const manifest = await manifestIn(store, options);
-    if (!options.yes) await refuseAnothers(setup, manifest, { ...options, account });
-    return await rebuild(setup, store, manifest, { ...options, account });
+    const owner = await otherOwner(setup, manifest, account);
+    if (owner !== null && !options.yes) throw refusalOf(manifest, options);
+    return await rebuild(setup, store, manifest, { ...options, account, owner });
   } catch (error) {
     const isOfStore = error instanceof LayerStoreError;
     const isOfLayer =
@@ -78,17 +79,27 @@ export async function rebuildFromStore(setup: RebuildSetup, options: RebuildOpti
   }
 }
 
-/** A username that nobody has here says nothing: the old service is lost, and its owner may be called otherwise now. */
-async function refuseAnothers(
+/**
+ * Returns the account that the manifest names, if it is here and another one. A username that nobody has here says
+ * nothing: the old service is lost, and its owner may be called otherwise now.
+ */
+async function otherOwner(
   { context }: RebuildSetup,
-  manifest: Manifest,
-  { account, username }: RebuildOptions & { readonly account: AccountId },
-): Promise<void> {
-  const [owner = ''] = manifest.name.split('/');
-  const found = await findAccountState(context, owner);
-  if (found === null || found.id === account) return;
-  const [name, here, other] = [manifest.name, owner, username].map((text) => JSON.stringify(text));
-  throw new Refused(`The manifest is of ${name}, and ${here} is here: add --yes to give the repository to ${other}`);
+  { name }: Manifest,
+  account: AccountId,
+): Promise<AccountId | null> {
+  const found = await findAccountState(context, ownerOf(name));
+  return found === null || found.id === account ? null : found.id;
+}
+
+function ownerOf(name: string): string {
+  const [owner = ''] = name.split('/');
+  return owner;
+}
+
+function refusalOf(manifest: Manifest, { username }: RebuildOptions): Refused {
+  const [name, here, other] = [manifest.name, ownerOf(manifest.name), username].map((text) => JSON.stringify(text));
+  return new Refused(`The manifest is of ${name}, and ${here} is here: add --yes to give the repository to ${other}`);
 }
 
 async function sourceOf(
@@ -112,6 +123,13 @@ async function sourceOf(
   return layers.of({ account, storageBucketId: found.id }, 'maintenance');
 }
 
+interface WantedRebuild extends RebuildOptions {
+  readonly account: AccountId;
+  /** The account that the manifest names, if it is here and another one. */
+  readonly owner: AccountId | null;
+}
+
+const COMMAND = 'storage rebuild';
 /** No quota holds the command, so it reads no usage. */
 const NOTHING_USED = { storageBytes: 0, transferBytes: 0, ingressBytes: 0 };
 /** Repositories that a refusal names. Internal: only the operator reads what it cuts. */
@@ -142,7 +160,7 @@ async function rebuild(
   { context, layers, settings, log }: RebuildSetup,
   store: Source,
   manifest: Manifest,
-  { account, username, name }: RebuildOptions & { readonly account: AccountId },
+  { account, owner, username, name }: WantedRebuild,
 ): Promise<RebuildReport> {
   const parts = closer();
   try {
@@ -150,6 +168,8 @@ async function rebuild(
     const sources = { platform: read, of: () => read, altered: () => undefined };
     const source = await openObjects({ layers: sources, settings, log }, parts);
     const objects = await openObjects({ layers, settings, log }, parts);
+    const origin = { account, cause: await causeOf(context, COMMAND, account) };
+    const logs = owner === null ? [] : [origin, { account: owner, cause: await causeOf(context, COMMAND, owner) }];
     const rebuilt = await rebuildRepository(
       {
         ...context,
@@ -160,12 +180,12 @@ async function rebuild(
         source: { store, objects: source },
       },
       {
+        ...origin,
         manifest,
-        account,
         username,
         name,
         storageBucketId: 'default',
-        cause: await causeOf(context, 'storage rebuild', account),
+        logs,
         signal: new AbortController().signal,
       },
     );

@@ -224,6 +224,7 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'AccountClosed':
     case 'AccountReopened':
     case 'LogTailLost':
+    case 'RepositoryRebuilt':
     case 'RepositoryCreated':
     case 'RepositoryDescribed':
     case 'RepositoryDeleted':

@@ -1,5 +1,5 @@
 /** The commands of the account itself. Each facet has commands of its own. */
-import type { Timestamp } from '../kernel/ids.ts';
+import type { RepositoryId, Timestamp } from '../kernel/ids.ts';
 import type { VaultRef } from '../kernel/vault-ref.ts';
 import type { Plan } from './plans.ts';
 
@@ -24,6 +24,8 @@ export type AccountCommand =
   | { readonly type: 'ReopenAccount'; readonly epoch: number; readonly now: Timestamp }
   /** Records that the log does not continue a checkpoint of it. `root` is in base64. */
   | { readonly type: 'AcceptTailLoss'; readonly size: number; readonly root: string; readonly reason: string }
+  /** Records that a repository was made of a manifest which names another account. */
+  | { readonly type: 'RecordRebuild'; readonly repository: RepositoryId; readonly source: RepositoryId }
   | { readonly type: 'EraseAccount' }
   /** Erases an account only if it is closed and its time is over. */
   | { readonly type: 'EraseDueAccount'; readonly now: Timestamp };

@@ -51,6 +51,12 @@ export function decideAccount(state: Account, command: AccountCommand): Decision
       const { size, root, reason } = command;
       return accept<AccountOwnEvent>({ type: 'LogTailLost', data: { size, root, reason } });
     }
+    case 'RecordRebuild': {
+      // The account that the manifest names may be erased.
+      if (state.status === 'absent' || state.status === 'abandoned') return refuse({ code: 'account-not-found' });
+      const data = { repository_id: command.repository, source_repository_id: command.source };
+      return accept<AccountOwnEvent>({ type: 'RepositoryRebuilt', data });
+    }
     case 'EraseDueAccount': {
       const isDue = state.status === 'closed' && command.now >= state.eraseAt;
       if (state.status !== 'erased' && !isDue) return refuse({ code: 'account-not-found' });

@@ -73,6 +73,20 @@ export type LogTailLost = DomainEvent<
   }
 >;
 
+/**
+ * An operator made a repository of a manifest that names another account, and that account is here. It is in both logs:
+ * that of the account which got the repository, after `RepositoryCreated`, and that of the account which the manifest
+ * names. Nothing is in the repository yet. If its push is refused, `RepositoryDeleted` follows in the first log.
+ */
+export type RepositoryRebuilt = DomainEvent<
+  'RepositoryRebuilt',
+  {
+    readonly repository_id: string;
+    /** The repository that the manifest describes. It may be one that only a lost service had. */
+    readonly source_repository_id: string;
+  }
+>;
+
 /** Events of the account itself. */
 export type AccountOwnEvent =
   | AccountCreated
@@ -83,7 +97,8 @@ export type AccountOwnEvent =
   | AccountClosed
   | AccountReopened
   | AccountErased
-  | LogTailLost;
+  | LogTailLost
+  | RepositoryRebuilt;
 
 const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountCreated: RECORD_V1,
@@ -95,6 +110,7 @@ const accountOwnEventKinds: EventKinds<AccountOwnEvent> = {
   AccountReopened: RECORD_V1,
   AccountErased: RECORD_V1,
   LogTailLost: RECORD_V1,
+  RepositoryRebuilt: RECORD_V1,
 };
 
 export type AccountEvent =

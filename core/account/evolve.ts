@@ -81,6 +81,7 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
       return { ...contents, status: 'open' };
     }
     case 'LogTailLost':
+    case 'RepositoryRebuilt':
       return state;
     case 'AccountErased': {
       const { username, emailRef, formerEmail, repositories, repositoryNames } = openOrClosed(state);

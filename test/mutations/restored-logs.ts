@@ -27,8 +27,8 @@ export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
   {
     without: 'restored log: the one entry of a lost checkpoint after a crash',
     file: 'core/use-cases/auditing/accept-tail-loss.ts',
-    text: 'if (await isRecorded(context, account, loss)) return null;',
-    by: 'await isRecorded(context, account, loss);',
+    text: "if (await isInAccountLog(context, account, { type: 'LogTailLost', members: { size, root } })) return null;",
+    by: 'await context.events.head();',
     test: 'test/core/use-cases/auditing/accept-tail-loss.test.ts',
     red: 'says it once, though the process died before the checkpoint left its place',
   },

@@ -15,7 +15,7 @@ import { layersIn } from '../support/layers-in.ts';
 import { keepLog } from '../support/log.ts';
 import { testPastEntities } from '../support/past-repositories.ts';
 import { recordRefsIn } from '../support/recorded-refs.ts';
-import { type Account, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
+import { type Account, api, createAccount, git, gitUrl, type Strata, tryAdmin } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -66,6 +66,16 @@ describe('A repository of which only the store is left', () => {
     return (await git(shared.layersDir, ['ls-remote', gitUrl(strata, ada, name)])).trim().split('\n').sort();
   }
 
+  /** The data of the entries of an account's log that say that a repository was made of another's manifest. */
+  async function rebuiltIn({ token }: Account): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const listed = await api(strata, token, 'GET', '/v1/account/events?type=RepositoryRebuilt');
+    assert.equal(listed.status, 200, listed.text);
+    const { events } = JSON.parse(listed.text) as {
+      readonly events: readonly { readonly entry: { readonly data: Readonly<Record<string, unknown>> } }[];
+    };
+    return events.map(({ entry }) => entry.data);
+  }
+
   const rebuild = (from: string, name: string, ...more: readonly string[]) =>
     tryAdmin(strata, ['--json', 'storage', 'rebuild', from, '--username', 'ada', '--name', name, ...more]);
 
@@ -88,8 +98,8 @@ describe('A repository of which only the store is left', () => {
 
   test('goes to another user than its own, who is here, only if the operator says yes', async () => {
     const folder = await tempDir(ending);
-    await lostService(folder);
-    await createAccount(strata, 'grace');
+    const { id } = await lostService(folder);
+    const grace = await createAccount(strata, 'grace');
     const toGrace = (...more: readonly string[]) =>
       tryAdmin(strata, ['storage', 'rebuild', `${folder}/`, '--username', 'grace', '--name', 'r', ...more]);
     const refused = await toGrace();
@@ -98,6 +108,10 @@ describe('A repository of which only the store is left', () => {
     const made = await toGrace('--yes');
     assert.equal(made.code, 0, made.stderr);
     assert.match(made.stdout, /^Made grace\/r from ada\/r /);
+    const [hers, his] = [await rebuiltIn(grace), await rebuiltIn(ada)];
+    assert.equal(hers.length, 1);
+    assert.deepEqual(hers, his, 'both logs say the same');
+    assert.equal(hers[0]?.['source_repository_id'], id);
   });
 
   test('comes back without refs of names that are refused today, and the command names them', async () => {

@@ -63,6 +63,12 @@ const REPOSITORIES: Readonly<Record<string, Words>> = {
   RepositoryDescribed: about('Changed the description of', 'Changed a description'),
   RepositoryDeleted: about('Deleted the repository', 'Deleted a repository', 'force'),
   RepositoryRestored: about('Undeleted the repository', 'Undeleted a repository', 'undone'),
+  RepositoryRebuilt: {
+    label: "Made a repository of another account's manifest",
+    tell: ({ name }) =>
+      html`Made the repository ${name('repository_id')} of the manifest of ${name('source_repository_id')}`,
+    layer: 'force',
+  },
   RefsUpdated: { label: 'Pushed, or restored refs', tell: tellPush },
   RefUpdatesPart: { label: 'Stored a part of a wide push' },
   DefaultBranchChanged: {

@@ -10,12 +10,12 @@ import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
 import { base64OfHex } from '../../audit/base64.ts';
 import type { TreeHead } from '../../audit/checkpoint.ts';
-import { type Cause, type LogPosition, streamName } from '../../kernel/envelope.ts';
+import type { Cause, LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { readForward } from '../../runtime/read-forward.ts';
+import { isInAccountLog } from '../accounts/is-in-account-log.ts';
 import { type Checkpoints, giveUpCheckpoint, type KeptCheckpoint } from './checkpoints.ts';
 
 export interface TailLossContext extends Context {
@@ -69,16 +69,10 @@ interface Loss {
 
 /** Returns the refusal; null if the loss is in the log. */
 async function record(context: TailLossContext, cause: Cause, account: AccountId, loss: Loss): Promise<Refusal | null> {
-  if (await isRecorded(context, account, loss)) return null;
+  const { size, root } = loss;
+  if (await isInAccountLog(context, account, { type: 'LogTailLost', members: { size, root } })) return null;
   const executed = await execute(context, accounts, account, { account, cause }, (state) =>
     decideAccount(state, { type: 'AcceptTailLoss', ...loss }),
   );
   return 'refused' in executed ? executed.refused : null;
-}
-
-async function isRecorded({ events }: Pick<Context, 'events'>, account: AccountId, lost: Loss): Promise<boolean> {
-  for await (const { type, data } of readForward(events, streamName(accounts.category, account), 0)) {
-    if (type === 'LogTailLost' && data['size'] === lost.size && data['root'] === lost.root) return true;
-  }
-  return false;
 }

@@ -7,20 +7,26 @@
  *   push: whoever owns the store may have written anything there;
  * - the store that is read is not changed;
  * - refs whose names nobody may create any more are left out, and the answer names them;
+ * - a manifest of another account is in both logs before anything is in the repository, each once, however often the
+ *   work is repeated;
  * - a repository that holds anything is refused. A process that died between the creation and the push leaves an empty
  *   one, which the next try fills.
  */
 import type { WantedBucket } from '../../account/buckets/binding.ts';
+import { decideAccount } from '../../account/decide.ts';
+import { accounts } from '../../account/evolve.ts';
 import type { PlanQuotas, Plans } from '../../account/plans.ts';
 import { branchOfRef, newNameRefusal, parseDefaultBranch, parseRefName, type RefName } from '../../git/ref-name.ts';
 import { createLineWriter, createPacketDecoder } from '../../git/wire/pkt-line.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import type { AccountId } from '../../kernel/ids.ts';
+import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import { inOnePart } from '../../kernel/one-part.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import type { Manifest } from '../../repository/manifest.ts';
+import { execute } from '../../runtime/execute.ts';
+import { isInAccountLog } from '../accounts/is-in-account-log.ts';
 import { type PushContext, type PushOutcome, pushRefs } from '../pushing/push-refs.ts';
 import {
   changeRepository,
@@ -28,6 +34,7 @@ import {
   deleteRepository,
   type FoundRepository,
   findRepository,
+  type RepositoryCommandOrigin,
 } from '../repositories/repositories.ts';
 import { type ManifestRef, readManifestRefs } from './read-manifest.ts';
 
@@ -43,6 +50,8 @@ export interface RebuildWanted {
   readonly username: string;
   readonly name: string;
   readonly storageBucketId: WantedBucket;
+  /** Whose logs say that the manifest names another account, which is here. Else empty. */
+  readonly logs: readonly RepositoryCommandOrigin[];
   readonly cause: Cause;
   readonly signal: AbortSignal;
 }
@@ -90,6 +99,7 @@ export async function rebuildRepository(
     if ('refused' in created) return created;
     await context.failpoint('repository-created');
     const { repository } = created;
+    await recordIn(context, wanted, repository.id);
     if (refs.length === 0) return { repository, refs: 0, leftOut };
     const outcome = await pushAll(context, wanted, repository, { refs, reader });
     const isWhole = 'results' in outcome && outcome.results.every(({ code }) => code === null);
@@ -98,6 +108,18 @@ export async function rebuildRepository(
     return { refused: { kind: 'push', outcome } };
   } finally {
     reader.close();
+  }
+}
+
+/** An account that was never created has no log: the repository is made all the same. */
+async function recordIn(context: RebuildContext, { logs, manifest }: RebuildWanted, made: RepositoryId): Promise<void> {
+  const source = manifest.repository;
+  const members = { repository_id: made, source_repository_id: source };
+  for (const { account, cause } of logs) {
+    if (await isInAccountLog(context, account, { type: 'RepositoryRebuilt', members })) continue;
+    await execute(context, accounts, account, { account, cause }, (state) =>
+      decideAccount(state, { type: 'RecordRebuild', repository: made, source }),
+    );
   }
 }
 

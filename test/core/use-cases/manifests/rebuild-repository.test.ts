@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, type TestContext, test } from 'vitest';
-import type { ObjectId } from '../../../../core/kernel/ids.ts';
+import { streamName } from '../../../../core/kernel/envelope.ts';
+import type { ObjectId, Uuid } from '../../../../core/kernel/ids.ts';
 import type { FailpointName } from '../../../../core/ports/failpoints.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import type { LayerKey } from '../../../../core/repository/layer.ts';
@@ -13,7 +14,7 @@ import {
   readManifest,
   readManifestRefs,
 } from '../../../../core/use-cases/manifests/read-manifest.ts';
-import { rebuildRepository } from '../../../../core/use-cases/manifests/rebuild-repository.ts';
+import { type RebuildWanted, rebuildRepository } from '../../../../core/use-cases/manifests/rebuild-repository.ts';
 import { writeManifest } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { findRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { newAccount } from '../../../support/accounts.ts';
@@ -70,7 +71,10 @@ async function startTarget(context: TestContext, store: LayerStore) {
     await reading.close();
   });
   const account = await newAccount(node, 'grace');
-  const rebuild = async (onFailpoint: (point: FailpointName) => Promise<void> = async () => undefined) => {
+  const rebuild = async (
+    onFailpoint: (point: FailpointName) => Promise<void> = async () => undefined,
+    logs: RebuildWanted['logs'] = [],
+  ) => {
     const [found] = [...(await findManifests(store, { repository: null, revision: null })).values()];
     const manifest = await readManifest(store, found ?? assert.fail());
     assert.ok(!('invalid' in manifest));
@@ -84,14 +88,23 @@ async function startTarget(context: TestContext, store: LayerStore) {
         failpoint: onFailpoint,
         source: { store, objects: reading.database },
       },
-      { manifest, account, username: 'grace', name: 'again', storageBucketId: 'default', cause: CAUSE, signal: NEVER },
+      {
+        manifest,
+        account,
+        username: 'grace',
+        name: 'again',
+        storageBucketId: 'default',
+        logs,
+        cause: CAUSE,
+        signal: NEVER,
+      },
     );
   };
   const current = async () => {
     await node.entities.barrier();
     return findRepository(node, 'grace', 'again');
   };
-  return { node, database, rebuild, current };
+  return { node, database, account, rebuild, current };
 }
 
 function altered(store: LayerStore, which: (key: LayerKey) => boolean): LayerStore {
@@ -151,6 +164,34 @@ describe('A rebuild', () => {
     assert.ok(!('refused' in rebuilt));
     assert.equal(rebuilt.repository.id, left?.id);
     assert.equal((await current())?.entity.state.refs.size, 4);
+  });
+
+  test("of another account's manifest is in both logs once, also after a kill", async (context) => {
+    const { reading, store } = source;
+    const { node, account, rebuild } = await startTarget(context, store);
+    const owner = await newAccount(node, 'ada');
+    const logs = [account, owner].map((of) => ({ account: of, cause: { ...CAUSE, requestId: node.ids.next<Uuid>() } }));
+    const dying = rebuild(async (point) => {
+      if (point === 'push-layer-stored') throw new Error('killed');
+    }, logs);
+    await assert.rejects(dying, /killed/);
+    const told = () =>
+      Promise.all(
+        logs.map(async ({ account: of }) => {
+          const page = await node.events.readStream(streamName('account', of), { direction: 'forwards', limit: 100 });
+          const found = page.filter(({ type }) => type === 'RepositoryRebuilt');
+          return found.map((event) => [event.data, event.accountId, event.isRecord, event.requestId]);
+        }),
+      );
+    const before = await told();
+    const rebuilt = await rebuild(undefined, logs);
+    assert.ok(!('refused' in rebuilt));
+    const data = { repository_id: rebuilt.repository.id, source_repository_id: (await reading.current()).id };
+    assert.deepEqual(
+      before,
+      logs.map(({ account: of, cause }) => [[data, of, true, cause.requestId]]),
+    );
+    assert.deepEqual(await told(), before);
   });
 
   test('of an altered layer fails before anything is created', async (context) => {
