@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { commitLength } from '../core/git/history/commit-length.ts';
 import type { Digest } from '../core/kernel/digest.ts';
 import { READ_WAIT_MS } from '../core/kernel/limits.ts';
+import { countedCache } from '../core/kernel/shown-caches.ts';
 import type { Clock } from '../core/ports/clock.ts';
 import type { DueDeliveries, EndedDeliveries, PendingDeliveries } from '../core/ports/due-deliveries.ts';
 import type { ReadModels } from '../core/ports/read-models.ts';
@@ -89,12 +90,16 @@ const CACHED_BRANCHES_BYTES_MAX = 64 * 1024 * 1024;
 const BRANCH_BYTES = 500;
 
 function createBranchesCache() {
-  return new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
-    maxSize: CACHED_BRANCHES_BYTES_MAX,
-    sizeCalculation: ({ answer }) =>
-      answer.branches.reduce((sum, { name, commit }) => sum + name.length + commitLength(commit), 0) +
-      BRANCH_BYTES * (1 + answer.branches.length),
-  });
+  return countedCache(
+    'branches',
+    'memory',
+    new LRUCache<string, HistoryVersion & { readonly answer: Branches }>({
+      maxSize: CACHED_BRANCHES_BYTES_MAX,
+      sizeCalculation: ({ answer }) =>
+        answer.branches.reduce((sum, { name, commit }) => sum + name.length + commitLength(commit), 0) +
+        BRANCH_BYTES * (1 + answer.branches.length),
+    }),
+  );
 }
 
 export type AllReadModels = ReadModels & DueDeliveries & PendingDeliveries & EndedDeliveries;

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, type FileHandle, link, mkdir, open, readdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { type Timestamp, timestamp } from '../../core/kernel/ids.ts';
+import { type CacheSize, showCache } from '../../core/kernel/shown-caches.ts';
 import { type ByteRange, type IncomingLayer, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 
@@ -184,11 +185,20 @@ interface DurableFolders {
  */
 const KNOWN_FOLDERS_MAX = 10_000;
 
+function sizeOfFolders({ size }: ReadonlySet<string>): CacheSize {
+  return { taken: size, max: KNOWN_FOLDERS_MAX };
+}
+
 function durableFolders(root: string): DurableFolders {
   const known = new Set<string>();
+  const looks = showCache('layer_folders', 'entries', known, sizeOfFolders);
   return {
     ensure: async (folder) => {
-      if (known.has(folder)) return;
+      if (known.has(folder)) {
+        looks.hits += 1;
+        return;
+      }
+      looks.misses += 1;
       await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
       // A concurrent put may have created a level and not synced it yet, so this syncs every level.
       const levels: string[] = [];

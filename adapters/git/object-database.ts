@@ -31,8 +31,8 @@ import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
-import { createObjectCache, type PackMemory } from './packs/pack-file.ts';
-import { createReachableSets, type ReachableSets } from './packs/reachable-sets.ts';
+import { createObjectCache } from './packs/pack-file.ts';
+import { createReachableSets } from './packs/reachable-sets.ts';
 import { createReadTurns } from './packs/read-turns.ts';
 import { createGit, type Git, type OwnLimits } from './process/git-commands.ts';
 import type { ProcessLimits } from './process/helper-process.ts';
@@ -99,8 +99,6 @@ export interface GitObjectDatabaseOptions {
   readonly packsMax?: number;
 }
 
-type KeptMemory = 'git_pages' | 'git_objects' | 'git_held_packs' | 'git_reachable' | 'git_answers';
-
 export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, LayerCounts, CachedRepositories {
   /** This node may have applied events that the log has lost: layers of those are not read any more. */
   doubt(): void;
@@ -110,8 +108,8 @@ export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDro
   readonly memoryGroupBytesMax: number;
   /** What answers of git take on disk and in memory, and what was made. */
   answerFigures(): AnswerFigures;
-  /** Bytes of memory that each cache takes, by its name. */
-  readonly keptBytes: Readonly<Record<KeptMemory, () => number>>;
+  /** Memory of small packs until git needs their files. */
+  heldBytes(): number;
   /**
    * Does the work in a moment in which git works for no request; its signal is aborted at the end. Resolves when it is
    * done, or not begun before the end.
@@ -159,21 +157,6 @@ const INCOMING: IncomingBounds = {
   accountBytesMax: PUSHES_ARRIVING_ACCOUNT_BYTES_MAX,
   kept: { bytes: PUSHES_ARRIVING_KEPT_BYTES, accountBytesMax: PUSHES_ARRIVING_FEW_BYTES },
 };
-
-function keptBytesOf(
-  { pages, cache }: Pick<PackMemory, 'pages' | 'cache'>,
-  held: Pick<LayerCache, 'heldBytes'>,
-  reachable: Pick<ReachableSets, 'memoryBytes'>,
-  answers: Pick<AnswerCache, 'figures'>,
-): GitObjectDatabase['keptBytes'] {
-  return {
-    git_pages: pages.memoryBytes,
-    git_objects: () => cache.calculatedSize,
-    git_held_packs: () => held.heldBytes(),
-    git_reachable: reachable.memoryBytes,
-    git_answers: () => answers.figures().memoryBytes,
-  };
-}
 
 /** Starts the process helper. Rejects when git is missing or older than 2.39.4. */
 export async function createGitObjectDatabase(options: GitObjectDatabaseOptions): Promise<GitObjectDatabase> {
@@ -231,7 +214,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
-      keptBytes: keptBytesOf(memory, cache, reachable, answers),
+      heldBytes: () => cache.heldBytes(),
       receive: (received) => receivePack(quarantines, received),
       open: (objects) => openRefilled(cache, readers, objects),
       heldAnswer: (repository, key) => answers.held(answerKeyStart(repository) + key),

@@ -11,6 +11,7 @@ import type { JSONWebKeySet, JWK } from 'jose';
 import { KIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import { type CacheSize, showCache } from '../../core/kernel/shown-caches.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { VerificationFault } from '../../core/ports/identity-tokens.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
@@ -56,6 +57,7 @@ export interface IssuerKeys {
 export function createIssuerKeys({ outgoing, clock }: IssuerKeysOptions): IssuerKeys {
   // By issuer; the one that was used last is at the end.
   const kept = new Map<string, Kept>();
+  const looks = showCache('issuer_keys', 'entries', kept, sizeOf);
   const running = new Map<string, Promise<Fetched>>();
   const slots = createFairSlots({ slots: ISSUER_FETCHES_AT_ONCE_MAX, slotsPerKey: ISSUER_FETCHES_PER_ACCOUNT_MAX });
 
@@ -96,7 +98,11 @@ export function createIssuerKeys({ outgoing, clock }: IssuerKeysOptions): Issuer
   return {
     async keysOf(account, issuer, kid) {
       const known = fresh(issuer, kid);
-      if (known !== null) return known;
+      if (known !== null) {
+        looks.hits += 1;
+        return known;
+      }
+      looks.misses += 1;
       const release = await slots.acquire(account, AbortSignal.timeout(ISSUER_FETCH_SPAN_MS)).catch(() => null);
       // Other issuers of the same account take all its turns: this one has not failed, so nothing is kept.
       if (release === null) return { fault: 'issuer-unreachable', found: 'busy' };
@@ -107,6 +113,10 @@ export function createIssuerKeys({ outgoing, clock }: IssuerKeysOptions): Issuer
       }
     },
   };
+}
+
+function sizeOf({ size }: ReadonlyMap<string, Kept>): CacheSize {
+  return { taken: size, max: ISSUERS_KEPT_MAX };
 }
 
 async function fetchKeys(outgoing: IssuerKeysOptions['outgoing'], issuer: string): Promise<Fetched> {

@@ -25,6 +25,7 @@ import {
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import { LRUCache } from 'lru-cache';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { Log } from '../../core/ports/log.ts';
 import type { TracedPart, Tracing } from '../../core/ports/tracing.ts';
 import { codeOf, createExport } from './exporter.ts';
@@ -80,7 +81,11 @@ export function createOpenTelemetryTracing(about: OpenTelemetryOptions): OpenTel
   const provider = openProvider(about);
   const tracer = provider.getTracer('strata', about.version);
   const current = new AsyncLocalStorage<Span>();
-  const appends = new LRUCache<string, SpanContext>({ max: APPENDS_REMEMBERED_MAX });
+  const appends = countedCache(
+    'traced_appends',
+    'entries',
+    new LRUCache<string, SpanContext>({ max: APPENDS_REMEMBERED_MAX }),
+  );
 
   /** Null outside of a request under way that is sampled. */
   const begin = (name: TracedPart): Span | null => {

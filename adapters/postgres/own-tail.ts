@@ -6,6 +6,7 @@
  * reads the log.
  */
 import { categoryOf, type LogPosition, type RecordedEvent } from '../../core/kernel/envelope.ts';
+import { type OwnSize, ownSize, showCache } from '../../core/kernel/shown-caches.ts';
 import { lastRecordOf } from '../../core/runtime/read-mark.ts';
 import type { Anchor, Window } from './log-reader.ts';
 
@@ -34,7 +35,8 @@ const NONE: AppendedEvents = { events: [], sizeBytes: 0 };
 export function createOwnTail(): OwnTail {
   /** Each begins where the one before it ends. */
   let appends: AppendedEvents[] = [];
-  let [count, sizeBytes] = [0, 0];
+  let count = 0;
+  const size: OwnSize = { taken: 0, max: SIZE_BYTES_MAX };
 
   const endOf = ({ events }: AppendedEvents): LogPosition | undefined => events.at(-1)?.position;
 
@@ -46,11 +48,12 @@ export function createOwnTail(): OwnTail {
     if (end !== undefined && start <= end) return;
     if (end === undefined || start !== end + 1n) {
       appends = [];
-      [count, sizeBytes] = [0, 0];
+      count = 0;
+      size.taken = 0;
     }
     appends.push(added);
     count += added.events.length;
-    sizeBytes += added.sizeBytes;
+    size.taken += added.sizeBytes;
     if (isBeyond(1)) forget();
   }
 
@@ -64,12 +67,13 @@ export function createOwnTail(): OwnTail {
       const append = appends[first];
       first += 1;
       count -= append?.events.length ?? 0;
-      sizeBytes -= append?.sizeBytes ?? 0;
+      size.taken -= append?.sizeBytes ?? 0;
     }
     appends = appends.slice(first);
   }
-  const isBeyond = (part: number): boolean => count > EVENTS_MAX / part || sizeBytes > SIZE_BYTES_MAX / part;
+  const isBeyond = (part: number): boolean => count > EVENTS_MAX / part || size.taken > size.max / part;
 
+  const looks = showCache('own_events', 'memory', size, ownSize);
   return {
     add: (added) => added.forEach(addOne),
     behind: (from, categories) => {
@@ -77,7 +81,11 @@ export function createOwnTail(): OwnTail {
       if (from.id === null) return null;
       const next = from.position + 1n;
       const index = firstFrom(appends, next);
-      if (startOf(appends[index] ?? NONE) !== next) return null;
+      if (startOf(appends[index] ?? NONE) !== next) {
+        looks.misses += 1;
+        return null;
+      }
+      looks.hits += 1;
       const events = appends.slice(index).flatMap((append) => append.events);
       const last = events.at(-1);
       if (last === undefined) return null;

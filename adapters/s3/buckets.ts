@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { BucketConnection, Buckets, RoleAccess, RoleCredentials, Roles } from '../../core/ports/buckets.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { S3Agents, S3Spans } from './bounded-handler.ts';
@@ -38,7 +39,11 @@ const CALLED = 'a bucket of a user';
 const CHECK_SPANS: Partial<S3Spans> = { connectMs: 5_000, answerMs: 10_000, stalledMs: 5_000 };
 
 export function createS3Buckets(options: BucketsOptions): Buckets {
-  const stores = new LRUCache<string, LayerStore>({ max: BUCKET_STORES_MAX, ttl: BUCKET_STORES_SPAN_MS });
+  const stores = countedCache(
+    'bucket_stores',
+    'entries',
+    new LRUCache<string, LayerStore>({ max: BUCKET_STORES_MAX, ttl: BUCKET_STORES_SPAN_MS }),
+  );
   return {
     check: (connection) => {
       const { access } = connection;

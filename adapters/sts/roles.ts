@@ -6,6 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { msBetween, timestamp } from '../../core/kernel/ids.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import { type RoleAccess, type RoleCredentials, RoleRefused, type Roles } from '../../core/ports/buckets.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import { createTokenService, type TokenService, type TokenServiceOptions } from './assume-role.ts';
@@ -37,7 +38,7 @@ interface Kept {
 }
 
 export function createKeptRoles(service: TokenService, clock: Clock): StsRoles {
-  const roles = new LRUCache<string, Kept>({ max: ROLES_KEPT_MAX });
+  const roles = countedCache('bucket_roles', 'entries', new LRUCache<string, Kept>({ max: ROLES_KEPT_MAX }));
 
   function keptOf(access: RoleAccess): Kept {
     const key = `${access.account} ${access.roleArn}`;

@@ -8,6 +8,7 @@
 import { LRUCache } from 'lru-cache';
 import { MIB } from '../../core/kernel/byte-units.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import { type Answer, type Headers, JSON_TYPE, notModified } from './http/answer.ts';
 import { VARYING } from './http/compression.ts';
 import { noneMatchNames } from './http/conditional.ts';
@@ -50,11 +51,15 @@ export interface BodyCache {
 const ENTRY_OVERHEAD_BYTES = 500;
 
 export function createBodyCache(): BodyCache {
-  const entries = new LRUCache<string, EncodedBody>({
-    maxSize: API_BODIES_CACHE_BYTES_MAX,
-    maxEntrySize: API_BODIES_CACHE_BYTES_MAX / 4,
-    sizeCalculation: (body, key) => memoryBytes(body) + key.length + ENTRY_OVERHEAD_BYTES,
-  });
+  const entries = countedCache(
+    'rest_bodies',
+    'memory',
+    new LRUCache<string, EncodedBody>({
+      maxSize: API_BODIES_CACHE_BYTES_MAX,
+      maxEntrySize: API_BODIES_CACHE_BYTES_MAX / 4,
+      sizeCalculation: (body, key) => memoryBytes(body) + key.length + ENTRY_OVERHEAD_BYTES,
+    }),
+  );
   const keep = (key: string, body: EncodedBody): EncodedBody => {
     const kept = { ...body, bytes: inOwnMemory(body.bytes) };
     entries.set(key, kept);
@@ -76,7 +81,7 @@ export function createBodyCache(): BodyCache {
       inProgress.set(key, body);
       return body;
     },
-    memoryBytes: () => entries.calculatedSize,
+    memoryBytes: () => entries.sizeTaken,
   };
 }
 

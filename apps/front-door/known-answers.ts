@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { Diff } from '../../core/git/diff/diff.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
 import type { ObjectId, RepositoryId } from '../../core/kernel/ids.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { AheadBehind } from '../../core/ports/object-history.ts';
 import type { AheadBehindContext } from '../../core/use-cases/reading/ahead-behind.ts';
 import type { CommitTotals } from '../../core/use-cases/reading/commit-walk.ts';
@@ -46,41 +47,65 @@ const EMPTY_BYTES = 16_384;
 const COMMIT_TOTALS_MAX = 10_000;
 
 export function createKnownAnswers(): KnownAnswers {
-  const totals = new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX });
-  const folders = new LRUCache<string, KnownFolder>({
-    maxSize: KNOWN_FOLDERS_BYTES_MAX,
-    sizeCalculation: folderBytes,
-  });
-  const histories = new LRUCache<string, KnownPathHistory>({
-    maxSize: KNOWN_PATHS_BYTES_MAX,
-    sizeCalculation: ({ ids }, key) => textBytes(key) + ids.length * ID_BYTES,
-  });
-  const pushes = new LRUCache<RepositoryId, PushedCommits>({
-    maxSize: KNOWN_PUSHES_BYTES_MAX,
-    sizeCalculation: ({ marks }) => marks.memoryBytes + EMPTY_BYTES,
-  });
-  const aheadBehind = new LRUCache<string, AheadBehind>({ max: KNOWN_APART_MAX });
-  const comparisons = new LRUCache<string, KnownComparison>({
-    maxSize: KNOWN_COMPARISONS_COMMITS_MAX,
-    sizeCalculation: ({ ids }) => ids.length + 1,
-  });
-  const diffs = new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf });
+  const totals = countedCache('commit_totals', 'entries', new LRUCache<ObjectId, number>({ max: COMMIT_TOTALS_MAX }));
+  const folders = countedCache(
+    'known_folders',
+    'memory',
+    new LRUCache<string, KnownFolder>({
+      maxSize: KNOWN_FOLDERS_BYTES_MAX,
+      sizeCalculation: folderBytes,
+    }),
+  );
+  const histories = countedCache(
+    'known_paths',
+    'memory',
+    new LRUCache<string, KnownPathHistory>({
+      maxSize: KNOWN_PATHS_BYTES_MAX,
+      sizeCalculation: ({ ids }, key) => textBytes(key) + ids.length * ID_BYTES,
+    }),
+  );
+  const pushes = countedCache(
+    'known_pushes',
+    'memory',
+    new LRUCache<RepositoryId, PushedCommits>({
+      maxSize: KNOWN_PUSHES_BYTES_MAX,
+      sizeCalculation: ({ marks }) => marks.memoryBytes + EMPTY_BYTES,
+    }),
+  );
+  const aheadBehind = countedCache(
+    'known_ahead_behind',
+    'entries',
+    new LRUCache<string, AheadBehind>({ max: KNOWN_APART_MAX }),
+  );
+  const comparisons = countedCache(
+    'known_comparisons',
+    'entries',
+    new LRUCache<string, KnownComparison>({
+      maxSize: KNOWN_COMPARISONS_COMMITS_MAX,
+      sizeCalculation: ({ ids }) => ids.length + 1,
+    }),
+  );
+  const diffs = countedCache(
+    'known_diffs',
+    'memory',
+    new LRUCache<string, Diff>({ maxSize: KNOWN_DIFFS_BYTES_MAX, sizeCalculation: bytesOf }),
+  );
   return {
     commitTotals: {
       get: (tip) => totals.get(tip),
-      set: (tip, total) => void totals.set(tip, total),
+      set: (tip, total) => totals.set(tip, total),
       underWay: new Map(),
     },
-    knownFolders: { get: (key) => folders.get(key), set: (key, folder) => void folders.set(key, folder) },
-    knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => void histories.set(key, history) },
+    knownFolders: { get: (key) => folders.get(key), set: (key, folder) => folders.set(key, folder) },
+    knownPathHistories: { get: (key) => histories.get(key), set: (key, history) => histories.set(key, history) },
     knownPushes: {
       get: (repository) => pushes.get(repository),
-      set: (repository, pushed) => void pushes.set(repository, pushed),
+      set: (repository, pushed) => pushes.set(repository, pushed),
       underWay: new Map(),
     },
-    knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => void comparisons.set(key, found) },
-    knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => void diffs.set(key, diff) },
-    knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => void aheadBehind.set(key, counts) },
+    knownComparisons: { get: (key) => comparisons.get(key), set: (key, found) => comparisons.set(key, found) },
+    knownDiffs: { get: (key) => diffs.get(key), set: (key, diff) => diffs.set(key, diff) },
+    knownAheadBehind: { get: (key) => aheadBehind.get(key), set: (key, counts) => aheadBehind.set(key, counts) },
   };
 }
 

@@ -1,6 +1,7 @@
 /** Transfer of this process: its budget, which REST and Git share, so that bytes sent by one count for the other. */
 import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import {
   createTransferBudget,
   type ProjectedSum,
@@ -18,7 +19,7 @@ import type { FoundRepository } from '../../core/use-cases/repositories/reposito
 const ACCOUNTS_MAX = 10_000;
 
 export function createSharedTransferBudget(context: TransferBudgetContext): TransferBudget {
-  const sums = new LRUCache<AccountId, ProjectedSum>({ max: ACCOUNTS_MAX });
+  const sums = countedCache('transfer_sums', 'entries', new LRUCache<AccountId, ProjectedSum>({ max: ACCOUNTS_MAX }));
   return createTransferBudget(context, {
     get: (account) => sums.get(account),
     set: (account, sum) => {

@@ -22,6 +22,7 @@ import {
   wholeAnswer,
 } from '../../core/git/wire/ref-parts.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
 import { advertisedRefs } from '../../core/use-cases/reading/advertised-refs.ts';
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 
@@ -46,16 +47,18 @@ export interface RefAnswers {
   uploadPack(repository: FoundRepository, version: 0 | 1): RefAnswer;
   receivePack(repository: FoundRepository, version: 0 | 1): RefAnswer;
   lsRefs(repository: FoundRepository, request: LsRefsRequest): RefAnswer;
-  /** What the answers take that are kept. */
-  memoryBytes(): number;
 }
 
 /** `agent` is the agent capability sent to clients: `strata/<version>`. */
 export function createRefAnswers(agent: string): RefAnswers {
-  const answers = new LRUCache<string, Uint8Array>({
-    maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
-    sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
-  });
+  const answers = countedCache(
+    'ref_answers',
+    'memory',
+    new LRUCache<string, Uint8Array>({
+      maxSize: REF_ANSWERS_CACHE_BYTES_MAX,
+      sizeCalculation: (bytes, key) => bytes.length + key.length + 200,
+    }),
+  );
   const keptRuns = createKeptRuns(answers);
   // The last event determines the refs, and the default branch HEAD: together they determine the answer. A revision
   // would not: after a failover that lost the log's tail another event may have it.
@@ -81,12 +84,11 @@ export function createRefAnswers(agent: string): RefAnswers {
     receivePack: (repository, version) =>
       answer(repository, `receive-pack ${version}`, (refs) => receivePackAdvertisement(refs, { version, agent })),
     lsRefs: (repository, request) => answer(repository, JSON.stringify(request), (refs) => lsRefsAnswer(refs, request)),
-    memoryBytes: () => answers.calculatedSize,
   };
 }
 
 /** What was written of runs, among the answers. */
-function createKeptRuns(answers: Pick<LRUCache<string, Uint8Array>, 'get' | 'set'>): KeptRuns {
+function createKeptRuns(answers: Pick<CountedCache<string, Uint8Array>, 'get' | 'set'>): KeptRuns {
   const numbers = new WeakMap<AdvertisedRun, number>();
   let lastNumber = 0;
   const keyOf = (run: AdvertisedRun, form: string): string => {
@@ -96,6 +98,6 @@ function createKeptRuns(answers: Pick<LRUCache<string, Uint8Array>, 'get' | 'set
   };
   return {
     get: (run, form) => answers.get(keyOf(run, form)),
-    set: (run, form, bytes) => void answers.set(keyOf(run, form), bytes),
+    set: (run, form, bytes) => answers.set(keyOf(run, form), bytes),
   };
 }

@@ -12,6 +12,7 @@ import {
   type UploadPackRequest,
 } from '../../core/git/wire/upload-pack-request.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { Soon } from '../../core/kernel/soon.ts';
 import type { NextTurn } from '../../core/kernel/turns.ts';
 
@@ -34,10 +35,14 @@ const MEMORY_FACTOR = 8;
 const ENTRY_BYTES = 500;
 
 export function createPolledRequests(): PolledRequests {
-  const known = new LRUCache<string, LsRefs>({
-    maxSize: POLLED_REQUESTS_BYTES_MAX,
-    sizeCalculation: (_request, body) => ENTRY_BYTES + MEMORY_FACTOR * body.length,
-  });
+  const known = countedCache(
+    'ref_requests',
+    'memory',
+    new LRUCache<string, LsRefs>({
+      maxSize: POLLED_REQUESTS_BYTES_MAX,
+      sizeCalculation: (_request, body) => ENTRY_BYTES + MEMORY_FACTOR * body.length,
+    }),
+  );
   const parseAnew = async (body: Buffer, key: string, nextTurn: NextTurn) => {
     const parsed = await parseUploadPackRequest(body, 2, nextTurn);
     if ('kind' in parsed && parsed.kind === 'ls-refs') known.set(key, parsed);

@@ -27,7 +27,7 @@ import type { Probes } from './probes.ts';
 import { readiness } from './readiness.ts';
 import { composeRequestContexts } from './request-contexts.ts';
 import { openRunRecord, type RunRecord, type StrayKind } from './run-record.ts';
-import { type Caches, composeApi, composeCaches, composeGit, composeWebsite } from './serving.ts';
+import { composeApi, composeCaches, composeGit, composeWebsite } from './serving.ts';
 import type { Role, Settings } from './settings.ts';
 import { cutSlowReaders } from './slow-readers.ts';
 import { createSnapshot } from './snapshot.ts';
@@ -86,7 +86,7 @@ async function composeParts(composing: Composing): Promise<ComposedServer> {
   const api = await composeApi(composing, contexts, caches);
   const website = await composeWebsite(composing, context, contexts, caches);
   startCacheDrops(composing, opened);
-  startGauges(composing, opened, caches);
+  startGauges(composing, opened);
   const storage = watchStorage(composing, opened.watchedLayers, startPeriodic(composing, composing.parts));
   const http = startHttp(composing, opened, {
     git: runs(composing, 'git') ? tracing.traced(git) : null,
@@ -143,11 +143,7 @@ function startCacheDrops({ metrics, onFault, parts }: Composing, { foundation, o
   startPeriodic<'every node'>({ onFault, metrics }, parts)('cache-drops', drops.catchUp);
 }
 
-function startGauges(
-  { settings, metrics }: Composing,
-  { foundation, objects, projections }: Opened,
-  { refAnswers, bodies, renderer }: Caches,
-): void {
+function startGauges({ settings, metrics }: Composing, { foundation, objects, projections }: Opened): void {
   const { context, leases } = foundation;
   const { readModels, timers, runner } = projections;
   registerGauges({
@@ -160,12 +156,6 @@ function startGauges(
     leases,
     nodeClock: foundation.clock,
     pools: () => ({ ...foundation.connections.figures(), read_models: projections.poolFigures() }),
-    keptBytes: {
-      ...objects.keptBytes,
-      ref_answers: refAnswers.memoryBytes,
-      rest_bodies: bodies.memoryBytes,
-      rendered_pages: renderer.memoryBytes,
-    },
     models: {
       names: projections.models,
       figures: runner.figures,

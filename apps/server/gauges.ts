@@ -6,6 +6,7 @@
 import type { GitObjectDatabase } from '../../adapters/git/object-database.ts';
 import type { PoolFigures } from '../../adapters/postgres/pool.ts';
 import { msBetween, type Timestamp } from '../../core/kernel/ids.ts';
+import { type CacheLooks, type CacheSize, type CacheUnit, shownCaches } from '../../core/kernel/shown-caches.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { DueDeliveries } from '../../core/ports/due-deliveries.ts';
 import type { OverdueTimers } from '../../core/ports/workflows.ts';
@@ -17,7 +18,7 @@ import type { Metrics } from './metrics.ts';
 import { createModelLags, type ModelLag } from './model-lag.ts';
 
 export interface GaugesOptions {
-  readonly metrics: Pick<Metrics, 'gauge' | 'gauges' | 'total'>;
+  readonly metrics: Pick<Metrics, 'gauge' | 'gauges' | 'gaugesOf' | 'total' | 'totalsOf'>;
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   readonly entities: Pick<Entities, 'residents' | 'appliedPosition'>;
   readonly objects: Pick<GitObjectDatabase, 'answerFigures' | 'memoryGroupBytesMax'>;
@@ -29,8 +30,6 @@ export interface GaugesOptions {
   readonly nodeClock: Pick<NodeClock, 'secondsAhead'> | null;
   /** The pools of connections to PostgreSQL, by name. */
   readonly pools: () => Readonly<Record<string, PoolFigures>>;
-  /** Bytes of memory that each cache takes, by its name. */
-  readonly keptBytes: Readonly<Record<string, () => number>>;
   readonly models: {
     readonly names: readonly string[];
     readonly figures: () => Promise<readonly ModelFigures[]>;
@@ -40,7 +39,7 @@ export interface GaugesOptions {
 }
 
 export function registerGauges(options: GaugesOptions): void {
-  const { metrics, clock, entities, objects, deliveries, timers, leases, keptBytes } = options;
+  const { metrics, clock, entities, objects, deliveries, timers, leases } = options;
   const ageSeconds = (oldestAt: Timestamp | null): number =>
     oldestAt === null ? 0 : msBetween(oldestAt, clock.now()) / 1_000;
   const overdue = atOnce(() => Promise.all(timers.map((some) => some.overdue(clock.now()))));
@@ -65,8 +64,7 @@ export function registerGauges(options: GaugesOptions): void {
     'What all git processes may take together by a control group, 0 without one',
     () => objects.memoryGroupBytesMax,
   );
-  const help = 'Memory of what is kept in case it is asked for again, by cache';
-  metrics.gauges('strata_kept_bytes', help, 'cache', keptBytes);
+  registerCaches(metrics);
   const answers = objects.answerFigures;
   metrics.gauge('strata_git_answers_kept_bytes', 'Disk of kept answers of git', () => answers().keptBytes);
   metrics.gauge(
@@ -102,6 +100,47 @@ export function registerGauges(options: GaugesOptions): void {
     async () => {
       return Math.max(...(await overdue()).map(({ oldestAt }) => ageSeconds(oldestAt)));
     },
+  );
+}
+
+/** All caches of the process: what each takes, its bound, and how often it had what was looked for. */
+function registerCaches(metrics: Pick<Metrics, 'gaugesOf' | 'totalsOf'>): void {
+  const sizes = (unit: CacheUnit, size: keyof CacheSize) => () =>
+    [...shownCaches()].flatMap(([name, cache]) => (cache.unit === unit ? [[name, cache[size]] as const] : []));
+  const looks = (which: keyof CacheLooks) => () =>
+    [...shownCaches()].map(([name, cache]) => [name, cache[which]] as const);
+  metrics.gaugesOf(
+    'strata_kept_bytes',
+    'Memory of what is kept in case it is asked for again, by cache',
+    'cache',
+    sizes('memory', 'taken'),
+  );
+  metrics.gaugesOf('strata_kept_bytes_max', 'The bound of that memory, by cache', 'cache', sizes('memory', 'max'));
+  metrics.gaugesOf(
+    'strata_kept_disk_bytes',
+    'Disk of what is kept in case it is asked for again, by cache',
+    'cache',
+    sizes('disk', 'taken'),
+  );
+  metrics.gaugesOf('strata_kept_disk_bytes_max', 'The bound of that disk, by cache', 'cache', sizes('disk', 'max'));
+  metrics.gaugesOf(
+    'strata_kept_entries',
+    'Entries, or parts of entries, of caches that are bounded by a number, by cache',
+    'cache',
+    sizes('entries', 'taken'),
+  );
+  metrics.gaugesOf('strata_kept_entries_max', 'The bound of that number, by cache', 'cache', sizes('entries', 'max'));
+  metrics.totalsOf(
+    'strata_kept_hits_total',
+    'Looks into a cache that found what they looked for, by cache',
+    'cache',
+    looks('hits'),
+  );
+  metrics.totalsOf(
+    'strata_kept_misses_total',
+    'Looks into a cache that did not find it, by cache',
+    'cache',
+    looks('misses'),
   );
 }
 

@@ -49,8 +49,12 @@ export interface Metrics {
     label: string,
     reads: Readonly<Record<string, () => number | Promise<number>>>,
   ): void;
+  /** The same for figures that are read together, by their labels. */
+  gaugesOf(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
   /** A sum that only grows. */
   total(name: string, help: string, read: () => number): void;
+  /** The same for sums that are read together, by their labels. */
+  totalsOf(name: string, help: string, label: string, read: () => Iterable<readonly [string, number]>): void;
   text(): Promise<string>;
   readonly contentType: string;
 }
@@ -82,6 +86,19 @@ export function createMetrics(): Metrics {
       };
       const entries = Object.entries(reads);
       const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers, collect });
+    },
+    gaugesOf(name, help, label, read) {
+      const collect = (): void => {
+        for (const [of, value] of read()) gauge.set({ [label]: of }, value);
+      };
+      const gauge: Gauge = new Gauge({ name, help, labelNames: [label], registers, collect });
+    },
+    totalsOf(name, help, label, read) {
+      const collect = (): void => {
+        totals.reset();
+        for (const [of, value] of read()) totals.inc({ [label]: of }, value);
+      };
+      const totals: Counter = new Counter({ name, help, labelNames: [label], registers, collect });
     },
     total(name, help, read) {
       const collect = (): void => {

@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
+import { countedCache } from '../../core/kernel/shown-caches.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
 /** References that are kept. Internal: the address behind a forgotten one is stored again. */
@@ -80,7 +81,11 @@ export function plainAddress(address: string): string {
 
 /** Caches references, so that the vault is called once in half an hour for each account and address. */
 export function createSourceAddressRef(vault: Vault): (account: AccountId, address: string) => Promise<string | null> {
-  const known = new LRUCache<string, Promise<string | null>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS });
+  const known = countedCache(
+    'source_addresses',
+    'entries',
+    new LRUCache<string, Promise<string | null>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS }),
+  );
   return async (account, address) => {
     if (address === '') return null;
     const key = `${account} ${address}`;

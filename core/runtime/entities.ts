@@ -20,6 +20,7 @@ import {
   streamName,
 } from '../kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
+import { type CacheLooks, type CacheSize, showCache } from '../kernel/shown-caches.ts';
 import type { Soon } from '../kernel/soon.ts';
 import { wholeAppends } from '../kernel/whole-appends.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
@@ -131,12 +132,14 @@ class EntityCache implements Entities {
   readonly #residents = new Map<StreamName, Resident>();
   #large: Resident | null = null;
   readonly #readings = new Map<StreamName, Set<Reading>>();
+  readonly #looks: CacheLooks;
   #sizeBytes = 0;
   /** Counts how often the cache was cleared: what was read from the log before a clearing must not be kept after it. */
   #generation = 0;
 
   constructor(options: EntitiesOptions) {
     this.#options = options;
+    this.#looks = showCache('entities', 'memory', this, EntityCache.#sizeOf);
     this.#follower = new LogFollower({
       events: options.events,
       ...(options.leases === undefined ? {} : { leases: options.leases }),
@@ -145,6 +148,10 @@ class EntityCache implements Entities {
       onFault: options.onFault,
       gather: options.gather,
     });
+  }
+
+  static #sizeOf(its: EntityCache): CacheSize {
+    return { taken: its.residents().sizeBytes, max: its.#options.cacheSizeBytesMax };
   }
 
   async start(): Promise<void> {
@@ -179,9 +186,11 @@ class EntityCache implements Entities {
     const stream = streamName(decider.category, id);
     const resident = this.#resident(stream);
     if (resident !== undefined) {
+      this.#looks.hits += 1;
       resident.isReferenced = true;
       return parseCached(decider, resident.entity);
     }
+    this.#looks.misses += 1;
     // A reading's result holds every event delivered while it ran, so this call can share one that began earlier.
     const [running] = this.#readings.get(stream) ?? [];
     const answer = running?.answer ?? this.#read(decider, stream, null);

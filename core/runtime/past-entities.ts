@@ -11,6 +11,7 @@ import type { Account } from '../account/state.ts';
 import type { Decider } from '../kernel/decider.ts';
 import { type LogPosition, type RecordedEvent, type StreamName, streamName } from '../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../kernel/ids.ts';
+import { type OwnSize, ownSize, showCache } from '../kernel/shown-caches.ts';
 import { repositories } from '../repository/evolve.ts';
 import type { Repository } from '../repository/state.ts';
 import type { Entities } from './entities.ts';
@@ -47,14 +48,19 @@ const KEPT_SIZE_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createPastEntities(options: PastEntitiesOptions): PastEntities {
   const kept = new Map<RepositoryId, Entity<Repository>>();
+  const size: OwnSize = { taken: 0, max: KEPT_SIZE_BYTES_MAX };
+  const looks = showCache('past_folds', 'memory', size, ownSize);
 
   function keep(id: RepositoryId, entity: Entity<Repository>): void {
     kept.delete(id);
     kept.set(id, entity);
     let sizeBytes = 0;
+    size.taken = 0;
     for (const [other, { state }] of [...kept].toReversed()) {
-      sizeBytes += repositories.sizeBytes(state);
+      const itsBytes = repositories.sizeBytes(state);
+      sizeBytes += itsBytes;
       if (sizeBytes > KEPT_SIZE_BYTES_MAX && other !== id) kept.delete(other);
+      else size.taken += itsBytes;
     }
   }
 
@@ -80,10 +86,12 @@ export function createPastEntities(options: PastEntitiesOptions): PastEntities {
       if (current.revision === revision) return current;
       const stream = streamName(repositories.category, id);
       const known = kept.get(id);
-      const start =
-        known !== undefined && known.revision !== 'none' && known.revision <= revision
-          ? known
-          : ((await provenStart(options, repositories, stream, revision)) ?? emptyEntity(repositories, stream));
+      const isUsable = known !== undefined && known.revision !== 'none' && known.revision <= revision;
+      if (isUsable) looks.hits += 1;
+      else looks.misses += 1;
+      const start = isUsable
+        ? known
+        : ((await provenStart(options, repositories, stream, revision)) ?? emptyEntity(repositories, stream));
       const entity = await foldWhile(options, repositories, start, (event) => event.revision <= revision);
       keep(id, entity);
       return entity;

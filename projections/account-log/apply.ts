@@ -12,6 +12,7 @@ import type { Digest } from '../../core/kernel/digest.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { later, parseUuid, type Timestamp } from '../../core/kernel/ids.ts';
 import { isJsonArray } from '../../core/kernel/json.ts';
+import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
 import type { Hash } from '../../core/ports/account-log.ts';
 import { RECORD_CATEGORIES } from '../record-categories.ts';
 import { prepared } from '../runner/bulk.ts';
@@ -27,10 +28,14 @@ export function createAccountLogProjection(digest: Digest): Projection {
     onPoison: 'halt',
     asStored: true,
     open: (table) => {
-      const known: KnownHeads = new LRUCache({
-        maxSize: KNOWN_HASHES_MAX,
-        sizeCalculation: ({ hashes }) => 1 + hashes.length,
-      });
+      const known: KnownHeads = countedCache(
+        'account_log_heads',
+        'entries',
+        new LRUCache<string, Head>({
+          maxSize: KNOWN_HASHES_MAX,
+          sizeCalculation: ({ hashes }) => 1 + hashes.length,
+        }),
+      );
       return {
         prepare: async (events, database) => {
           const entries = events.filter(({ isRecord, accountId }) => isRecord && accountId !== null);
@@ -50,7 +55,7 @@ interface Head extends Growing {
 }
 
 /** The heads of accounts, as the last transaction left them. */
-type KnownHeads = LRUCache<string, Head>;
+type KnownHeads = CountedCache<string, Head>;
 /**
  * The hashes of all known heads together, where each head counts as one more. Internal: what is not kept is read again.
  */

@@ -9,6 +9,7 @@ import { accessTokenEventKinds } from '../../core/access-token/events.ts';
 import { readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
 import { repositoryEventKinds, type StoredRefUpdate } from '../../core/repository/events.ts';
 import { prepared } from '../runner/bulk.ts';
 import type { Projection, Queryable, TableOf, Write } from '../runner/projection.ts';
@@ -22,7 +23,11 @@ export const activityProjection: Projection = {
   onPoison: 'park',
   weight: ({ data }) => (Array.isArray(data['updates']) ? Math.max(1, data['updates'].length) : 1),
   open: (table) => {
-    const known: KnownNumbers = new LRUCache({ max: KNOWN_REPOSITORIES_MAX });
+    const known: KnownNumbers = countedCache(
+      'activity_numbers',
+      'entries',
+      new LRUCache<string, number>({ max: KNOWN_REPOSITORIES_MAX }),
+    );
     return {
       prepare: async (events, database) => {
         const folded = fold(events);
@@ -37,7 +42,7 @@ export const activityProjection: Projection = {
 };
 
 /** The number of the next change of repositories, as the last transaction left it. */
-type KnownNumbers = LRUCache<string, number>;
+type KnownNumbers = CountedCache<string, number>;
 /** Repositories whose number is known. Internal: what is not kept is read again. */
 const KNOWN_REPOSITORIES_MAX = 10_000;
 

@@ -15,6 +15,7 @@ import { AppendList } from '../../core/kernel/append-list.ts';
 import { type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
 import type { ObjectId, RepositoryId, Uuid } from '../../core/kernel/ids.ts';
 import { BUCKET_BACKGROUND_REST_MS } from '../../core/kernel/limits.ts';
+import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { ObjectDatabase } from '../../core/ports/object-database.ts';
 import { StreamFault } from '../runner/faults.ts';
@@ -46,7 +47,7 @@ export interface HistoryOptions {
  */
 const CACHED_LAYERS_MAX = 100_000;
 /** Buckets of users that took too long a moment ago. */
-type SlowBuckets = LRUCache<Uuid, true>;
+type SlowBuckets = CountedCache<Uuid, true>;
 /** How many of them are remembered. Internal: a forgotten bucket is tried again. */
 const SLOW_BUCKETS_MAX = 1_000;
 /**
@@ -58,7 +59,11 @@ const READ_AT_ONCE = 4;
 
 export function createHistoryProjection(options: HistoryOptions): Projection {
   /** Survives the appliers, which end with each fault. */
-  const slowBuckets: SlowBuckets = new LRUCache({ max: SLOW_BUCKETS_MAX, ttl: BUCKET_BACKGROUND_REST_MS });
+  const slowBuckets: SlowBuckets = countedCache(
+    'slow_buckets',
+    'entries',
+    new LRUCache<Uuid, true>({ max: SLOW_BUCKETS_MAX, ttl: BUCKET_BACKGROUND_REST_MS }),
+  );
   return {
     name: 'history',
     version: 3,
@@ -74,10 +79,14 @@ class HistoryApplier implements Applier {
   readonly #options: HistoryOptions;
   readonly #table: TableOf;
   readonly #slowBuckets: SlowBuckets;
-  readonly #bases = new LRUCache<RepositoryId, Base>({
-    maxSize: CACHED_LAYERS_MAX,
-    sizeCalculation: ({ layers }) => 1 + layers.length,
-  });
+  readonly #bases = countedCache(
+    'history_bases',
+    'entries',
+    new LRUCache<RepositoryId, Base>({
+      maxSize: CACHED_LAYERS_MAX,
+      sizeCalculation: ({ layers }) => 1 + layers.length,
+    }),
+  );
 
   constructor(options: HistoryOptions, table: TableOf, slowBuckets: SlowBuckets) {
     this.#options = options;

@@ -34,7 +34,7 @@ export interface PlanContext {
    */
   readonly patient: boolean;
   /** Buckets of users whose repositories are read beside the writer, because others would wait for the bucket. */
-  readonly slowBuckets: { has(bucket: Uuid): boolean; set(bucket: Uuid, isSlow: true): unknown };
+  readonly slowBuckets: { get(bucket: Uuid): true | undefined; set(bucket: Uuid, isSlow: true): unknown };
 }
 
 /** What is stored of a repository before the batch. */
@@ -93,7 +93,7 @@ export async function planRepository(
     const order: OrderChange = wanted.tip === oldTip ? { kind: 'keep' } : { kind: 'replace', kept: 0, ids: [] };
     return { ...plan, order, after: withOrderLength(after, order), commits: NO_COMMITS };
   }
-  if (!context.patient && storageBucketId !== null && context.slowBuckets.has(storageBucketId)) {
+  if (!context.patient && storageBucketId !== null && context.slowBuckets.get(storageBucketId) === true) {
     throw faultOf(change, new TooMuchWork('Its bucket took too long a moment ago'), false);
   }
   try {

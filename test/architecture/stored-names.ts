@@ -29,6 +29,7 @@ import { ACCOUNT_FOLD_SNAPSHOT_VERSION } from '../../core/audit/account-fold-sna
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { createModels, type ModelsOptions } from '../../projections/models.ts';
 import { createRunnerTables } from '../../projections/runner/tables.ts';
+import { cachesOf } from '../metrics/found-caches.ts';
 import { metricsOf } from '../metrics/found-metrics.ts';
 import { createValues, OPEN, type Values } from './source-values.ts';
 import {
@@ -387,6 +388,7 @@ function metrics(reader: Reader): string[] {
     ...grouped('span', typeNamed(reader, 'TracedPart')),
     ...grouped('span-attribute', typeNamed(reader, 'SpanAttribute')),
     ...grouped('metric', lines),
+    ...grouped('cache', cachesOf(reader.sources).names),
     ...grouped(
       'label',
       labelled.filter((line) => / = [a-z-]+$/.test(line)),

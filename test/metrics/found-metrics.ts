@@ -29,12 +29,15 @@ const CLASSES: ReadonlyMap<string, MetricKind> = new Map([
   ['Gauge', 'gauge'],
   ['Histogram', 'histogram'],
 ] as const);
-/** The functions that make a metric of their first arguments: name, text, and for `gauges` the label. */
+/** The functions that make a metric of their first arguments: name, text, and for several figures the label. */
 const MAKERS: ReadonlyMap<string, MetricKind> = new Map([
   ['gauge', 'gauge'],
   ['gauges', 'gauge'],
+  ['gaugesOf', 'gauge'],
   ['total', 'counter'],
+  ['totalsOf', 'counter'],
 ] as const);
+const LABELLED: ReadonlySet<string | null> = new Set(['gauges', 'gaugesOf', 'totalsOf']);
 const PREFIX = /^strata_/;
 
 /** Returns all metrics, sorted by name. prom-client's own metrics of the process and of Node are not among them. */
@@ -68,13 +71,13 @@ function isInMaker({ module, node }: Place): boolean {
 }
 
 function made(sources: Sources, values: Values): readonly FoundMetric[] {
-  return sources.nodes(/\.(gauges?|total)\(/, 'CallExpression').flatMap(({ module, node }) => {
+  return sources.nodes(/\.(gauge|gauges|gaugesOf|total|totalsOf)\(/, 'CallExpression').flatMap(({ module, node }) => {
     const callee = child(node, 'callee');
     const kind = MAKERS.get(nameOf(child(callee, 'property')) ?? '');
     const [name, help, label] = children(node, 'arguments');
     if (kind === undefined || name === undefined || help === undefined) return [];
     const textOf = (part: Syntax): string => constant(values, { module, node: part });
-    const isLabelled = nameOf(child(callee, 'property')) === 'gauges' && label !== undefined;
+    const isLabelled = LABELLED.has(nameOf(child(callee, 'property'))) && label !== undefined;
     return [{ name: textOf(name), kind, help: textOf(help), labels: isLabelled ? [textOf(label)] : [] }];
   });
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { ROOT, treeOf } from '../architecture/source-tree.ts';
 import { productSources, sourcesOf } from '../architecture/syntax.ts';
+import { cachesOf } from './found-caches.ts';
 import { metricsOf, misnamed } from './found-metrics.ts';
 import { metricsPage } from './metrics-page.ts';
 
@@ -27,6 +28,23 @@ describe('The metrics of the project', () => {
 
   test('have names that begin with strata_', () => {
     assert.deepEqual(misnamed(metrics), []);
+  });
+});
+
+describe('The caches of the project', () => {
+  const { names, hidden } = cachesOf(productSources());
+
+  test('are all shown by the metrics', () => {
+    assert.deepEqual(hidden, []);
+    assert.ok(names.length > 35, names.join(' '));
+  });
+
+  test('are refused where the metrics do not show them', () => {
+    const made = `import { LRUCache } from 'lru-cache';
+      const hidden = new LRUCache<string, true>({ max: 3 });
+      const shown = countedCache('some', 'entries', new LRUCache<string, true>({ max: 3 }));`;
+    const found = cachesOf(sourcesOf(treeOf({ 'apps/server/some.ts': made })));
+    assert.deepEqual(found, { names: ['some'], hidden: ['apps/server/some.ts:2'] });
   });
 });
 

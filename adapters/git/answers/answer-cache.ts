@@ -11,6 +11,7 @@
  */
 import type { FileHandle } from 'node:fs/promises';
 import { mkdir, rm } from 'node:fs/promises';
+import { type CacheLooks, type CacheSize, showCache } from '../../../core/kernel/shown-caches.ts';
 import { type AnswerDiskBudget, createAnswerDiskBudget } from './answer-disk-budget.ts';
 import { type AnswerFiles, createAnswerFiles, piecesOf, readAll } from './answer-files.ts';
 import { type AnswerMemory, createAnswerMemory, type HeldBytes } from './answer-memory.ts';
@@ -83,22 +84,30 @@ class KeptAnswers implements AnswerCache {
   readonly #onFault: (error: unknown) => void;
   readonly #files: AnswerFiles;
   readonly #diskBudget: AnswerDiskBudget;
+  readonly #bytesMax: number;
   readonly #answersMax: number;
   readonly #memory: AnswerMemory;
   /** The least lately used first. */
   readonly #whole = new Map<string, GrowingAnswer>();
   readonly #growing = new Map<string, GrowingAnswer>();
   readonly #queued: QueuedBytes = { bytes: 0 };
+  readonly #looks: CacheLooks;
   #removing: Promise<unknown> = Promise.resolve();
   #madeBytes = 0;
   #evictedBytes = 0;
 
   constructor({ directory, bytesMax, answersMax = ANSWERS_KEPT_MAX, memory, onFault }: AnswerCacheOptions) {
     this.#onFault = onFault;
+    this.#bytesMax = bytesMax;
     this.#answersMax = answersMax;
     this.#memory = memory ?? createAnswerMemory({ bytesMax: MEMORY_BYTES_MAX, answerBytesMax: IN_MEMORY_BYTES_MAX });
     this.#files = createAnswerFiles({ directory, freeDisk: () => this.freeDisk() });
     this.#diskBudget = createAnswerDiskBudget({ bytesMax, removeOne: () => this.#removeOne() });
+    this.#looks = showCache('git_answer_files', 'disk', this, KeptAnswers.#sizeOf);
+  }
+
+  static #sizeOf(its: KeptAnswers): CacheSize {
+    return { taken: its.figures().keptBytes, max: its.#bytesMax };
   }
 
   async *follow(wanted: WantedAnswer & { readonly key: string }): AsyncGenerator<Uint8Array> {
@@ -160,6 +169,8 @@ class KeptAnswers implements AnswerCache {
     readonly wasWhole: boolean;
   }> {
     const { key } = wanted;
+    if (this.#growing.has(key) || this.#whole.has(key)) this.#looks.hits += 1;
+    else this.#looks.misses += 1;
     for (let attempt = 1; ; attempt += 1) {
       const answer = this.#growing.get(key) ?? this.#used(key) ?? this.#begin(wanted);
       // Count this follower before the first await: otherwise git would be stopped when all the others leave.

@@ -6,6 +6,7 @@
  * left, and what counts is never more than the bound, nor that of one account more than half of it. What somebody reads
  * makes no room. All readers share one buffer, which nobody changes once it is filled.
  */
+import { type CacheLooks, type CacheSize, showCache } from '../../../core/kernel/shown-caches.ts';
 
 const ACCOUNT_SHARE = 0.5;
 
@@ -62,16 +63,26 @@ class LatestAnswers implements AnswerMemory {
   /** The least lately used first. */
   readonly #entries = new Map<string, Entry>();
   readonly #ofAccount = new Map<string, number>();
+  readonly #looks: CacheLooks;
   #bytes = 0;
 
   constructor(bytesMax: number, answerBytesMax: number) {
     this.#bytesMax = bytesMax;
     this.#answerBytesMax = answerBytesMax;
+    this.#looks = showCache('git_answers', 'memory', this, LatestAnswers.#sizeOf);
+  }
+
+  static #sizeOf(its: LatestAnswers): CacheSize {
+    return { taken: its.#bytes, max: its.#bytesMax };
   }
 
   take(key: string): HeldBytes | null {
     const entry = this.#entries.get(key);
-    if (entry === undefined || entry.bytes === null) return null;
+    if (entry === undefined || entry.bytes === null) {
+      this.#looks.misses += 1;
+      return null;
+    }
+    this.#looks.hits += 1;
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     entry.readers += 1;

@@ -6,6 +6,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { countedCache } from '../../../core/kernel/shown-caches.ts';
 import { type CacheFolder, viewOf } from '../cache/cache-folder.ts';
 import type { OpenPack } from '../packs/object-source.ts';
 import { reachedCount } from '../packs/reachable-sets.ts';
@@ -68,7 +69,7 @@ interface Counted {
 }
 
 export function createPackCounts(git: Git, log: GitLog): PackCounts {
-  const counted = new LRUCache<string, Counted>(REMEMBERED);
+  const counted = countedCache('git_pack_counts', 'entries', new LRUCache<string, Counted>(REMEMBERED));
   // One at a time: each takes a whole processor.
   let last: Promise<void> = Promise.resolve();
   let unfinished = 0;

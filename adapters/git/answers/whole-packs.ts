@@ -8,6 +8,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
+import { countedCache } from '../../../core/kernel/shown-caches.ts';
 import type { PlainClone, RefsView } from '../../../core/ports/object-database.ts';
 import { type CacheFolder, packPath, viewOf } from '../cache/cache-folder.ts';
 import { lines } from '../packs/git-objects.ts';
@@ -63,10 +64,14 @@ export interface WholePacks {
 
 export function createWholePacks(git: Git, log: GitLog): WholePacks {
   const counts = createPackCounts(git, log);
-  const answers = new LRUCache<string, WholePackAnswer>({
-    maxSize: NEWER_MEMORY_BYTES,
-    sizeCalculation: ({ newer }) => newer.body.length + ANSWER_OVERHEAD_BYTES,
-  });
+  const answers = countedCache(
+    'git_whole_packs',
+    'memory',
+    new LRUCache<string, WholePackAnswer>({
+      maxSize: NEWER_MEMORY_BYTES,
+      sizeCalculation: ({ newer }) => newer.body.length + ANSWER_OVERHEAD_BYTES,
+    }),
+  );
   const making = new SharedWork<WholePackAnswer | null>();
 
   const answerOf = async (from: ClonedObjects, whole: WholePack, options: CloneOptions) => {

@@ -5,6 +5,7 @@
  * from the disk when its last lease is released.
  */
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
+import { type CacheLooks, type CacheSize, showCache } from '../../../core/kernel/shown-caches.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import type { GitLog } from '../process/log.ts';
 import { CacheEntry, type CacheEntryOptions, type CacheTotals, entryKey } from './cache-entry.ts';
@@ -67,6 +68,8 @@ export class CacheEntries {
   #writing: Promise<void> = Promise.resolve();
   #writingLater: NodeJS.Timeout | null = null;
   readonly #totals: CacheTotals = { bytes: 0, openPacks: 0 };
+  readonly #packLooks = showCache('git_open_packs', 'entries', this.#totals, openPacksOf);
+  readonly #looks: CacheLooks;
   #doubts = 0;
 
   constructor({ paths, cacheBytesMax, heldMemory, log, onBegun }: CacheEntriesOptions) {
@@ -76,6 +79,11 @@ export class CacheEntries {
     this.#log = log;
     this.#onBegun = onBegun;
     this.#disk = new DiskWork(paths.trash, log);
+    this.#looks = showCache('git_repositories', 'disk', this, CacheEntries.#sizeOf);
+  }
+
+  static #sizeOf(its: CacheEntries): CacheSize {
+    return { taken: its.sizeBytes, max: its.#cacheBytesMax };
   }
 
   /** Bytes of packs and indexes of all entries that are not retired. */
@@ -97,8 +105,8 @@ export class CacheEntries {
     return this.#insert({ folder, checked, vouched: checked ? this.#doubts : -1 });
   }
 
-  #insert(made: Omit<CacheEntryOptions, 'totals'>): CacheEntry {
-    const entry = new CacheEntry({ ...made, totals: this.#totals });
+  #insert(made: Omit<CacheEntryOptions, 'totals' | 'packLooks'>): CacheEntry {
+    const entry = new CacheEntry({ ...made, totals: this.#totals, packLooks: this.#packLooks });
     this.#known.set(entry.key, entry);
     if (entry.folder.held.count > 0) this.holds(entry);
     return entry;
@@ -117,6 +125,8 @@ export class CacheEntries {
   /** Does what `acquire` does, before anybody reads the repository at this epoch: entries of older epochs stay. */
   async acquireAhead(objects: CommittedObjects): Promise<CacheEntry> {
     const key = entryKey(objects.repository, objects.shrinkEpoch);
+    if (this.#known.has(key)) this.#looks.hits += 1;
+    else this.#looks.misses += 1;
     for (;;) {
       const found = this.#known.get(key);
       if (found === undefined) {
@@ -309,4 +319,8 @@ export class CacheEntries {
 /** Whether none of the objects that the folder's layers hold was dropped since. */
 export function keepsAllOf({ keptSinceEpoch }: CommittedObjects, folder: CacheFolder): boolean {
   return keptSinceEpoch !== null && folder.shrinkEpoch >= keptSinceEpoch;
+}
+
+function openPacksOf({ openPacks }: CacheTotals): CacheSize {
+  return { taken: openPacks, max: OPEN_PACKS_MAX };
 }

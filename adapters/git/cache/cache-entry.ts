@@ -10,6 +10,7 @@
  */
 import type { Sequence } from '../../../core/kernel/append-list.ts';
 import type { LayerId, RepositoryId } from '../../../core/kernel/ids.ts';
+import type { CacheLooks } from '../../../core/kernel/shown-caches.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import type { OpenPack } from '../packs/object-source.ts';
@@ -31,12 +32,15 @@ export interface CacheEntryOptions {
   /** Older entries of the repository, to retire once somebody has read it at this epoch. */
   readonly superseded?: readonly CacheEntry[];
   readonly totals: CacheTotals;
+  /** The looks for open packs of all entries. */
+  readonly packLooks: CacheLooks;
 }
 
 export class CacheEntry {
   readonly key: string;
   readonly folder: CacheFolder;
   readonly #totals: CacheTotals;
+  readonly #packLooks: CacheLooks;
   #leases = 0;
   #isRetired = false;
   #bytes: number;
@@ -52,13 +56,14 @@ export class CacheEntry {
   /** Layers in the folder that its manifest does not name yet. */
   readonly #unrecorded: PresentLayer[] = [];
 
-  constructor({ folder, checked, vouched, superseded = [], totals }: CacheEntryOptions) {
+  constructor({ folder, checked, vouched, superseded = [], totals, packLooks }: CacheEntryOptions) {
     this.key = entryKey(folder.repository, folder.shrinkEpoch);
     this.folder = folder;
     this.#checked = checked;
     this.#vouched = vouched;
     this.#superseded = superseded;
     this.#totals = totals;
+    this.#packLooks = packLooks;
     this.#bytes = bytesOf(folder);
     this.#count({ bytes: this.#bytes });
   }
@@ -179,7 +184,13 @@ export class CacheEntry {
 
   /** The pack, if it is open or is being opened. */
   opened(pack: string): Promise<OpenPack> | null {
-    return this.#packs.get(pack) ?? null;
+    const opened = this.#packs.get(pack);
+    if (opened === undefined) {
+      this.#packLooks.misses += 1;
+      return null;
+    }
+    this.#packLooks.hits += 1;
+    return opened;
   }
 
   /** Keeps a pack that is not open yet for all who read it. One that cannot be opened is forgotten. */

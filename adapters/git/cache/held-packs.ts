@@ -7,6 +7,7 @@
  * has every layer.
  */
 import { rename, writeFile } from 'node:fs/promises';
+import { type CacheLooks, type CacheSize, showCache } from '../../../core/kernel/shown-caches.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from '../packs/joined-pack.ts';
 import { inOwnMemory } from '../packs/own-memory.ts';
@@ -30,15 +31,26 @@ export interface HeldMemoryOptions {
 /** The memory that the repositories of a cache share. */
 export class HeldMemory {
   readonly options: HeldMemoryOptions;
+  looks: CacheLooks = { hits: 0, misses: 0 };
   bytes = 0;
 
   constructor(options: HeldMemoryOptions) {
     this.options = options;
   }
 
+  /** Shows it among the caches. Returns itself. */
+  shown(): this {
+    this.looks = showCache('git_held_packs', 'memory', this, sizeOfMemory);
+    return this;
+  }
+
   fits(bytes: PackBytes): boolean {
     return this.bytes + weightOf(bytes) <= this.options.bytesMax;
   }
+}
+
+function sizeOfMemory({ bytes, options }: HeldMemory): CacheSize {
+  return { taken: bytes, max: options.bytesMax };
 }
 
 /** For a folder of work that ends soon, with bytes that a repository of the cache holds too. */
@@ -80,7 +92,13 @@ export class HeldPacks<Layer> {
 
   /** The bytes of a pack; null if it is not held, or no more since its files are there. */
   get(pack: string): PackBytes | null {
-    return this.#packs.get(pack)?.bytes ?? null;
+    const held = this.#packs.get(pack);
+    if (held === undefined) {
+      this.memory.looks.misses += 1;
+      return null;
+    }
+    this.memory.looks.hits += 1;
+    return held.bytes;
   }
 
   add(pack: string, bytes: PackBytes, layer: Layer): void {

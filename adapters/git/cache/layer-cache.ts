@@ -114,7 +114,7 @@ export async function createLayerCache(options: LayerCacheOptions): Promise<Laye
   await startCache(directory, paths);
   const withDiskSpace = createDiskSpace({ entries: () => entries, freeDisk });
   const onFault = (error: unknown) => log.warn({ error }, 'A manifest could not be written');
-  const heldMemory = new HeldMemory({ bytesMax: heldBytesMax, withDiskSpace, onFault });
+  const heldMemory = new HeldMemory({ bytesMax: heldBytesMax, withDiskSpace, onFault }).shown();
   const entries = await openCacheEntries({ paths, cacheBytesMax, heldMemory, log, onBegun });
   const incoming = createIncomingFolders(paths.incoming);
   const arrivals = new LayerArrivals({ entries, layers, incoming, withDiskSpace, log });

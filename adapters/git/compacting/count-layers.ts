@@ -5,6 +5,7 @@
  * tips reach, so equal counts mean equal objects.
  */
 import { LRUCache } from 'lru-cache';
+import { countedCache } from '../../../core/kernel/shown-caches.ts';
 import type { LayerCounts } from '../../../core/ports/layer-drops.ts';
 import type { CommittedObjects } from '../../../core/ports/object-database.ts';
 import { viewOf } from '../cache/cache-folder.ts';
@@ -18,7 +19,11 @@ const REMEMBERED_MAX = 10_000;
 
 export function createLayerCounts(git: Git, cache: Pick<LayerCache, 'acquire'>): LayerCounts['holdMore'] {
   /** At which revision the layers of a repository were found to hold nothing more. */
-  const whole = new LRUCache<string, CommittedObjects['revision']>({ max: REMEMBERED_MAX });
+  const whole = countedCache(
+    'git_layer_counts',
+    'entries',
+    new LRUCache<string, CommittedObjects['revision']>({ max: REMEMBERED_MAX }),
+  );
   return async (objects, tips, signal) => {
     if (objects.layers.length === 0) return false;
     const { repository, revision, place } = objects;

@@ -6,6 +6,7 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
+import { type CountedCache, countedCache } from '../../../core/kernel/shown-caches.ts';
 import { inOwnMemory } from './own-memory.ts';
 
 export const PAGE_BYTES = 16 * 1024;
@@ -55,10 +56,7 @@ export interface FilePages {
 }
 
 export function createFilePages(options: { readonly memoryBytesMax: number }): FilePages {
-  const pages = new LRUCache<number, Buffer>({
-    maxSize: options.memoryBytesMax,
-    sizeCalculation: (page) => page.length + 128,
-  });
+  const pages = createPages(options.memoryBytesMax);
   let lastNumber = 0;
 
   const peek = (file: PagedFile, start: number, length: number): Buffer | null => {
@@ -121,8 +119,13 @@ export function createFilePages(options: { readonly memoryBytesMax: number }): F
       const end = Math.min(start + length, file.sizeBytes);
       return peek(file, start, length) ?? load(file, start, end);
     },
-    memoryBytes: () => pages.calculatedSize,
+    memoryBytes: () => pages.sizeTaken,
   };
+}
+
+function createPages(memoryBytesMax: number): CountedCache<number, Buffer> {
+  const bounds = { maxSize: memoryBytesMax, sizeCalculation: (page: Buffer) => page.length + 128 };
+  return countedCache('git_pages', 'memory', new LRUCache<number, Buffer>(bounds));
 }
 
 function keyOf({ number }: PagedFile, page: number): number {

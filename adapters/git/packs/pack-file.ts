@@ -10,6 +10,7 @@ import { constants, inflate, inflateSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { ObjectType } from '../../../core/git/objects.ts';
 import { OBJECT_ID_BYTES, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
+import { type CountedCache, countedCache } from '../../../core/kernel/shown-caches.ts';
 import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
@@ -62,10 +63,14 @@ export interface StoredObject {
 }
 
 /** Objects that later deltas may need as their bases, shared by all packs. */
-export type ObjectCache = LRUCache<string, StoredObject>;
+export type ObjectCache = CountedCache<string, StoredObject>;
 
 export function createObjectCache(memoryBytesMax: number): ObjectCache {
-  return new LRUCache({ maxSize: memoryBytesMax, sizeCalculation: ({ bytes }) => bytes.length + 256 });
+  return countedCache(
+    'git_objects',
+    'memory',
+    new LRUCache<string, StoredObject>({ maxSize: memoryBytesMax, sizeCalculation: ({ bytes }) => bytes.length + 256 }),
+  );
 }
 
 /** What all packs share. */

@@ -5,6 +5,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import { OBJECT_ID_BYTES, type ObjectId } from '../../../core/kernel/ids.ts';
+import { countedCache } from '../../../core/kernel/shown-caches.ts';
 import type { Git, GitCommand, ObjectView } from '../process/git-commands.ts';
 import { lines } from './git-objects.ts';
 
@@ -19,8 +20,6 @@ export interface ReachableSets {
   isKnown(key: string, id: ObjectId): boolean;
   noteReached(key: string, ids: readonly ObjectId[]): void;
   get(view: ObjectView, key: string, tips: readonly ObjectId[]): Promise<ReachableSet>;
-  /** What the sets take that are kept. */
-  memoryBytes(): number;
 }
 
 export interface ReachableSet {
@@ -32,11 +31,15 @@ interface StoredSet extends ReachableSet {
 }
 
 export function createReachableSets(git: Git, memoryBytesMax: number): ReachableSets {
-  const sets = new LRUCache<string, StoredSet>({ maxSize: memoryBytesMax, sizeCalculation: (set) => set.memoryBytes });
+  const sets = countedCache(
+    'git_reachable',
+    'memory',
+    new LRUCache<string, StoredSet>({ maxSize: memoryBytesMax, sizeCalculation: (set) => set.memoryBytes }),
+  );
   const making = new Map<string, Promise<StoredSet>>();
-  const reached = new LRUCache<string, true>({ max: REACHED_MAX });
+  const reached = countedCache('git_reached', 'entries', new LRUCache<string, true>({ max: REACHED_MAX }));
   return {
-    isKnown: (key, id) => reached.has(`${key} ${id}`),
+    isKnown: (key, id) => reached.get(`${key} ${id}`) === true,
     noteReached: (key, ids) => {
       for (const id of ids) reached.set(`${key} ${id}`, true);
     },
@@ -53,7 +56,6 @@ export function createReachableSets(git: Git, memoryBytesMax: number): Reachable
         making.delete(key);
       }
     },
-    memoryBytes: () => sets.calculatedSize,
   };
 }
 

@@ -7,6 +7,7 @@
 import { LRUCache } from 'lru-cache';
 import { KIB, MIB } from '../../../core/kernel/byte-units.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
+import { countedCache } from '../../../core/kernel/shown-caches.ts';
 import type { CodeJob, CodeLines, MarkdownPlace, Rendered, RenderingJob } from './rendering-job.ts';
 import { createRenderingPool, type RenderingPool } from './rendering-pool.ts';
 
@@ -27,8 +28,6 @@ export interface Renderer {
   markdown(person: string, source: RenderedText & { readonly place: MarkdownPlace }): Promise<string | null>;
   /** Returns some lines, without colours if the text is too long for them; null if that took too long. */
   code(person: string, source: Pick<RenderedText, 'id'> & CodeJob): Promise<CodeLines | null>;
-  /** What the texts take that are kept. */
-  memoryBytes(): number;
   close(): Promise<void>;
 }
 
@@ -41,11 +40,19 @@ const FAILED_MAX = 1_000;
 const FAILED_SPAN_MS = 10 * 60_000;
 
 export function createRenderer(pool: RenderingPool = createRenderingPool()): Renderer {
-  const kept = new LRUCache<string, Rendered>({
-    maxSize: RENDERED_CACHE_BYTES_MAX,
-    sizeCalculation: (rendered, key) => 2 * (key.length + lengthOf(rendered)),
-  });
-  const failed = new LRUCache<string, true>({ max: FAILED_MAX, ttl: FAILED_SPAN_MS });
+  const kept = countedCache(
+    'rendered_pages',
+    'memory',
+    new LRUCache<string, Rendered>({
+      maxSize: RENDERED_CACHE_BYTES_MAX,
+      sizeCalculation: (rendered, key) => 2 * (key.length + lengthOf(rendered)),
+    }),
+  );
+  const failed = countedCache(
+    'unrendered_pages',
+    'entries',
+    new LRUCache<string, true>({ max: FAILED_MAX, ttl: FAILED_SPAN_MS }),
+  );
   const underWay = new Map<string, Promise<Rendered | null>>();
   const start = async (person: string, key: string, job: RenderingJob): Promise<Rendered | null> => {
     const outcome = await pool.run(person, job);
@@ -55,7 +62,7 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
     return 'rendered' in outcome ? outcome.rendered : null;
   };
   const render = async (person: string, key: string, job: RenderingJob): Promise<Rendered | null> => {
-    if (failed.has(key)) return null;
+    if (failed.get(key) === true) return null;
     const known = kept.get(key);
     if (known !== undefined) return known;
     const running = underWay.get(key) ?? start(person, key, job);
@@ -83,7 +90,6 @@ export function createRenderer(pool: RenderingPool = createRenderingPool()): Ren
       const rendered = await render(person, key, { kind: 'code', text, language: colours, from, bytesMax });
       return typeof rendered === 'object' ? rendered : null;
     },
-    memoryBytes: () => kept.calculatedSize,
     close: () => pool.close(),
   };
 }

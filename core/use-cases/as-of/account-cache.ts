@@ -5,6 +5,7 @@
  * set last is kept, even if it alone is larger than a bound.
  */
 import type { AccountId } from '../../kernel/ids.ts';
+import { type OwnSize, ownSize, showCache } from '../../kernel/shown-caches.ts';
 
 export interface KeptByAccount<Value> {
   get(account: AccountId, key: string): Value | undefined;
@@ -21,13 +22,14 @@ interface Share<Value> {
 /** The least that a value counts for: its entry in the maps, and its key. */
 const ENTRY_BYTES = 1_000;
 
-export function createKeptByAccount<Value>(bounds: {
-  readonly sizeBytesMax: number;
-  readonly accountSizeBytesMax: number;
-}): KeptByAccount<Value> {
+/** `name` is what the metrics call it. */
+export function createKeptByAccount<Value>(
+  name: string,
+  bounds: { readonly sizeBytesMax: number; readonly accountSizeBytesMax: number },
+): KeptByAccount<Value> {
   // In the order of their last use, oldest first.
   const shares = new Map<AccountId, Share<Value>>();
-  let total = 0;
+  const size: OwnSize = { taken: 0, max: bounds.sizeBytesMax };
 
   const remove = (account: AccountId, key: string): void => {
     const share = shares.get(account);
@@ -35,7 +37,7 @@ export function createKeptByAccount<Value>(bounds: {
     if (share === undefined || removed === undefined) return;
     share.values.delete(key);
     share.sizeBytes -= removed.sizeBytes;
-    total -= removed.sizeBytes;
+    size.taken -= removed.sizeBytes;
     if (share.values.size === 0) shares.delete(account);
   };
   const removeOldest = (account: AccountId, { values }: Share<Value>): void => {
@@ -51,10 +53,15 @@ export function createKeptByAccount<Value>(bounds: {
     return share;
   };
 
+  const looks = showCache(name, 'memory', size, ownSize);
   return {
     get(account, key) {
       const kept = shares.get(account)?.values.get(key);
-      if (kept === undefined) return undefined;
+      if (kept === undefined) {
+        looks.misses += 1;
+        return undefined;
+      }
+      looks.hits += 1;
       const { values } = used(account);
       values.delete(key);
       values.set(key, kept);
@@ -66,15 +73,16 @@ export function createKeptByAccount<Value>(bounds: {
       const share = used(account);
       share.values.set(key, { value, sizeBytes });
       share.sizeBytes += sizeBytes;
-      total += sizeBytes;
+      size.taken += sizeBytes;
       while (share.sizeBytes > bounds.accountSizeBytesMax && share.values.size > 1) removeOldest(account, share);
       for (const [other, its] of shares) {
-        while (total > bounds.sizeBytesMax && its.values.size > (other === account ? 1 : 0)) removeOldest(other, its);
-        if (total <= bounds.sizeBytesMax) return;
+        while (size.taken > bounds.sizeBytesMax && its.values.size > (other === account ? 1 : 0))
+          removeOldest(other, its);
+        if (size.taken <= bounds.sizeBytesMax) return;
       }
     },
     get sizeBytes() {
-      return total;
+      return size.taken;
     },
   };
 }

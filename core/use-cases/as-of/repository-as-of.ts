@@ -81,7 +81,7 @@ interface KeptPast {
 }
 
 export function createPastRepositories(context: PastRepositoriesContext): PastRepositories {
-  const kept = createKeptByAccount<KeptPast>({
+  const kept = createKeptByAccount<KeptPast>('past_repositories', {
     sizeBytesMax: PAST_REPOSITORIES_SIZE_BYTES_MAX,
     accountSizeBytesMax: PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
   });

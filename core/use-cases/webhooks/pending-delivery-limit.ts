@@ -6,6 +6,7 @@
  */
 import { LOG_START, type LogPosition } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
+import { type CacheSize, showCache } from '../../kernel/shown-caches.ts';
 import type { PendingDeliveries } from '../../ports/due-deliveries.ts';
 
 export interface PendingRoom {
@@ -33,6 +34,7 @@ interface Known {
 
 export function createPendingRoom(due: PendingDeliveries, { pendingMax, resumed }: PendingBounds): PendingRoom {
   const accounts = new Map<AccountId, Known>();
+  const looks = showCache('pending_deliveries', 'entries', accounts, sizeOf);
 
   async function read(account: AccountId): Promise<Known> {
     const position = accounts.get(account)?.position ?? LOG_START;
@@ -47,7 +49,10 @@ export function createPendingRoom(due: PendingDeliveries, { pendingMax, resumed 
 
   return {
     async hasRoom(account, count) {
-      const known = accounts.get(account) ?? (await read(account));
+      const counted = accounts.get(account);
+      if (counted === undefined) looks.misses += 1;
+      else looks.hits += 1;
+      const known = counted ?? (await read(account));
       if (known.pending + count <= pendingMax) return true;
       return (await read(account)).pending + count <= pendingMax;
     },
@@ -61,4 +66,8 @@ export function createPendingRoom(due: PendingDeliveries, { pendingMax, resumed 
       if (position > known.position) known.position = position;
     },
   };
+}
+
+function sizeOf({ size }: ReadonlyMap<AccountId, Known>): CacheSize {
+  return { taken: size, max: KNOWN_ACCOUNTS_MAX };
 }

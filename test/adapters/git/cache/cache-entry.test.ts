@@ -36,7 +36,8 @@ function newEntry(present: readonly Layer[] = []) {
   const layers = new Map(present.map((layer) => [layer.id, presentOf(layer)]));
   const folder: CacheFolder = { path: '/nowhere', repository, shrinkEpoch: 0, present: layers, held };
   const totals: CacheTotals = { bytes: 0, openPacks: 0 };
-  return { entry: new CacheEntry({ folder, checked: true, vouched: 0, totals }), folder, totals };
+  const packLooks = { hits: 0, misses: 0 };
+  return { entry: new CacheEntry({ folder, checked: true, vouched: 0, totals, packLooks }), folder, totals };
 }
 
 /** A pack without objects. */

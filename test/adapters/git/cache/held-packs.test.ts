@@ -34,7 +34,7 @@ async function packFiles({ directory }: TestDatabase): Promise<readonly string[]
 }
 
 function heldBytes({ database }: TestDatabase): number {
-  return database.keptBytes.git_held_packs();
+  return database.heldBytes();
 }
 
 /** Reads the commits in process, by their bytes. */

@@ -18,7 +18,7 @@ const [ada, bob, eve] = [randomUUID(), randomUUID(), randomUUID()].map((id) => u
 const ENTRY = 1_000;
 
 function keptOf(sizeBytesMax: number, accountSizeBytesMax: number) {
-  const kept = createKeptByAccount<string>({ sizeBytesMax, accountSizeBytesMax });
+  const kept = createKeptByAccount<string>('test-by-account', { sizeBytesMax, accountSizeBytesMax });
   const has = (account: AccountId, keys: string) => [...keys].filter((key) => kept.get(account, key) === key).join('');
   const set = (account: AccountId, keys: string, bytes = 0) => {
     for (const key of keys) kept.set(account, key, key, bytes);
@@ -63,7 +63,7 @@ describe('What is kept for an account', () => {
   });
 
   test('is a share of 32 MiB of 64 MiB for repositories of the past', () => {
-    const kept = createKeptByAccount<string>({
+    const kept = createKeptByAccount<string>('test-by-account', {
       sizeBytesMax: PAST_REPOSITORIES_SIZE_BYTES_MAX,
       accountSizeBytesMax: PAST_REPOSITORIES_ACCOUNT_SIZE_BYTES_MAX,
     });
