@@ -8,6 +8,7 @@ import { PACK_READING_MUTATIONS } from './pack-reading.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
+import { UPGRADE_MUTATIONS } from './upgrades.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...CHECKING_PACKS_MUTATIONS,
@@ -18,4 +19,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...READ_LEASE_MUTATIONS,
   ...RESTORED_LOG_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
+  ...UPGRADE_MUTATIONS,
 ];

@@ -1,10 +1,17 @@
-/** What keeps an operator from losing data beside a restored log, each guard with the test that fails without it. */
+/**
+ * What keeps an operator from losing data beside a restored log, or from giving it away unsaid, each guard with the
+ * test that fails without it.
+ */
 import type { Mutation } from './mutation.ts';
 
 const EXPLAINING = 'apps/admin/explain-missing-layer.ts';
 const REFERENCES = 'test/apps/admin/verify-references.test.ts';
 const ADOPTING = 'core/use-cases/manifests/adopt-manifest.ts';
 const ADOPTION = 'test/apps/admin/adopt-storage.test.ts';
+const CHECKPOINTS = 'core/use-cases/auditing/checkpoints.ts';
+const TAIL_LOSS = 'test/core/use-cases/auditing/accept-tail-loss.test.ts';
+const REBUILDING = 'core/use-cases/manifests/rebuild-repository.ts';
+const REBUILD = 'test/core/use-cases/manifests/rebuild-repository.test.ts';
 const PLANS = 'test/core/use-cases/manifests/adopt-manifest.test.ts';
 
 export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
@@ -29,15 +36,15 @@ export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
     file: 'core/use-cases/auditing/accept-tail-loss.ts',
     text: "if (await isInAccountLog(context, account, { type: 'LogTailLost', members: { size, root } })) return null;",
     by: 'await context.events.head();',
-    test: 'test/core/use-cases/auditing/accept-tail-loss.test.ts',
+    test: TAIL_LOSS,
     red: 'says it once, though the process died before the checkpoint left its place',
   },
   {
     without: 'restored log: the entry before the checkpoint leaves its place',
-    file: 'core/use-cases/auditing/checkpoints.ts',
+    file: CHECKPOINTS,
     text: 'if (await record()) await store.delete(keyOf(account, size));',
     by: 'await store.delete(keyOf(account, size));\n  await record();',
-    test: 'test/core/use-cases/auditing/accept-tail-loss.test.ts',
+    test: TAIL_LOSS,
     red: 'says it once, though the process died before the checkpoint left its place',
   },
   {
@@ -103,5 +110,53 @@ export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
     by: 'layer ?? known.get(layer)',
     test: PLANS,
     red: 'is checked by what the log says of it',
+  },
+  {
+    without: 'restored log: the refusal to sign a log that lacks what was signed',
+    file: CHECKPOINTS,
+    text: 'if (last.size > entries) throw contradiction(account, last.size, `has only ${entries} entries`);',
+    by: 'if (last.size > entries) return;',
+    test: TAIL_LOSS,
+    red: 'is signed again once it says what it lost',
+  },
+  {
+    without: 'restored log: the stay of a lost checkpoint in the store',
+    file: CHECKPOINTS,
+    text: 'const stored = await store.put(key, inOnePart(bytes), bytes.length);',
+    by: "const stored = inOnePart(bytes) === null ? '' : 'stored';",
+    test: TAIL_LOSS,
+    red: 'and the lost checkpoint stays in the store',
+  },
+  {
+    without: 'restored log: the count of logs that do not continue their last checkpoint',
+    file: 'core/use-cases/auditing/check-checkpoints.ts',
+    text: 'else found += 1;',
+    by: 'else found += 0;',
+    test: TAIL_LOSS,
+    red: 'is counted until the loss is accepted',
+  },
+  {
+    without: 'restored log: the root of the checkpoint whose loss an entry accepts',
+    file: 'apps/verifier/verify.ts',
+    text: 'one.size === size && one.root === hash',
+    by: 'one.size === size && one.root !== null',
+    test: 'test/apps/verifier/verify.test.ts',
+    red: 'names the entry by which the operator accepted the loss of an older checkpoint',
+  },
+  {
+    without: "rebuild: the entries of both logs, before anything is in a repository of another's manifest",
+    file: REBUILDING,
+    text: 'await recordIn(context, wanted, repository.id);',
+    by: '',
+    test: REBUILD,
+    red: 'is in both logs once, also after a kill',
+  },
+  {
+    without: 'rebuild: the one entry of a log after a kill',
+    file: REBUILDING,
+    text: "if (await isInAccountLog(context, account, { type: 'RepositoryRebuilt', members })) continue;",
+    by: '',
+    test: REBUILD,
+    red: 'is in both logs once, also after a kill',
   },
 ];
