@@ -70,6 +70,6 @@ test('CI runs tests under every major that the launcher takes, and under no othe
   assert.deepEqual([...new Set(linux)].sort(), Object.keys(NODE_FLOORS));
   const run = textOf('.ci/run');
   assert.match(run, /^node_26="\$\(\.ci\/node-26\.sh\)"$/m);
-  assert.match(run, /^PATH="\$node_26:\$PATH" steady npm test -- \S/m);
-  assert.match(run, /^steady npm test$/m);
+  assert.match(run, /^PATH="\$node_26:\$PATH" part steady npm test -- \S/m);
+  assert.match(run, /^part steady npm test$/m);
 });
