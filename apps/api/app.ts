@@ -120,7 +120,7 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
     done(null, heldBody(context, exchange, account));
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
-  app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context.log, error, request)));
+  app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context, error, request)));
   app.setNotFoundHandler((_request, reply) => send(reply, NOT_FOUND));
   app.register(swagger, swaggerOptions(apiContext.version, ROUTES));
   app.after(() => {

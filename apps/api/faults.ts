@@ -5,22 +5,21 @@
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';
-import type { Log } from '../../core/ports/log.ts';
 import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
-import { type FailedRequest, logFault } from '../front-door/fault-log.ts';
+import { type FailedRequest, type FaultReports, logFault } from '../front-door/fault-log.ts';
 import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { bodyRefusalAnswer } from './denials.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
 import { BodyRefused } from './http/json-body.ts';
 
 /** Returns the answer to a refused body, an outage or a bug; logs the last two. */
-export function faultAnswer(log: Log, error: FastifyError, request: FastifyRequest): Answer {
+export function faultAnswer(reports: FaultReports, error: FastifyError, request: FastifyRequest): Answer {
   if (error instanceof BodyRefused) return error.answer;
   if (error instanceof BodyNotHeld) return bodyRefusalAnswer(error.refusal);
   const outage = outageOf(error);
   if (outage !== null) {
-    logFault(log, error, failed(request, outage.status));
+    logFault(reports, error, failed(request, outage.status));
     return outageAnswer(outage);
   }
   switch (error.code) {
@@ -33,7 +32,7 @@ export function faultAnswer(log: Log, error: FastifyError, request: FastifyReque
   }
   // The client closed the connection, so nobody reads this answer.
   if (isOfLeaving(error, request.raw)) return problem(400, 'The request ended early');
-  logFault(log, error, failed(request, 500));
+  logFault(reports, error, failed(request, 500));
   return problem(500, `Internal error. The request id is ${request.id}`);
 }
 

@@ -4,7 +4,8 @@
  * Invariants: a log line holds only ids, operations, statuses, codes and an error's stack. Anything in the stack
  * that looks like a secret of Strata is replaced.
  */
-import type { Log } from '../../core/ports/log.ts';
+import { EventStoreError } from '../../core/ports/event-store.ts';
+import type { FrontDoor } from './front-door.ts';
 
 export interface FailedRequest {
   readonly requestId: string;
@@ -14,10 +15,18 @@ export interface FailedRequest {
   readonly status: number;
 }
 
-export function logFault(log: Log, error: unknown, { requestId, operation, status }: FailedRequest): void {
+/** What failed requests are reported to. */
+export type FaultReports = Pick<FrontDoor, 'log' | 'onDiverged'>;
+
+export function logFault(
+  { log, onDiverged }: FaultReports,
+  error: unknown,
+  { requestId, operation, status }: FailedRequest,
+): void {
   const fields = { requestId, operation, status, error: describe(error, CAUSES_MAX) };
   if (status === 500) log.error(fields, 'A request failed');
   else log.warn(fields, 'A request could not be answered now');
+  if (error instanceof EventStoreError && error.code === 'log-diverged') onDiverged();
 }
 
 /** Causes of a fault that are logged. Internal: only the operator reads the log. */

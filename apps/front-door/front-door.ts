@@ -34,4 +34,6 @@ export interface FrontDoor extends Context {
   /** Resolves to the vault reference of an address, or null when the address is not recorded. */
   readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
   readonly log: Log;
+  /** Counts a request that failed since the log lacks, or has changed, what was read of it. Its line is in the log. */
+  readonly onDiverged: () => void;
 }

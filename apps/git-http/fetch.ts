@@ -83,7 +83,7 @@ async function reportingBuckets(git: GitRequest, serve: () => Promise<void>): Pr
   } catch (error) {
     const line = response.headersSent ? null : bucketOutageLine(repository, error);
     if (line === null) throw error;
-    logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
+    logFault(context, error, { requestId, operation: finished.operation, status: 503 });
     sendBytes(git, RESULT_TYPE, errorPacket(line));
   }
 }

@@ -159,7 +159,7 @@ function fail(
   // counts it.
   const answer = fault.status === 500 && hasLeft ? new GitHttpError(400, 'The request ended early') : fault;
   const { status } = answer;
-  if (status >= 500 && !response.destroyed) logFault(context.log, error, { requestId, operation, status });
+  if (status >= 500 && !response.destroyed) logFault(context, error, { requestId, operation, status });
   if (response.headersSent) {
     // A broken connection tells the client that the answer was cut off, unless the answer was already ended.
     if (!response.writableEnded) response.destroy();

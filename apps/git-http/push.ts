@@ -182,7 +182,7 @@ function reportFailure(git: GitRequest, list: CommandList, { line, reason, error
   const { context, requestId, repository, finished, signal } = git;
   finished.result = resultOfError(error, { repository, hasLeft: signal.aborted });
   // The failure of work for a client that left is no news.
-  if (!signal.aborted) logFault(context.log, error, { requestId, operation: finished.operation, status: 503 });
+  if (!signal.aborted) logFault(context, error, { requestId, operation: finished.operation, status: 503 });
   const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
   const { reportStatus, sideBand64k } = list.capabilities;
   const isShown = reportStatus !== 'none' || sideBand64k;

@@ -13,6 +13,8 @@ export interface Composing {
   readonly tracing: ServerTracing;
   /** Reports a failure that ends nothing: `what` names it in the log and in the metric of faults. */
   readonly onFault: (what: string, cause: unknown) => void;
+  /** Counts a request that found that the log lacks, or has changed, what was read of it. */
+  readonly onDiverged: () => void;
   /** The open parts. A part adds what closes it; `close` closes them in the reverse order of opening. */
   readonly parts: Closer;
 }
@@ -32,5 +34,9 @@ export async function startComposing(settings: Settings, log: Logger): Promise<C
     if (isDivergence(what, cause)) metrics.logDiverged();
     log.error({ err: cause, what }, 'Recovered from an error');
   };
-  return { settings, log, metrics, tracing, onFault, parts };
+  const onDiverged = (): void => {
+    metrics.fault('log-diverged');
+    metrics.logDiverged();
+  };
+  return { settings, log, metrics, tracing, onFault, onDiverged, parts };
 }

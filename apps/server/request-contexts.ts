@@ -119,7 +119,7 @@ function composeMetering({ metrics, onFault, parts }: Composing, { foundation, p
 }
 
 function composeFrontDoor(
-  { settings, log, metrics, onFault, parts }: Composing,
+  { settings, log, metrics, onFault, onDiverged, parts }: Composing,
   { foundation, projections }: Opened,
   metering: Metering,
   clientAddress: FrontDoor['clientAddress'],
@@ -143,6 +143,7 @@ function composeFrontDoor(
     requestTurns: createRequestTurns(),
     clientAddress,
     log,
+    onDiverged,
   };
 }
 

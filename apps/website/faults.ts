@@ -56,7 +56,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   const operation = request.routeOptions.url ?? null;
   const outage = outageOf(error);
   if (outage !== null) {
-    logFault(context.log, error, { requestId, operation, status: outage.status });
+    logFault(context, error, { requestId, operation, status: outage.status });
     if (outage.status === 500) return { status: 500, title: 'This cannot be shown', text: `${outage.message}.` };
     const headers = { 'retry-after': String(outage.retryAfterSeconds) };
     return { status: 503, title: 'Not available now', text: `${outage.message}.`, headers };
@@ -71,7 +71,7 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
   // What else Fastify finds wrong with a request; and a connection that the client closed, where nobody reads this.
   const isTheirs = error.statusCode !== undefined && error.statusCode < 500;
   if (isTheirs || isOfLeaving(error, request.raw)) return UNREADABLE;
-  logFault(context.log, error, { requestId, operation, status: 500 });
+  logFault(context, error, { requestId, operation, status: 500 });
   return {
     status: 500,
     title: 'Something went wrong',

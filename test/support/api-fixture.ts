@@ -107,6 +107,8 @@ export interface ApiFixture {
   readonly vault: Vault;
   /** Every log line, as JSON text. */
   readonly logged: string[];
+  /** How often a request failed since the log had diverged. */
+  readonly diverged: { count: number };
   readonly finished: FinishedApiRequest[];
   account(username: string, plan?: Plan): Promise<AccountId>;
   /** The token has the grant ALL and the scope ALL_REPO unless `settings` say otherwise. */
@@ -185,6 +187,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   const objects = createMemoryObjects();
   const readModels = createMemoryReadModels({ events: log, digest, clock, objects });
   const logged: string[] = [];
+  const diverged = { count: 0 };
   const finished: FinishedApiRequest[] = [];
   const write = (fields: object, message: string): void => {
     logged.push(JSON.stringify({ ...fields, message }));
@@ -280,6 +283,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     addresses: () => ({ baseUrl, webUrl: baseUrl }),
     version: '0.0.0',
     log: { debug: write, info: write, warn: write, error: write },
+    onDiverged: () => void (diverged.count += 1),
     onFinished: (request) => finished.push(request),
   };
   const app = createApi(context, options.timeouts === undefined ? {} : { timeouts: options.timeouts });
@@ -296,6 +300,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     readModels,
     vault,
     logged,
+    diverged,
     finished,
     account: async (username, plan = 'PRO') => {
       const wanted = { username, email: `${username}@example.org`, password: 'a long password', plan };

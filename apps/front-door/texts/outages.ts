@@ -81,9 +81,12 @@ const NEEDS_OPERATOR: Outage = {
   retryAfterSeconds: 60,
 };
 const LOST_TAIL: Outage = {
-  status: 503,
-  message: 'The log does not continue what was signed before: the operator of the service must act',
-  retryAfterSeconds: 60,
+  status: 500,
+  message: 'The log does not continue what was signed before: the operator of the service must accept the loss',
+};
+const DIVERGED: Outage = {
+  status: 500,
+  message: 'The log lacks or has changed what this service had read of it: the operator of the service must act',
 };
 const DISK_FULL: Outage = {
   status: 503,
@@ -119,7 +122,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'append-too-late': BUSY,
   'append-too-large': FAULT,
   'invalid-event': FAULT,
-  'log-diverged': BEHIND,
+  'log-diverged': DIVERGED,
   'event-unreadable': NEEDS_OPERATOR,
   'log-contradicts-checkpoint': LOST_TAIL,
   'log-keys-tampered': NEEDS_OPERATOR,

@@ -23,7 +23,7 @@ export async function readRecord(context: SiteContext, visit: PersonVisit): Prom
     return await context.checkpoints.recordOf(visit.person.account, visit.position);
   } catch (error) {
     if (!(error instanceof LayerStoreError)) throw error;
-    logFault(context.log, error, { requestId: visit.requestId, operation: '/history', status: 200 });
+    logFault(context, error, { requestId: visit.requestId, operation: '/history', status: 200 });
     return null;
   }
 }

@@ -19,7 +19,8 @@ const REQUEST = {
 function answerTo(error: unknown): { readonly status: number; readonly logged: readonly string[] } {
   const logged: string[] = [];
   const note = (_: object, message: string): void => void logged.push(message);
-  const { status } = faultAnswer({ debug: note, info: note, warn: note, error: note }, error as FastifyError, REQUEST);
+  const log = { debug: note, info: note, warn: note, error: note };
+  const { status } = faultAnswer({ log, onDiverged: () => undefined }, error as FastifyError, REQUEST);
   return { status, logged };
 }
 

@@ -174,9 +174,22 @@ describe('An outage', () => {
       isTold(code, toldByRest(await fixture.request('GET', '/v1/repos/ada/engine/contents/file', token)));
       const answer = await fetched();
       isTold(code, toldByGit(answer));
+      assert.equal(fixture.diverged.count, code === 'log-diverged' ? 2 : 0, code);
+      fixture.diverged.count = 0;
       assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8', 'git shows it after `remote:`');
       openFault = null;
     }
+  });
+
+  test('that only the operator can end is no outage to wait for: the log diverged, or contradicts what was signed', () => {
+    assert.deepEqual(OUTAGES['log-diverged'], {
+      status: 500,
+      message: 'The log lacks or has changed what this service had read of it: the operator of the service must act',
+    });
+    assert.deepEqual(OUTAGES['log-contradicts-checkpoint'], {
+      status: 500,
+      message: 'The log does not continue what was signed before: the operator of the service must accept the loss',
+    });
   });
 
   test('of the vault fails only writes, over REST and over Git', async () => {
