@@ -1,5 +1,5 @@
 /** Checks that the store holds a layer with the size and SHA-256 that its event records. */
-import { createHash } from 'node:crypto';
+import type { Digest } from '../../core/kernel/digest.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { RecordedLayer } from '../../core/repository/events.ts';
 import { layerKey } from '../../core/repository/layer.ts';
@@ -11,18 +11,22 @@ export interface LayerFault {
 }
 
 /** Reads the whole layer in constant memory. Resolves to null if it is intact. */
-export async function checkLayer(layers: LayerStore, layer: RecordedLayer): Promise<LayerFault | null> {
+export async function checkLayer(
+  digest: Pick<Digest, 'startSha256'>,
+  layers: LayerStore,
+  layer: RecordedLayer,
+): Promise<LayerFault | null> {
   try {
-    const hash = createHash('sha256');
+    const hash = digest.startSha256();
     let sizeBytes = 0;
     for await (const chunk of await layers.get(layerKey(layer.key))) {
-      hash.update(chunk);
+      hash.add(chunk);
       sizeBytes += chunk.byteLength;
     }
     if (sizeBytes !== layer.size_bytes) {
       return { kind: 'damaged', detail: `holds ${sizeBytes} bytes instead of ${layer.size_bytes}` };
     }
-    const sha256 = hash.digest('hex');
+    const sha256 = hash.hex();
     if (sha256 === layer.sha256) return null;
     return { kind: 'damaged', detail: `has the SHA-256 ${sha256} instead of ${layer.sha256}` };
   } catch (error) {

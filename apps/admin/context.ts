@@ -116,7 +116,7 @@ export async function withAdminContext<Result>(
     const onStorage = async <Answer>(work: (storage: StorageContext) => Promise<Answer>): Promise<Answer> => {
       const { layers, close } = await openLayerStores(settings, foundation, log);
       try {
-        return await work({ events: foundation.context.events, layers, log });
+        return await work({ ...foundation.context, layers, log });
       } finally {
         await close();
       }

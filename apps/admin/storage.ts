@@ -9,6 +9,7 @@
  */
 import type { Logger } from 'pino';
 import { readEvent } from '../../core/kernel/decider.ts';
+import type { Digest } from '../../core/kernel/digest.ts';
 import { type StreamName, streamName } from '../../core/kernel/envelope.ts';
 import { parseUuid, plusMs, type RepositoryId, type Timestamp } from '../../core/kernel/ids.ts';
 import { ORPHANED_LAYER_SPAN_MS, REPLACED_LAYERS_KEPT_MS_MIN } from '../../core/kernel/limits.ts';
@@ -33,6 +34,7 @@ import { expiredSince } from './later-expiry.ts';
 export interface StorageContext {
   readonly events: Pick<EventStore, 'readAll' | 'readStream'>;
   readonly layers: LayerStores;
+  readonly digest: Digest;
   readonly log: Logger;
 }
 
@@ -257,7 +259,7 @@ async function lookAt(
       if (stored !== undefined && since !== undefined) leaving.push({ layer: stored, goneAt: since });
       continue;
     }
-    const fault = isRead(layer) ? await checkLayer(layers, layer) : null;
+    const fault = isRead(layer) ? await checkLayer(context.digest, layers, layer) : null;
     if (fault === null) continue;
     const expired = await expiredSince(context.events, streamName('repository', id), next);
     if (!expired.has(layer.id)) faults.push({ ...fault, what: layer.key });

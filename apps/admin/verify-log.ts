@@ -194,7 +194,7 @@ interface Told {
  * repositories that cannot be read because of layers whose absence is explained.
  */
 async function checkLayers(
-  { events, entities, layers }: VerifyLogContext,
+  { events, entities, layers, digest }: VerifyLogContext,
   { unread, revisions }: Read,
   { fault, explain }: Told,
 ): Promise<readonly UnreadableRepository[]> {
@@ -207,7 +207,7 @@ async function checkLayers(
     const isInBucket = repository !== undefined && repository.place.storageBucketId !== null;
     if (isInBucket && repository.deleted) continue;
     const store = isInBucket ? layers.of(repository.place, 'maintenance') : layers.platform;
-    const found = await checkLayer(store, layer);
+    const found = await checkLayer(digest, store, layer);
     if (found === null) continue;
     const revision = revisions.get(event.stream) ?? -1;
     const expired = await expiredSince(events, event.stream, revision + 1);

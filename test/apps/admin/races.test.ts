@@ -60,12 +60,7 @@ describe('Beside a running server', () => {
   }
 
   const storage = async (store: LayerStore) =>
-    (
-      await verifyStorage(
-        { events: reading.node.events, layers: layersIn(store), log: createLogger('silent', null) },
-        null,
-      )
-    ).faults;
+    (await verifyStorage({ ...reading.node, layers: layersIn(store), log: createLogger('silent', null) }, null)).faults;
   const references = async (store: LayerStore) => {
     const context = {
       ...reading.node,
