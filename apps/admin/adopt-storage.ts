@@ -23,11 +23,11 @@ import {
   adoptManifest,
   planAdoption,
 } from '../../core/use-cases/manifests/adopt-manifest.ts';
+import { type KnownRepository, readKnownRepositories } from '../../core/use-cases/repositories/known-repositories.ts';
+import { newerManifest } from '../../core/use-cases/verifying/explain-missing-layer.ts';
 import { closer } from '../server/closer.ts';
 import { causeOf } from './commands.ts';
 import type { AdminContext } from './context.ts';
-import { newerManifest } from './explain-missing-layer.ts';
-import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
 import { type ObjectsOf, openObjects } from './open-objects.ts';
 
 export interface AdoptionReport {

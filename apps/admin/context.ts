@@ -8,6 +8,7 @@ import { destination, type Logger } from 'pino';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
+import type { KnownRepository } from '../../core/use-cases/repositories/known-repositories.ts';
 import { openLayerStores } from '../server/buckets.ts';
 import { composeFoundation, type Foundation, type FoundationContext } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
@@ -17,7 +18,6 @@ import { projectionsOf, type WithProjections } from './command-projections.ts';
 import { type ExpiryReport, expireStorage } from './expire-storage.ts';
 import { exportAccountLog, exportAccountLogToFile } from './export-account-log.ts';
 import { importLogFile } from './import-log.ts';
-import type { KnownRepository } from './known-repositories.ts';
 import { type ListedStorage, listStorage, type StorageContext, type StorageReport, verifyStorage } from './storage.ts';
 import { type LogReport, verifyLog } from './verify-log.ts';
 

@@ -8,6 +8,7 @@ import type { LogPosition } from '../../core/kernel/envelope.ts';
 import { UNNAMED_LAYER_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import { ownersAmong, readKnownRepositories } from '../../core/use-cases/repositories/known-repositories.ts';
 import { removeLeftIncoming } from '../../core/use-cases/sweeping/abandoned-uploads.ts';
 import { sweepBuckets } from '../../core/use-cases/sweeping/sweep-buckets.ts';
 import { sweepLayers } from '../../core/use-cases/sweeping/sweep-layers.ts';
@@ -16,7 +17,6 @@ import type { Foundation, FoundationContext } from '../server/foundation.ts';
 import { composeRetention } from '../server/retention.ts';
 import type { Settings } from '../server/settings.ts';
 import type { WithProjections } from './command-projections.ts';
-import { ownersAmong, readKnownRepositories } from './known-repositories.ts';
 
 export interface ExpiryReport {
   /** What the log says since the command began; a running server may have been first. */

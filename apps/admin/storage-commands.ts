@@ -1,11 +1,11 @@
 /** `strata-admin storage …`: lists and verifies the layers on platform storage and in the buckets of users. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
+import { type KnownRepository, readRepositoriesOf } from '../../core/use-cases/repositories/known-repositories.ts';
 import { findRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { type AdoptedRepository, adoptStorage } from './adopt-storage.ts';
 import { type Act, Refused } from './answer.ts';
 import { type AdminContext, callersFolder } from './context.ts';
-import { type KnownRepository, readRepositoriesOf } from './known-repositories.ts';
 import { rebuildFromStore } from './rebuild-from-store.ts';
 import type { StorageReport } from './storage.ts';
 

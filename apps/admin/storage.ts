@@ -19,17 +19,17 @@ import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
 import type { StoredLayer } from '../../core/repository/layer.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
-import { leftIncoming } from '../../core/use-cases/sweeping/abandoned-uploads.ts';
-import { checkLayer } from './check-layer.ts';
-import { checkManifest, type NamedLayer } from './check-manifest.ts';
 import {
   type KnownRepositories,
   type KnownRepository,
   ownersAmong,
   readKnownRepositories,
   readRepositoriesOf,
-} from './known-repositories.ts';
-import { expiredSince } from './later-expiry.ts';
+} from '../../core/use-cases/repositories/known-repositories.ts';
+import { leftIncoming } from '../../core/use-cases/sweeping/abandoned-uploads.ts';
+import { checkLayer } from '../../core/use-cases/verifying/check-layer.ts';
+import { expiredSince } from '../../core/use-cases/verifying/later-expiry.ts';
+import { checkManifest, type NamedLayer } from './check-manifest.ts';
 
 export interface StorageContext {
   readonly events: Pick<EventStore, 'readAll' | 'readStream'>;

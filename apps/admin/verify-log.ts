@@ -26,12 +26,12 @@ import { repositories } from '../../core/repository/evolve.ts';
 import { layersStoredBy } from '../../core/repository/layers.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
-import { checkLayer } from './check-layer.ts';
-import { createExplanations, type Explanation } from './explain-missing-layer.ts';
-import { type KnownRepository, readKnownRepositories } from './known-repositories.ts';
-import { expiredSince } from './later-expiry.ts';
-import { createTreeCheck, type TreeCheckContext } from './verify-trees.ts';
-import { createVaultCheck, type VaultCheck } from './verify-vault.ts';
+import { type KnownRepository, readKnownRepositories } from '../../core/use-cases/repositories/known-repositories.ts';
+import { checkLayer } from '../../core/use-cases/verifying/check-layer.ts';
+import { createExplanations, type Explanation } from '../../core/use-cases/verifying/explain-missing-layer.ts';
+import { expiredSince } from '../../core/use-cases/verifying/later-expiry.ts';
+import { createTreeCheck, type TreeCheckContext } from '../../core/use-cases/verifying/verify-trees.ts';
+import { createVaultCheck, type VaultCheck } from '../../core/use-cases/verifying/verify-vault.ts';
 
 export interface LogReport {
   readonly events: number;

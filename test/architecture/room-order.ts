@@ -49,6 +49,7 @@ export const ROOM_ORDERS: { readonly [folder: string]: readonly string[] } = {
     'core/use-cases/as-of',
     'core/use-cases/undo',
     'core/use-cases/auditing',
+    'core/use-cases/verifying',
   ],
   'adapters/git': [
     'adapters/git/process',

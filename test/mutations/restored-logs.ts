@@ -4,7 +4,7 @@
  */
 import type { Mutation } from './mutation.ts';
 
-const EXPLAINING = 'apps/admin/explain-missing-layer.ts';
+const EXPLAINING = 'core/use-cases/verifying/explain-missing-layer.ts';
 const REFERENCES = 'test/apps/admin/verify-references.test.ts';
 const ADOPTING = 'core/use-cases/manifests/adopt-manifest.ts';
 const ADOPTION = 'test/apps/admin/adopt-storage.test.ts';

@@ -4,11 +4,11 @@
  * Invariants: an event that takes something away is in the log before it is gone. So what is missing though no event
  * took it away, also none of those that were appended after the log was read, is a fault.
  */
-import { readEvent } from '../../core/kernel/decider.ts';
-import type { StreamName } from '../../core/kernel/envelope.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
-import { type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
-import { readForward } from '../../core/runtime/read-forward.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import type { StreamName } from '../../kernel/envelope.ts';
+import type { EventStore } from '../../ports/event-store.ts';
+import { type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
+import { readForward } from '../../runtime/read-forward.ts';
 
 /** Returns the ids of the layers that events of a repository's stream let go, from a revision on. */
 export async function expiredSince(

@@ -4,18 +4,18 @@
  * Invariants: the check neither prints nor keeps a record's value. A superseded or erased record may be missing, also
  * one that was superseded or erased while the log was read: what seems wrong is looked at twice.
  */
-import type { BucketEvent } from '../../core/account/buckets/events.ts';
-import { accountBuckets } from '../../core/account/buckets/evolve.ts';
-import type { AccountEvent } from '../../core/account/events.ts';
-import { accounts } from '../../core/account/evolve.ts';
-import { isEventOf } from '../../core/account/facet.ts';
-import type { TrustRuleEvent } from '../../core/account/trust-rules/events.ts';
-import { accountTrustRules } from '../../core/account/trust-rules/evolve.ts';
-import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
-import type { AccountId } from '../../core/kernel/ids.ts';
-import { parseVaultRef, type VaultField } from '../../core/kernel/vault-ref.ts';
-import { type Vault, VaultError } from '../../core/ports/vault.ts';
+import type { BucketEvent } from '../../account/buckets/events.ts';
+import { accountBuckets } from '../../account/buckets/evolve.ts';
+import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
+import { isEventOf } from '../../account/facet.ts';
+import type { TrustRuleEvent } from '../../account/trust-rules/events.ts';
+import { accountTrustRules } from '../../account/trust-rules/evolve.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import { parseVaultRef, type VaultField } from '../../kernel/vault-ref.ts';
+import { type Vault, VaultError } from '../../ports/vault.ts';
 
 export interface VaultCheck {
   /** The caller passes every readable event of the log, in order. */

@@ -1,29 +1,29 @@
 /** `log verify --references`, and the vault's records of webhooks and of MFA tokens. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { newWebhookSecret } from '../../../adapters/node/webhook-secret.ts';
-import { createVaultCheck } from '../../../apps/admin/verify-vault.ts';
-import { ALL_REPOSITORIES } from '../../../core/access-token/repository-selection.ts';
-import { vaultRefOf } from '../../../core/account/mfa/state.ts';
-import { LOG_START } from '../../../core/kernel/envelope.ts';
-import type { EventStore } from '../../../core/ports/event-store.ts';
-import type { Vault } from '../../../core/ports/vault.ts';
-import { changeBucket, createBucket, deleteBucket } from '../../../core/use-cases/buckets/buckets.ts';
-import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../core/use-cases/signing-in/mfa-tokens.ts';
-import { beginPasskeyEnrolment } from '../../../core/use-cases/signing-in/passkeys.ts';
-import { changeTrustRule, createTrustRule, deleteTrustRule } from '../../../core/use-cases/tokens/trust-rules.ts';
+import { newWebhookSecret } from '../../../../adapters/node/webhook-secret.ts';
+import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
+import { vaultRefOf } from '../../../../core/account/mfa/state.ts';
+import { LOG_START } from '../../../../core/kernel/envelope.ts';
+import type { EventStore } from '../../../../core/ports/event-store.ts';
+import type { Vault } from '../../../../core/ports/vault.ts';
+import { changeBucket, createBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
+import { deleteMfaToken, listMfaTokens, resetMfa } from '../../../../core/use-cases/signing-in/mfa-tokens.ts';
+import { beginPasskeyEnrolment } from '../../../../core/use-cases/signing-in/passkeys.ts';
+import { changeTrustRule, createTrustRule, deleteTrustRule } from '../../../../core/use-cases/tokens/trust-rules.ts';
+import { createVaultCheck } from '../../../../core/use-cases/verifying/verify-vault.ts';
 import {
   changeWebhook,
   createWebhook,
   deleteWebhook,
   rotateWebhookSecret,
-} from '../../../core/use-cases/webhooks/webhooks.ts';
-import { accepted, newAccount } from '../../support/accounts.ts';
-import { ROLE_SETTINGS } from '../../support/api-fixture.ts';
-import { seesDeletions } from '../../support/deletions.ts';
-import { createMemoryEventStore } from '../../support/memory/event-store.ts';
-import { enrolPasskey, enrolTotp, mfaParts, owner } from '../../support/mfa.ts';
-import { CAUSE, startNode } from '../../support/node.ts';
+} from '../../../../core/use-cases/webhooks/webhooks.ts';
+import { accepted, newAccount } from '../../../support/accounts.ts';
+import { ROLE_SETTINGS } from '../../../support/api-fixture.ts';
+import { seesDeletions } from '../../../support/deletions.ts';
+import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
+import { enrolPasskey, enrolTotp, mfaParts, owner } from '../../../support/mfa.ts';
+import { CAUSE, startNode } from '../../../support/node.ts';
 
 describe("The vault's records of webhooks", () => {
   test('are each reported if a webhook needs them now and they are missing', async () => {

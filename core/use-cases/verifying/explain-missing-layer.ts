@@ -5,11 +5,11 @@
  * account, or a manifest of a later revision than the log's. Such a manifest explains only while every layer that it
  * names is there. In any doubt the layer counts as lost.
  */
-import type { AccountId, RepositoryId } from '../../core/kernel/ids.ts';
-import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
-import type { Manifest } from '../../core/repository/manifest.ts';
-import { recordedErasures } from '../../core/use-cases/erasing/erasure-records.ts';
-import { findManifests, readManifest } from '../../core/use-cases/manifests/read-manifest.ts';
+import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import type { Manifest } from '../../repository/manifest.ts';
+import { recordedErasures } from '../erasing/erasure-records.ts';
+import { findManifests, readManifest } from '../manifests/read-manifest.ts';
 
 export interface MissingLayer {
   readonly id: string;

@@ -1,8 +1,8 @@
 /** Checks that the store holds a layer with the size and SHA-256 that its event records. */
-import type { Digest } from '../../core/kernel/digest.ts';
-import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
-import type { RecordedLayer } from '../../core/repository/events.ts';
-import { layerKey } from '../../core/repository/layer.ts';
+import type { Digest } from '../../kernel/digest.ts';
+import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
+import type { RecordedLayer } from '../../repository/events.ts';
+import { layerKey } from '../../repository/layer.ts';
 
 export interface LayerFault {
   readonly kind: 'missing' | 'damaged';

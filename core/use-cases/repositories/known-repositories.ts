@@ -5,15 +5,15 @@
  * Invariants: memory grows with the number of accounts and repositories, not of events. The whole log and the stream of
  * one account say the same of a repository, since all of it stands in its account's stream.
  */
-import type { AccountEvent } from '../../core/account/events.ts';
-import { accounts } from '../../core/account/evolve.ts';
-import { readEvent } from '../../core/kernel/decider.ts';
-import { categoryOf, entityIdOf, LOG_START, type RecordedEvent, streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, type RepositoryId, uuid } from '../../core/kernel/ids.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
-import type { LayerPlace } from '../../core/ports/layer-stores.ts';
-import type { BucketsInUse, RepositoryOwners } from '../../core/ports/repository-lists.ts';
-import { readForward } from '../../core/runtime/read-forward.ts';
+import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
+import { readEvent } from '../../kernel/decider.ts';
+import { categoryOf, entityIdOf, LOG_START, type RecordedEvent, streamName } from '../../kernel/envelope.ts';
+import { type AccountId, type RepositoryId, uuid } from '../../kernel/ids.ts';
+import type { EventStore } from '../../ports/event-store.ts';
+import type { LayerPlace } from '../../ports/layer-stores.ts';
+import type { BucketsInUse, RepositoryOwners } from '../../ports/repository-lists.ts';
+import { readForward } from '../../runtime/read-forward.ts';
 
 export interface KnownRepository {
   readonly id: RepositoryId;

@@ -6,16 +6,16 @@
  * tree got when the event was appended. Checkpoints lie apart from the database, so that a tree that was made again
  * over a changed log is found as well. Memory grows with the number of accounts.
  */
-import { entryHash } from '../../core/audit/entry.ts';
-import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../core/audit/tree.ts';
-import type { Digest } from '../../core/kernel/digest.ts';
-import type { RecordedEvent } from '../../core/kernel/envelope.ts';
-import type { AccountId } from '../../core/kernel/ids.ts';
-import type { AccountLogReader, EntryPlace, Hash } from '../../core/ports/account-log.ts';
-import type { EventStore } from '../../core/ports/event-store.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
-import { isEntryOf } from '../../core/runtime/log-time.ts';
-import { readStored, storedCheckpoints } from '../../core/use-cases/auditing/checkpoints.ts';
+import { entryHash } from '../../audit/entry.ts';
+import { type Growing, grow, NO_TREE, rangeHash, subtreesOf } from '../../audit/tree.ts';
+import type { Digest } from '../../kernel/digest.ts';
+import type { RecordedEvent } from '../../kernel/envelope.ts';
+import type { AccountId } from '../../kernel/ids.ts';
+import type { AccountLogReader, EntryPlace, Hash } from '../../ports/account-log.ts';
+import type { EventStore } from '../../ports/event-store.ts';
+import type { LayerStore } from '../../ports/layer-store.ts';
+import { isEntryOf } from '../../runtime/log-time.ts';
+import { readStored, storedCheckpoints } from '../auditing/checkpoints.ts';
 
 export interface TreeCheckContext {
   readonly events: Pick<EventStore, 'readStream'>;
