@@ -6,32 +6,22 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
-import { readEvent } from '../../core/kernel/decider.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
-import {
-  categoryOf,
-  entityIdOf,
-  LOG_START,
-  type LogPosition,
-  type RecordedEvent,
-  type StreamName,
-} from '../../core/kernel/envelope.ts';
+import { entityIdOf, LOG_START, type RecordedEvent, type StreamName } from '../../core/kernel/envelope.ts';
 import { type RepositoryId, uuid } from '../../core/kernel/ids.ts';
-import { EventStoreError } from '../../core/ports/event-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import type { Vault } from '../../core/ports/vault.ts';
-import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../core/repository/events.ts';
+import type { RecordedLayer } from '../../core/repository/events.ts';
 import { repositories } from '../../core/repository/evolve.ts';
-import { layersStoredBy } from '../../core/repository/layers.ts';
 import type { Context } from '../../core/runtime/execute.ts';
-import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import { type KnownRepository, readKnownRepositories } from '../../core/use-cases/repositories/known-repositories.ts';
+import { checkEvent } from '../../core/use-cases/verifying/check-event.ts';
 import { checkLayer } from '../../core/use-cases/verifying/check-layer.ts';
 import { createExplanations, type Explanation } from '../../core/use-cases/verifying/explain-missing-layer.ts';
 import { expiredSince } from '../../core/use-cases/verifying/later-expiry.ts';
+import { readPage } from '../../core/use-cases/verifying/read-page.ts';
 import { createTreeCheck, type TreeCheckContext } from '../../core/use-cases/verifying/verify-trees.ts';
-import { createVaultCheck, type VaultCheck } from '../../core/use-cases/verifying/verify-vault.ts';
+import { createVaultCheck } from '../../core/use-cases/verifying/verify-vault.ts';
 
 export interface LogReport {
   readonly events: number;
@@ -101,7 +91,7 @@ export async function verifyLog(
   const unread = new Map<string, UnreadLayer>();
   const readOn = async (): Promise<void> => {
     for (;;) {
-      const { page, unreadable } = await readPage(context.events, position);
+      const { page, unreadable } = await readPage(context.events, position, PAGE_EVENTS);
       for (const event of page) {
         const where = `${event.stream} revision ${event.revision}`;
         if (event.position <= position) fault(`${where} is at position ${event.position}, not after ${position}`);
@@ -110,7 +100,7 @@ export async function verifyLog(
         if (event.revision !== expected) fault(`${where} follows revision ${expected - 1}`);
         revisions.set(event.stream, event.revision);
         trees.add(event);
-        const checked = await checkEvent(context, event, vault, fault);
+        const checked = await checkEvent(context, event, { fault, onRead: (read) => vault?.add(read) });
         if (checked === null) continue;
         for (const id of checked.expired) unread.delete(id);
         for (const layer of checked.stored) {
@@ -134,40 +124,6 @@ export async function verifyLog(
     await readOn();
   });
   return { events, streams: revisions.size, layers: named, faults, explained, unreadable };
-}
-
-interface Unreadable {
-  readonly message: string;
-  readonly position: LogPosition;
-}
-
-/** Returns the next events; those before a row that cannot be read, and that row's fault, if the log holds one. */
-async function readPage(
-  events: VerifyLogContext['events'],
-  after: LogPosition,
-): Promise<{ readonly page: readonly RecordedEvent[]; readonly unreadable: Unreadable | null }> {
-  const whole = await readNext(events, after, PAGE_EVENTS);
-  if ('events' in whole) return { page: whole.events, unreadable: null };
-  const page: RecordedEvent[] = [];
-  for (let from = after; ; ) {
-    const next = await readNext(events, from, 1);
-    if ('message' in next) return { page, unreadable: next };
-    page.push(...next.events);
-    from = next.events.at(-1)?.position ?? whole.position;
-  }
-}
-
-async function readNext(
-  events: VerifyLogContext['events'],
-  after: LogPosition,
-  limit: number,
-): Promise<{ readonly events: readonly RecordedEvent[] } | Unreadable> {
-  try {
-    return { events: await events.readAll(after, limit) };
-  } catch (error) {
-    if (!(error instanceof EventStoreError) || error.unreadableAt === null) throw error;
-    return { message: error.message, position: error.unreadableAt };
-  }
 }
 
 interface UnreadLayer {
@@ -239,36 +195,4 @@ async function isNeeded(
 
 function shownOf(id: RepositoryId, known: KnownRepository | undefined): UnreadableRepository {
   return { id, name: known?.name ?? id, deleted: known?.deleted === true };
-}
-
-interface CheckedEvent {
-  readonly stored: readonly RecordedLayer[];
-  /** The ids of layers whose bytes left storage with the event. */
-  readonly expired: readonly string[];
-}
-
-/** Checks the event. Resolves to null if it cannot be read. */
-async function checkEvent(
-  context: Context & { readonly digest: Digest },
-  event: RecordedEvent,
-  vault: VaultCheck | null,
-  fault: (text: string) => void,
-): Promise<CheckedEvent | null> {
-  const category = categoryOf(event.stream);
-  const kinds = EVENT_CATALOGUE[category];
-  if (kinds === undefined) {
-    fault(`${event.stream} is of no known category`);
-    return null;
-  }
-  try {
-    readEvent(kinds, event);
-    vault?.add(event);
-    if (category !== repositories.category) return { stored: [], expired: [] };
-    const whole = readEvent<RepositoryEvent>(repositoryEventKinds, await withUpdatesInPlace(context, event));
-    const expired = whole.type === 'LayersExpired' ? whole.data.layers.map(({ id }) => id) : [];
-    return { stored: layersStoredBy(whole), expired };
-  } catch (error) {
-    fault(error instanceof Error ? error.message : String(error));
-    return null;
-  }
 }
