@@ -37,6 +37,7 @@ import * as webhookWaitingDeliveries from './migrations/031-webhook-waiting-deli
 import * as databaseLife from './migrations/032-database-life.ts';
 import * as migrationKinds from './migrations/033-migration-kinds.ts';
 import * as runningProcesses from './migrations/034-running-processes.ts';
+import * as verificationWalks from './migrations/035-verification-walks.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -73,7 +74,8 @@ const contract = ({ up }: Pick<Migration, 'up'>): KnownMigration => ({ kind: 'co
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
  * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
  * deliveries' bodies, deliveries that are still to be made, the life of the database, kinds of migrations, running
- * processes. Programs from before `033-migration-kinds` run beside no later one, so that nothing before it is marked.
+ * processes, walks of the verification. Programs from before `033-migration-kinds` run beside no later one, so that
+ * nothing before it is marked.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -107,6 +109,7 @@ export const logMigrations: MigrationSet = {
     '032-database-life': contract(databaseLife),
     '033-migration-kinds': expand(migrationKinds),
     '034-running-processes': expand(runningProcesses),
+    '035-verification-walks': expand(verificationWalks),
   },
 };
 

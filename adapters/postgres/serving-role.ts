@@ -49,6 +49,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   vault_keys: CHANGE,
   vault_read_mark: CHANGE,
   vault_records: CHANGE,
+  verification_walks: CHANGE,
   web_sessions: CHANGE,
   webhook_answers: CHANGE,
   webhook_body_sums: CHANGE,

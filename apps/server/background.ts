@@ -215,6 +215,13 @@ export const PERIODIC = {
     does: 'Removes vault records that no event names, and finishes interrupted erasures and changes of addresses.',
     lastSuccess: 'table vault_read_mark',
   },
+  verification: {
+    // It walks from one run to the next (core/use-cases/verifying/verify-in-background.ts).
+    everyMs: 10 * MINUTE_MS,
+    runsOn: 'worker',
+    does: 'Verifies the log, the vault and the layers, a little at a time; one process walks.',
+    lastSuccess: 'table verification_walks',
+  },
   'session-expiry': {
     everyMs: 10 * MINUTE_MS,
     runsOn: 'worker',

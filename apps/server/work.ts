@@ -17,6 +17,7 @@ import type { Opened } from './opened.ts';
 import type { PartHealth } from './readiness.ts';
 import { startSweeps } from './sweeps.ts';
 import { tracedDeliveries } from './traced-parts.ts';
+import { startVerification } from './verification.ts';
 import { startWebhooks } from './webhooks.ts';
 import { startWorkflows } from './workflows.ts';
 
@@ -51,6 +52,7 @@ export async function startWork(composing: Composing, opened: Opened): Promise<S
       'Accounts whose log does not continue its last checkpoint, until an operator accepts the loss',
       () => check.contradicted(),
     );
+    startVerification(composing, opened, start);
     const checkpointHealth = { isDegraded: () => check.contradicted() > 0 };
     start('daily-usage', (signal) => recordUsage(requests, signal));
     start('account-snapshots', (signal) => states.accountStates.keepSnapshots(signal));

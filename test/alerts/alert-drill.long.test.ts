@@ -36,6 +36,7 @@ import type { Moment } from './scraped-history.ts';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 const preload = (file: string) => ({ NODE_OPTIONS: `--import=${path.resolve(import.meta.dirname, file)}` });
 
 const fired = new Set<Drill>();
@@ -164,6 +165,31 @@ describe('An alert fires', needs('promtool'), () => {
     await fires('StrataSweepFails', before, [held(after, 4 * HOUR)], work);
   });
 
+  test('when the verification finds a changed event, and when it goes on no more', async (context) => {
+    const { shared, strata } = await service(context, preload('../support/quick-intervals.ts'));
+    const owner = await ownerOf(context, shared);
+    const isWhole = async () => {
+      const { rows } = await owner.query(
+        `SELECT FROM verification_walks WHERE cursor IS NULL AND whole_since IS NOT NULL`,
+      );
+      return rows.length === 2;
+    };
+    await until(isWhole);
+    const before = [await scrapeUntil(strata, WHOLE_WEEK, 0)];
+    assert.equal(figure(before[0] ?? assert.fail(), 'strata_verification_faults_total'), 0);
+    await owner.query(`UPDATE events SET actor_id = 'somebody-else' WHERE type = 'RefsUpdated'`);
+    await owner.query(`UPDATE verification_walks SET begun_at = '2026-01-01T00:00:00.000Z' WHERE walk = 'week'`);
+    const found = await scrapeUntil(strata, 'strata_verification_faults_total', 0);
+    await fires('StrataVerificationFault', before, [found]);
+    await until(isWhole);
+    await owner.query('ALTER TABLE verification_walks RENAME TO verification_walks_away');
+    const after = await scrapeUntil(strata, 'strata_faults_total{what="verification"}', 1);
+    await owner.query('ALTER TABLE verification_walks_away RENAME TO verification_walks');
+    const round = { round: 'week' };
+    await expectAlert('StrataVerificationLate', false, [...before, held(after, 8 * DAY)], round);
+    await fires('StrataVerificationLate', before, [held(after, 10 * DAY)], round);
+  });
+
   test('when a stream is parked', async (context) => {
     const { shared, strata, ada } = await service(context);
     const before = [await scrape(strata, 10 * MINUTE)];
@@ -274,6 +300,8 @@ describe('An alert fires', needs('promtool'), () => {
     await fires('StrataCertificateExpires', [await expiring(30)], [await expiring(6)]);
   });
 });
+
+const WHOLE_WEEK = 'strata_verified_since_timestamp_seconds{round="week"}';
 
 function lastSuccess(work: string): string {
   return `strata_background_last_success_timestamp_seconds{work="${work}"}`;

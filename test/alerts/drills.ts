@@ -14,6 +14,8 @@ export const DRILLS = [
   'StrataPushOutage',
   'StrataRestarted',
   'StrataSweepFails',
+  'StrataVerificationFault',
+  'StrataVerificationLate',
   'StrataWebhooksStuck',
   'StrataWorkflowsOverdue',
 ] as const;

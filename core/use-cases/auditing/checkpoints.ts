@@ -42,6 +42,13 @@ export interface CheckpointContext {
   readonly store: LayerStore;
 }
 
+/** Somebody put something else in the place of a checkpoint. */
+export class UnreadableCheckpointError extends LayerStoreError {
+  constructor(account: AccountId, cause: TypeError) {
+    super('layer-store-unavailable', `The checkpoint of ${account} cannot be read`, { cause });
+  }
+}
+
 export interface SignedCheckpoint extends Checkpoint {
   /** The signed note. */
   readonly note: string;
@@ -151,7 +158,7 @@ async function readKept(
     return stored === null ? null : { ...stored, signer: signerOf(stored.note) };
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
-    throw new LayerStoreError('layer-store-unavailable', `The checkpoint of ${account} cannot be read`, { cause });
+    throw new UnreadableCheckpointError(account, cause);
   }
 }
 

@@ -3,11 +3,12 @@ import { EVENT_CATALOGUE } from '../../catalogue.ts';
 import { readEvent } from '../../kernel/decider.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { categoryOf, type RecordedEvent } from '../../kernel/envelope.ts';
-import type { EventStore } from '../../ports/event-store.ts';
+import { type EventStore, EventStoreError } from '../../ports/event-store.ts';
 import { type RecordedLayer, type RepositoryEvent, repositoryEventKinds } from '../../repository/events.ts';
 import { repositories } from '../../repository/evolve.ts';
 import { layersStoredBy } from '../../repository/layers.ts';
 import { withUpdatesInPlace } from '../pushing/restore-wide-updates.ts';
+import { isChanged } from './changed.ts';
 
 export interface CheckedEvent {
   readonly stored: readonly RecordedLayer[];
@@ -41,6 +42,7 @@ export async function checkEvent(
     const expired = whole.type === 'LayersExpired' ? whole.data.layers.map(({ id }) => id) : [];
     return { stored: layersStoredBy(whole), expired };
   } catch (error) {
+    if (error instanceof EventStoreError && !isChanged(error)) throw error;
     fault(error instanceof Error ? error.message : String(error));
     return null;
   }

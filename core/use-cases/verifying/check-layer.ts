@@ -17,6 +17,20 @@ export async function checkLayer(
   layer: RecordedLayer,
 ): Promise<LayerFault | null> {
   try {
+    return await compareLayer(digest, layers, layer);
+  } catch (error) {
+    if (!(error instanceof LayerStoreError)) throw error;
+    return { kind: 'damaged', detail: `cannot be read: ${error.code}` };
+  }
+}
+
+/** Does the same, and rejects with a `LayerStoreError` if the store cannot be read. */
+export async function compareLayer(
+  digest: Pick<Digest, 'startSha256'>,
+  layers: Pick<LayerStore, 'get'>,
+  layer: RecordedLayer,
+): Promise<LayerFault | null> {
+  try {
     const hash = digest.startSha256();
     let sizeBytes = 0;
     for await (const chunk of await layers.get(layerKey(layer.key))) {
@@ -30,8 +44,9 @@ export async function checkLayer(
     if (sha256 === layer.sha256) return null;
     return { kind: 'damaged', detail: `has the SHA-256 ${sha256} instead of ${layer.sha256}` };
   } catch (error) {
-    if (!(error instanceof LayerStoreError)) throw error;
-    if (error.code === 'layer-not-found') return { kind: 'missing', detail: 'is not there' };
-    return { kind: 'damaged', detail: `cannot be read: ${error.code}` };
+    if (error instanceof LayerStoreError && error.code === 'layer-not-found') {
+      return { kind: 'missing', detail: 'is not there' };
+    }
+    throw error;
   }
 }

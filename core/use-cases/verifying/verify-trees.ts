@@ -16,6 +16,7 @@ import type { EventStore } from '../../ports/event-store.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { isEntryOf } from '../../runtime/log-time.ts';
 import { readStored, storedCheckpoints } from '../auditing/checkpoints.ts';
+import { isChanged } from './changed.ts';
 
 export interface TreeCheckContext {
   readonly events: Pick<EventStore, 'readStream'>;
@@ -136,8 +137,8 @@ async function compareWithModel(
 }
 
 /** Returns null if the log holds the entry as it was appended. */
-async function whatChanged(
-  { events, digest }: TreeCheckContext,
+export async function whatChanged(
+  { events, digest }: Pick<TreeCheckContext, 'events' | 'digest'>,
   account: AccountId,
   { stream, revision, position, leaf }: EntryPlace,
 ): Promise<string | null> {
@@ -145,7 +146,8 @@ async function whatChanged(
   try {
     [event] = await events.readStream(stream, { direction: 'forwards', from: revision, limit: 1 });
   } catch (error) {
-    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    if (!isChanged(error)) throw error;
+    return `cannot be read: ${error.message}`;
   }
   if (event === undefined || event.revision !== revision) return 'is not in the log any more';
   if (!isEntryOf(account, event)) return `was taken out of the log of account ${account}`;
