@@ -3,15 +3,13 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { accounts } from '../../core/account/evolve.ts';
 import { base64OfHex } from '../../core/audit/base64.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import type { LayerStore } from '../../core/ports/layer-store.ts';
 import { acceptTailLoss, lostCheckpoint } from '../../core/use-cases/auditing/accept-tail-loss.ts';
-import { type Checkpoints, newestCheckpoints } from '../../core/use-cases/auditing/checkpoints.ts';
-import { composeCheckpoints } from '../server/auditing.ts';
-import { catchUpAccountLogs } from './account-logs.ts';
+import { newestCheckpoints } from '../../core/use-cases/auditing/checkpoints.ts';
 import { type Act, Refused } from './answer.ts';
 import { accountId } from './arguments.ts';
 import { causeOf, requireAccepted, requireAccount } from './commands.ts';
 import type { AdminContext } from './context.ts';
+import { type OpenedCheckpoints, withCheckpoints } from './with-checkpoints.ts';
 
 /** In characters. */
 export const LOSS_REASON_LENGTH_MAX = 500;
@@ -88,11 +86,7 @@ function withAccount(command: Command): Command {
     .option('--all', 'of all accounts');
 }
 
-interface Opened {
-  readonly checkpoints: Checkpoints;
-  /** The platform's store. */
-  readonly store: LayerStore;
-}
+type Opened = Pick<OpenedCheckpoints, 'checkpoints' | 'store'>;
 
 async function accept(
   context: AdminContext,
@@ -125,17 +119,4 @@ async function chosen(context: AdminContext, { username, account, all }: Account
   if (given.length !== 1) throw new Refused('Give one of --username, --account and --all');
   if (username !== undefined) return requireAccount(context, username);
   return account ?? null;
-}
-
-async function withCheckpoints<Result>(
-  context: AdminContext,
-  work: (opened: Opened) => Promise<Result>,
-): Promise<Result> {
-  return context.withProjections(async ({ runner, readModels }) => {
-    await catchUpAccountLogs(runner, context.events);
-    return context.onStorage(({ layers }) => {
-      const checkpoints = composeCheckpoints(context.settings, { context }, layers, readModels);
-      return work({ checkpoints, store: layers.platform });
-    });
-  });
 }

@@ -5,8 +5,10 @@
  * under the same lock and stops it afterwards. Log lines are written to standard error.
  */
 import { destination, type Logger } from 'pino';
+import { createPostgresVerificationWalks } from '../../adapters/postgres/verification-walks.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { VerificationWalks } from '../../core/ports/verification-walks.ts';
 import type { ImportReport } from '../../core/use-cases/log-files/import-log.ts';
 import type { KnownRepository } from '../../core/use-cases/repositories/known-repositories.ts';
 import { openLayerStores } from '../server/buckets.ts';
@@ -29,6 +31,8 @@ export interface AdminContext extends FoundationContext {
   readonly withProjections: WithProjections;
   /** Who typed the command, and where: `NAME@HOST`. */
   readonly operator: string;
+  /** How far the verification in the background has walked. */
+  readonly walks: VerificationWalks;
   verifyLog(options: { readonly references: boolean }): Promise<LogReport>;
   /** Exports the log of one account to a new file; null for standard output. */
   exportAccountLog(account: AccountId, file: string | null): Promise<void>;
@@ -127,6 +131,7 @@ export async function withAdminContext<Result>(
       settings,
       withProjections,
       operator,
+      walks: createPostgresVerificationWalks(foundation.pool),
       exportAccountLog: (account, file) =>
         onStorage(({ layers }) => {
           const exporting = { foundation, layers, settings, log, withProjections };

@@ -11,6 +11,7 @@ import { addCheckpointCommands } from './checkpoint-commands.ts';
 import { callersFolder, withAdminContext, withImport } from './context.ts';
 import { exportLogToFile, exportLogToStream } from './export-log.ts';
 import type { LogReport } from './verify-log.ts';
+import { verifyLikeWorkers } from './verify-once.ts';
 
 export function addLogCommands(program: Command, { act, print, wantsJson, operator }: CommandOutput): void {
   const log = program.command('log').description('the event log');
@@ -19,8 +20,13 @@ export function addLogCommands(program: Command, { act, print, wantsJson, operat
     .command('verify')
     .description('reads the whole log and checks every stream; with --references what it refers to as well')
     .option('--references', 'read every layer and vault record that events name and check them')
+    .option('--background-once', 'verify once what workers verify in the background, without a bound on the pace')
     .action(
-      act<{ references?: boolean }>(async (context, { references }) => {
+      act<{ references?: boolean; backgroundOnce?: boolean }>(async (context, { references, backgroundOnce }) => {
+        if (backgroundOnce === true && references === true) {
+          throw new Refused('Give one of --references and --background-once');
+        }
+        if (backgroundOnce === true) return verifyLikeWorkers(context);
         const report = await context.verifyLog({ references: references === true });
         return { value: report, text: verifiedText(report), status: report.faults.length === 0 ? 0 : 1 };
       }),

@@ -41,11 +41,17 @@ describe('A log that was changed in the database', () => {
 
   /** Runs the statement, verifies the log, and puts the table back. */
   async function faultsAfter(statement: string, next = async () => {}): Promise<readonly string[]> {
+    return resultAfter(statement, async () => {
+      await next();
+      return faults();
+    });
+  }
+
+  async function resultAfter<Result>(statement: string, verify: () => Promise<Result>): Promise<Result> {
     await database.query('CREATE TABLE kept AS SELECT * FROM events');
     try {
       await database.query(statement);
-      await next();
-      return await faults();
+      return await verify();
     } finally {
       await database.query('DELETE FROM events');
       await database.query('INSERT INTO events SELECT * FROM kept');
@@ -55,6 +61,22 @@ describe('A log that was changed in the database', () => {
 
   test('unchanged, has no fault', async () => {
     assert.deepEqual(await faults(), []);
+  });
+
+  test('is told once for each account by a round of the verification in the background', async () => {
+    const once = () => tryAdmin(strata, ['log', 'verify', '--background-once']);
+    assert.deepEqual(await once().then(({ code, stdout }) => [code, stdout]), [
+      0,
+      'No fault in the log, the vault and the layers\n',
+    ]);
+    const { rows } = await database.query(
+      'SELECT walk FROM verification_walks WHERE whole_since IS NOT NULL ORDER BY 1',
+    );
+    assert.deepEqual(rows, [{ walk: 'month' }, { walk: 'week' }]);
+    const changed = await resultAfter(`UPDATE events SET actor_id = 'x' WHERE type = 'RepositoryCreated'`, once);
+    assert.equal(changed.code, 1);
+    assert.match(changed.stdout, /^account [0-9a-f-]{36}: account-.* was changed after it was recorded\n$/);
+    assert.equal(changed.stderr.match(/The verification found a fault/g)?.length, 1);
   });
 
   test("names the event whose data was changed: a token's expiry", async () => {
