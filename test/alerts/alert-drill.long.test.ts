@@ -175,7 +175,7 @@ describe('An alert fires', needs('promtool'), () => {
       return rows.length === 2;
     };
     await until(isWhole);
-    const before = [await scrapeUntil(strata, WHOLE_WEEK, 0)];
+    const before = [held(await scrapeUntil(strata, WHOLE_WEEK, 0), HOUR)];
     assert.equal(figure(before[0] ?? assert.fail(), 'strata_verification_faults_total'), 0);
     await owner.query(`UPDATE events SET actor_id = 'somebody-else' WHERE type = 'RefsUpdated'`);
     await owner.query(`UPDATE verification_walks SET begun_at = '2026-01-01T00:00:00.000Z' WHERE walk = 'week'`);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findTool } from '../support/tools.ts';
 import { ALERTS_FILE, alertRules, seriesIn } from './alert-rules.ts';
-import { inputSeries, type Moment, STEP_SECONDS } from './scraped-history.ts';
+import { inputSeries, type Moment, stepOf } from './scraped-history.ts';
 
 const run = promisify(execFile);
 
@@ -25,17 +25,18 @@ export async function expectAlert(
   const selector = wanted.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(',');
   const names = new Set(alertRules().flatMap(({ expr }) => seriesIn(expr)));
   const seconds = moments.reduce((sum, { heldSeconds }) => sum + heldSeconds, 0);
+  const step = stepOf(moments);
   const test = {
     rule_files: [ALERTS_FILE],
-    evaluation_interval: `${STEP_SECONDS}s`,
+    evaluation_interval: `${step}s`,
     tests: [
       {
-        interval: `${STEP_SECONDS}s`,
+        interval: `${step}s`,
         input_series: inputSeries(moments, names),
         promql_expr_test: [
           {
             expr: `(count(ALERTS{${selector}}) > bool 0) or vector(0)`,
-            eval_time: `${seconds - STEP_SECONDS}s`,
+            eval_time: `${seconds - step}s`,
             exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }],
           },
         ],

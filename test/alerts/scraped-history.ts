@@ -5,7 +5,15 @@
  * promtool's clock begins at 0, so times of day move with it; a time of 0 means "never" and stays.
  */
 
-export const STEP_SECONDS = 15;
+const STEP_SECONDS = 15;
+const LONG_STEP_SECONDS = 15 * 60;
+const LONG_SECONDS = 24 * 60 * 60;
+
+/** How far apart Prometheus looks: promtool would take minutes for a history of days. No moment of one is shorter. */
+export function stepOf(moments: readonly Moment[]): number {
+  const seconds = moments.reduce((sum, { heldSeconds }) => sum + heldSeconds, 0);
+  return seconds > LONG_SECONDS ? LONG_STEP_SECONDS : STEP_SECONDS;
+}
 
 export interface Moment {
   /** The text of `/metrics`; null if the scrape failed. */
@@ -26,11 +34,12 @@ const TIME_OF_DAY = /_timestamp_seconds$|^strata_process_start_time_seconds$/;
 
 /** Returns the series of these names, with the labels that a scrape adds. */
 export function inputSeries(moments: readonly Moment[], names: ReadonlySet<string>): readonly InputSeries[] {
+  const stepSeconds = stepOf(moments);
   let startSeconds = 0;
   const seen = moments.map((moment) => {
     const figures = figuresOf(moment, names, startSeconds);
     startSeconds += moment.heldSeconds;
-    return { figures, steps: moment.heldSeconds / STEP_SECONDS };
+    return { figures, steps: moment.heldSeconds / stepSeconds };
   });
   const all = new Set(seen.flatMap(({ figures }) => [...figures.keys()]));
   return [...all].map((series) => ({
