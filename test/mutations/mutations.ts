@@ -9,6 +9,7 @@ import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
+import { VERIFICATION_MUTATIONS } from './verification.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...CHECKING_PACKS_MUTATIONS,
@@ -20,4 +21,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...RESTORED_LOG_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
   ...UPGRADE_MUTATIONS,
+  ...VERIFICATION_MUTATIONS,
 ];
