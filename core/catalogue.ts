@@ -9,7 +9,7 @@ import { accountEventKinds } from './account/events.ts';
 import { bucketErrorEventKinds } from './bucket-errors/events.ts';
 import { claimEventKinds } from './claim/events.ts';
 import { deviceSessionEventKinds } from './device-session/events.ts';
-import type { EventKind } from './kernel/decider.ts';
+import { type EventKind, oldestWritten } from './kernel/decider.ts';
 import { refUpdatesEventKinds, repositoryEventKinds } from './repository/events.ts';
 import { signInEventKinds } from './sign-in/events.ts';
 import { transferEventKinds, usageEventKinds } from './usage/events.ts';
@@ -31,8 +31,15 @@ export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: s
 };
 
 /** By type of event, whatever its category: the highest version that this program reads. */
-export const READ_EVENTS: Readonly<Record<string, number>> = Object.fromEntries(
-  Object.values(EVENT_CATALOGUE).flatMap((kinds) =>
-    Object.entries(kinds).map(([type, { version }]) => [type, version]),
-  ),
-);
+export const READ_EVENTS: Readonly<Record<string, number>> = byType(({ version }) => version);
+
+/** The same for the oldest version that this program can write. */
+export const OLDEST_WRITTEN_EVENTS: Readonly<Record<string, number>> = byType(oldestWritten);
+
+function byType(versionOf: (kind: EventKind) => number): Record<string, number> {
+  return Object.fromEntries(
+    Object.values(EVENT_CATALOGUE).flatMap((kinds) =>
+      Object.entries(kinds).map(([type, kind]): [string, number] => [type, versionOf(kind)]),
+    ),
+  );
+}

@@ -11,6 +11,7 @@ import type { Failpoint } from '../../core/ports/failpoints.ts';
 import { logKeysContext } from './log-keys.ts';
 import { MASTER_KEY_ROWS, type MasterKeyRow } from './master-keyring.ts';
 import { signingKeysContext } from './signing-keys.ts';
+import { inTransaction } from './transaction.ts';
 import {
   deriveMasterKey,
   type MasterKey,
@@ -149,17 +150,5 @@ async function sealAgain(
       sealForService(newKey.service, context, text),
       newKey.id,
     ]);
-  }
-}
-
-async function inTransaction<Result>(client: pg.ClientBase, work: () => Promise<Result>): Promise<Result> {
-  await client.query('BEGIN');
-  try {
-    const result = await work();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => undefined);
-    throw error;
   }
 }

@@ -58,6 +58,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   webhook_payloads: CHANGE,
   webhook_waiting_deliveries: CHANGE,
   webhook_waiting_pushes: CHANGE,
+  written_events: CHANGE,
 };
 const FUNCTIONS = [
   'append_events(json)',

@@ -189,12 +189,9 @@ export async function composeFoundation(
     });
     if (claim === null) await entities.start();
     parts.add(() => entities.close());
+    const served = tracing === null ? entities : tracedEntities(entities, tracing);
     return {
-      context: contextOf(
-        settings,
-        { events, entities: tracing === null ? entities : tracedEntities(entities, tracing) },
-        storesIn(pool, masterKey),
-      ),
+      context: contextOf(settings, { events, entities: served, written: listed.written }, storesIn(pool, masterKey)),
       pool,
       connections,
       connectionString,
@@ -214,7 +211,7 @@ export async function composeFoundation(
 
 function contextOf(
   { plans }: Settings,
-  log: Pick<FoundationContext, 'events' | 'entities'>,
+  log: Pick<FoundationContext, 'events' | 'entities' | 'written'>,
   stores: Stores,
 ): FoundationContext {
   return {

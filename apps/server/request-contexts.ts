@@ -125,12 +125,13 @@ function composeFrontDoor(
   clientAddress: FrontDoor['clientAddress'],
 ): FrontDoor {
   const { context, pool } = foundation;
-  const { events, entities, clock, ids, digest, plans, vault } = context;
+  const { events, entities, clock, ids, written, digest, plans, vault } = context;
   return {
     events,
     entities,
     clock,
     ids,
+    written,
     digest,
     plans,
     ...metering,
@@ -152,13 +153,14 @@ function pushingContext(
   background: Background,
   warmClones: WarmClones,
 ): PushContext {
-  const { events, entities, clock, ids, digest, failpoint, settledWithin, compactions } = foundation.context;
+  const { events, entities, clock, ids, written, digest, failpoint, settledWithin, compactions } = foundation.context;
   const requestCompaction = createCompactionRequests({ clock, compactions, background });
   return {
     events,
     entities,
     clock,
     ids,
+    written,
     digest,
     failpoint,
     layers,

@@ -1,17 +1,22 @@
 /**
- * Lists this process among those that run on the log, from its start to its end (core/ports/running-processes.ts).
+ * Lists this process among those that run on the log, from its start to its end, and knows which versions of events are
+ * written (core/ports/running-processes.ts).
  *
- * Invariants: the process is listed before it reads. It is kept listed far more often than the span needs, so that a
- * short outage takes nobody off the list. A failed removal stops nobody: the span ends it.
+ * Invariants: the process is listed before it reads, and starts only if it reads every version that is written. It is
+ * kept listed far more often than the span needs, so that a short outage takes nobody off the list. A failed removal
+ * stops nobody: the span ends it.
  */
-import { READ_EVENTS } from '../../core/catalogue.ts';
-import type { ReadForms, RunningProcesses } from '../../core/ports/running-processes.ts';
+import { NewerDatabaseError } from '../../adapters/postgres/migrate.ts';
+import { OLDEST_WRITTEN_EVENTS, READ_EVENTS } from '../../core/catalogue.ts';
+import type { EventVersions, ReadForms, RunningProcesses, WrittenForms } from '../../core/ports/running-processes.ts';
 import { every } from './periodic.ts';
 
 /** How often a process is kept. Internal: it is the pace of the work, a twentieth of the span. */
 const KEEP_EVERY_MS = 30_000;
 
 export interface RunningProcess {
+  /** What this process writes: as the log had it when the process was last kept. */
+  readonly written: WrittenForms;
   /** Adds the versions of the read models that this process is about to read. */
   readsModels(models: ReadForms['models']): Promise<void>;
   /** Says whether a process that is listed reads the model in that version. */
@@ -25,16 +30,25 @@ export interface RunningProcessOptions {
   readonly id: string;
   readonly onFault: (what: 'running-process', cause: unknown) => void;
   readonly everyMs?: number;
+  /** What this process reads, and the oldest versions that it can write; those of the catalogue when left out. */
+  readonly events?: EventVersions;
+  readonly oldest?: EventVersions;
 }
 
-/** Resolves when the process is listed. */
+/** Resolves when the process is listed. Throws `NewerDatabaseError` if it does not read every event that is written. */
 export async function listProcess(options: RunningProcessOptions): Promise<RunningProcess> {
   const { processes, id, onFault, everyMs = KEEP_EVERY_MS } = options;
-  let forms: ReadForms = { events: READ_EVENTS, models: {} };
-  const keep = (): Promise<void> => processes.keep(id, forms);
+  const { events = READ_EVENTS, oldest = OLDEST_WRITTEN_EVENTS } = options;
+  let forms: ReadForms = { events, models: {} };
+  let written: EventVersions = {};
+  const keep = async (): Promise<void> => {
+    written = await processes.keep(id, forms, oldest);
+    refuseNewer(events, written);
+  };
   await keep();
   const stop = every(everyMs, keep, (cause) => onFault('running-process', cause));
   return {
+    written: { versionOf: (type) => written[type] ?? 1 },
     async readsModels(models) {
       forms = { ...forms, models };
       await keep();
@@ -45,4 +59,15 @@ export async function listProcess(options: RunningProcessOptions): Promise<Runni
       await processes.remove(id).catch(() => undefined);
     },
   };
+}
+
+function refuseNewer(read: EventVersions, written: EventVersions): void {
+  const newer = Object.entries(written).filter(([type, version]) => version > (read[type] ?? 0));
+  if (newer.length === 0) return;
+  const names = newer.map(([type, version]) => `${type} in version ${version}`);
+  throw new NewerDatabaseError(
+    'The log is written by a newer version of Strata, whose events this one cannot read: ' +
+      `${names.join(', ')}. The database was made by a newer version. Start that version, or restore the backup from ` +
+      'before the upgrade (docs/operating.md, Upgrade)',
+  );
 }

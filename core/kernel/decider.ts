@@ -2,8 +2,9 @@
  * The form of every aggregate: `evolve` folds events into a state, and `decide` makes decisions from the state.
  *
  * Invariants: both are pure functions that receive time, ids and hashes as data. Events are upcast to their current
- * version before `evolve` receives them. An event type that the catalogue does not contain fails the load, because a
- * decision on an incomplete history is worse than none.
+ * version before `evolve` receives them, and are written in an older one while a program runs that reads no newer one.
+ * An event type that the catalogue does not contain fails the load, because a decision on an incomplete history is
+ * worse than none.
  */
 import type { RecordedEvent } from './envelope.ts';
 import type { Timestamp } from './ids.ts';
@@ -29,12 +30,17 @@ export function refuse(refused: Refusal): { readonly refused: Refusal } {
 
 /** How one event type is stored. */
 export interface EventKind {
-  /** The current version, which new events have. */
+  /** The current version: the highest one that this program reads, and the form that the domain uses. */
   readonly version: number;
   /** Whether new events of the type are record events (`NewEvent.isRecord`). */
   readonly record: boolean;
   /** `upcasters[n]` turns the data of version n + 1 into those of version n + 2. */
   readonly upcasters: readonly ((data: JsonObject) => JsonObject)[];
+  /**
+   * `downcasters[n]` turns the data of `version - n` into those of the version before, which is written while a program
+   * runs that reads no newer one. Absent: the current version is always written.
+   */
+  readonly downcasters?: readonly ((data: JsonObject) => JsonObject)[];
 }
 
 export type EventKinds<Event extends { readonly type: string }> = { readonly [Type in Event['type']]: EventKind };
@@ -102,6 +108,27 @@ export function readEvent<Event extends DomainEvent<string, JsonObject>>(
   let data = recorded.data;
   for (const upcast of kind.upcasters.slice(version - 1)) data = upcast(data);
   return parseUpcast<Event>({ type, data });
+}
+
+/** Returns the oldest version that this program can write. */
+export function oldestWritten({ version, downcasters = [] }: EventKind): number {
+  return version - downcasters.length;
+}
+
+/**
+ * Returns the event in the version that is to be written: at most `writtenMax`, and the current one if that is lower.
+ * Throws TypeError if this program cannot write as old a version.
+ */
+export function downcast<Type extends string>(
+  kind: EventKind,
+  { type, data }: DomainEvent<Type, JsonObject>,
+  writtenMax: number,
+): { readonly type: Type; readonly version: number; readonly data: JsonObject } {
+  const version = Math.min(kind.version, writtenMax);
+  if (version < oldestWritten(kind)) throw new TypeError(`${type} is not written in version ${version} any more`);
+  let written = data;
+  for (const down of (kind.downcasters ?? []).slice(0, kind.version - version)) written = down(written);
+  return { type, version, data: written };
 }
 
 /** Types upcast data. A golden file for each version proves that its upcasters give this form. */

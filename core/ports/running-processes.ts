@@ -1,15 +1,30 @@
 /**
  * The processes that run on the log, and which stored forms each of them reads: what a newer version asks before it
- * takes away what an older one still uses.
+ * takes away what an older one still uses, and before it writes what an older one cannot read.
  *
  * Invariants: a process is listed before it reads, and for `PROCESS_SPAN_MS` after it was last kept: whoever is not
- * listed reads nothing. The time is that of the database.
+ * listed reads nothing. A version of an event is written from the moment on at which every process of the last
+ * `PROCESS_SPAN_MS` read it, those that have ended among them, or an operator said so. It never goes back. A process is
+ * listed, and a version becomes the written one, under one lock: either the switch sees the process, or the process
+ * sees the switch. The time is that of the database.
  */
+
+/** By type of event. */
+export type EventVersions = Readonly<Record<string, number>>;
+
+/** Which version of each type of event is written now. */
+export interface WrittenForms {
+  /** Returns the highest version of the type that may be written. */
+  versionOf(type: string): number;
+}
+
+/** Where no program from before runs: every event is written in its current version. */
+export const NEWEST_FORMS: WrittenForms = { versionOf: () => Number.POSITIVE_INFINITY };
 
 /** What a process reads. */
 export interface ReadForms {
-  /** By type of event: the highest version that it reads. */
-  readonly events: Readonly<Record<string, number>>;
+  /** The highest version that it reads. */
+  readonly events: EventVersions;
   /** By name of read model: the version whose generation it reads. */
   readonly models: Readonly<Record<string, number>>;
 }
@@ -19,10 +34,29 @@ export interface ReadForms {
  */
 export const PROCESS_SPAN_MS = 10 * 60_000;
 
+export interface Raised {
+  /** The versions that are written now. */
+  readonly written: EventVersions;
+  /** The versions that were given and not written before. */
+  readonly raised: EventVersions;
+  /** How many listed processes do not read all of these. */
+  readonly olderProcesses: number;
+}
+
 /** Each call rejects when the database cannot be reached. */
 export interface RunningProcesses {
-  /** Lists the process with what it reads, or keeps it listed. Drops those whose span is over. */
-  keep(process: string, forms: ReadForms): Promise<void>;
+  /**
+   * Lists the process with what it reads, or keeps it listed. Drops those whose span is over. Then each version that
+   * this process and every other one of the span read becomes the written one. No version stays below that of `oldest`:
+   * the oldest versions that this process can write. Returns the written versions; a type that is missing is written in
+   * its first. A process that does not read what is written changes nothing, is not listed, and must end.
+   */
+  keep(process: string, forms: ReadForms, oldest: EventVersions): Promise<EventVersions>;
+  /**
+   * Makes these versions the written ones where older ones are. Does nothing while a listed process does not read one
+   * of them, unless `whoeverRuns`.
+   */
+  write(versions: EventVersions, whoeverRuns: boolean): Promise<Raised>;
   /** Takes the process off the list, when it has ended. */
   remove(process: string): Promise<void>;
   /** Returns what the listed processes read. */

@@ -5,12 +5,13 @@
  * that the decision was made at, and carries every guard that the decision relied on. A decision that appends nothing,
  * whether a refusal or no change, is returned only after the log has confirmed the revision that it was made at.
  */
-import type { Decider, Decision, DomainEvent, EventKind } from '../kernel/decider.ts';
+import { type Decider, type Decision, type DomainEvent, downcast, type EventKind } from '../kernel/decider.ts';
 import type { Cause, LogPosition, NewEvent } from '../kernel/envelope.ts';
 import { type AccountId, type EventId, later, type Timestamp } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { EventStore, StreamGuard } from '../ports/event-store.ts';
+import type { WrittenForms } from '../ports/running-processes.ts';
 import type { Entities } from './entities.ts';
 import { type AnyEvent, advance, type Entity, nextRevision } from './entity.ts';
 
@@ -20,29 +21,31 @@ export interface Context {
   readonly entities: Entities;
   readonly clock: Clock;
   readonly ids: Ids;
+  readonly written: WrittenForms;
 }
 
-/** Puts domain events into envelopes. Their time is the clock's, but never before the stream's last event. */
+/**
+ * Puts domain events into envelopes, each in the version that is written now. It is chosen here and not at the append:
+ * a repeated append has the same content. Their time is the clock's, but never before the stream's last event.
+ */
 export function envelop<Type extends string>(
-  context: Pick<Context, 'clock' | 'ids'>,
+  context: Pick<Context, 'clock' | 'ids' | 'written'>,
   decider: { readonly kinds: { readonly [T in Type]: EventKind } },
   events: readonly DomainEvent<Type, NewEvent['data']>[],
   about: { readonly account: AccountId | null; readonly cause: Cause; readonly lastAt: Timestamp | null },
 ): readonly NewEvent[] {
   const occurredAt = later(context.clock.now(), about.lastAt);
   const { actor, requestId, sourceAddressRef, causationId } = about.cause;
-  return events.map(({ type, data }) => ({
+  return events.map((event) => ({
     id: context.ids.next<EventId>(),
-    type,
-    version: decider.kinds[type].version,
+    ...downcast(decider.kinds[event.type], event, context.written.versionOf(event.type)),
     accountId: about.account,
     occurredAt,
     actor,
     requestId,
     sourceAddressRef,
     causationId,
-    isRecord: decider.kinds[type].record,
-    data,
+    isRecord: decider.kinds[event.type].record,
   }));
 }
 

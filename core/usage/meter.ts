@@ -60,7 +60,7 @@ interface Outgoing {
   readonly sentBytes: number;
 }
 
-export interface MeterContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
+export interface MeterContext extends Pick<Context, 'events' | 'clock' | 'ids' | 'written'> {
   /** Returns the vault reference that events hold; null for an account that is erased. */
   readonly sourceAddressRef: (account: AccountId, address: string) => Promise<string | null>;
   /** Called when an address cannot be recorded: the bytes are, without it. */

@@ -8,6 +8,7 @@ import { type AccountId, plusMs, type Timestamp } from '../../core/kernel/ids.ts
 import { PENDING_DELIVERY_KEPT_MS } from '../../core/kernel/limits.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
 import type { LogPruning } from '../../core/ports/log-pruning.ts';
+import { NEWEST_FORMS } from '../../core/ports/running-processes.ts';
 import { exportLog } from '../../core/use-cases/log-files/export-log.ts';
 import { importLog } from '../../core/use-cases/log-files/import-log.ts';
 import type { FileLine } from '../../core/use-cases/log-files/log-file.ts';
@@ -43,7 +44,7 @@ async function openLog(context: TestContext, open: OpenLog) {
   const marks = createMemoryPolicyMarks();
   let pruned = 0;
   const sweeping = {
-    ...{ events: store, ids: uuids, marks, clock, pruning, retentionMs: RETENTION_MS },
+    ...{ events: store, ids: uuids, written: NEWEST_FORMS, marks, clock, pruning, retentionMs: RETENTION_MS },
     failpoint: async () => undefined,
     onPruned: () => {
       pruned += 1;

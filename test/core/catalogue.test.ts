@@ -8,7 +8,7 @@ import { accounts } from '../../core/account/evolve.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
 import { emailClaims, usernameClaims } from '../../core/claim/evolve.ts';
 import { deviceSessions } from '../../core/device-session/evolve.ts';
-import { type Decider, type DomainEvent, readEvent } from '../../core/kernel/decider.ts';
+import { type Decider, type DomainEvent, downcast, oldestWritten, readEvent } from '../../core/kernel/decider.ts';
 import { categoryOf, type RecordedEvent } from '../../core/kernel/envelope.ts';
 import { canonicalJson, type JsonObject } from '../../core/kernel/json.ts';
 import { checkAppend } from '../../core/ports/append-check.ts';
@@ -57,6 +57,16 @@ describe('The catalogue of events', () => {
       for (const [type, { version, upcasters }] of Object.entries(kinds)) {
         assert.equal(upcasters.length, version - 1, `${category} ${type}`);
       }
+    }
+  });
+
+  test('writes older versions in the form that they have always had', () => {
+    for (const { category, event } of golden) {
+      const kind = EVENT_CATALOGUE[category]?.[event.type];
+      if (kind === undefined || event.version < oldestWritten(kind)) continue;
+      const { version, data } = downcast(kind, readEvent(EVENT_CATALOGUE[category] ?? {}, event), event.version);
+      assert.equal(version, event.version);
+      assert.equal(canonicalJson(data), canonicalJson(event.data), `${category} ${event.type} ${version}`);
     }
   });
 

@@ -16,7 +16,11 @@ test('servers and commands have a row each while they run, with the events and m
   await client.connect();
   cleanUp(context, () => client.end());
   const rows = async () =>
-    (await client.query<{ events: unknown; models: unknown }>('SELECT events, models FROM running_processes')).rows;
+    (
+      await client.query<{ events: unknown; models: unknown }>(
+        'SELECT events, models FROM running_processes WHERE NOT ended',
+      )
+    ).rows;
   const live = 'SELECT json_object_agg(name, version) AS models FROM read_models.projections';
   // Each model makes its first generation by itself.
   await until(async () => {

@@ -47,6 +47,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LastUse, Used } from '../../core/ports/last-use.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import { NEWEST_FORMS } from '../../core/ports/running-processes.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createPastEntities } from '../../core/runtime/past-entities.ts';
@@ -203,7 +204,8 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   });
   await entities.start();
   const vault = createMemoryVault();
-  const base = { events, entities, clock, ids: uuids, failpoint: options.failpoint ?? (async () => undefined) };
+  const failpoint = options.failpoint ?? (async () => undefined);
+  const base = { events, entities, clock, ids: uuids, written: NEWEST_FORMS, failpoint };
   const complete = async (event: RecordedEvent) => event;
   const onFault = (what: string, cause: unknown): void => write({ what, cause: String(cause) }, 'fault');
   const past = createPastEntities({ events, entities, snapshots, complete, onFault });

@@ -16,6 +16,7 @@ import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
 import type { PasswordHasher } from '../../core/ports/password-hasher.ts';
 import type { RateLimits } from '../../core/ports/rate-limits.ts';
 import type { RefusedExchanges } from '../../core/ports/refused-exchanges.ts';
+import { NEWEST_FORMS } from '../../core/ports/running-processes.ts';
 import type { SessionStore } from '../../core/ports/session-store.ts';
 import type { Snapshots } from '../../core/ports/snapshots.ts';
 import type { Vault } from '../../core/ports/vault.ts';
@@ -90,6 +91,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     entities,
     clock,
     ids: uuids,
+    written: NEWEST_FORMS,
     digest,
     vault: options.vault ?? createMemoryVault(),
     passwords: {

@@ -7,6 +7,7 @@ import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { type Cause, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
 import { DEVICE_SESSION_SPAN_MS } from '../../core/kernel/limits.ts';
+import { NEWEST_FORMS } from '../../core/ports/running-processes.ts';
 import { carriedOut, type Wait } from '../../core/ports/workflows.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
@@ -51,7 +52,7 @@ async function newLogin(context: TestContext, form: Form) {
   const failpoint = async (): Promise<void> => undefined;
   const deviceRequests = createMemoryDeviceLoginRequests();
   const stores = { events, entities, vault: createMemoryVault(), deviceRequests };
-  const base = { ...stores, clock, ids: uuids, digest, failpoint, newTokenSecret };
+  const base = { ...stores, clock, ids: uuids, written: NEWEST_FORMS, digest, failpoint, newTokenSecret };
   const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
   const account = await createAccount({ ...base, passwords }, CAUSE, wanted);

@@ -26,7 +26,7 @@ import { usageEventKinds } from '../../usage/events.ts';
  */
 const USAGE_SUMS_AT_ONCE_MAX = 200_000;
 
-export interface UsageRecordingContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
+export interface UsageRecordingContext extends Pick<Context, 'events' | 'clock' | 'ids' | 'written'> {
   readonly marks: PolicyMarks;
 }
 
@@ -170,14 +170,14 @@ class Run {
 
   /** Resolves false if another node has recorded an account first. */
   async append(): Promise<boolean> {
-    const { events, clock, ids } = this.#context;
+    const { events, ids } = this.#context;
     const day = plusMs(this.#today, -DAY_MS).slice(0, 10);
     let isFirst = true;
     for (const [account, { sums, revision, lastAt }] of this.#accounts) {
       const event = sums.recorded(day);
       if (event === null) continue;
       const about = { account, cause: systemCause(ids, USAGE_SUMMING), lastAt };
-      const enveloped = envelop({ clock, ids }, { kinds: usageEventKinds }, [event], about);
+      const enveloped = envelop(this.#context, { kinds: usageEventKinds }, [event], about);
       const stream = streamName('usage', account);
       const { outcome } = await events.append({ stream, expected: revision, events: enveloped });
       if (outcome === 'conflict') isFirst = false;

@@ -25,7 +25,7 @@ import { isNarrow, splitUpdates, startUpdatesDigest } from '../../repository/wid
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop } from '../../runtime/execute.ts';
 
-export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids'> {
+export interface PartsContext extends Pick<Context, 'events' | 'clock' | 'ids' | 'written'> {
   readonly digest: Digest;
   readonly failpoint: Failpoint;
 }

@@ -80,6 +80,14 @@ describe('migrating', () => {
     await assert.rejects(migrate({ connectionString, log: keepLog() }), NewerDatabaseError);
   });
 
+  test('lets no program that does not ask for the written versions of events run beside one that chooses them', async (context) => {
+    const connectionString = await emptyDatabase(context);
+    await migrate({ connectionString, log: keepLog() });
+    const before = Object.entries(logMigrations.migrations).filter(([name]) => name < '036');
+    const set = { name: logMigrations.name, migrations: Object.fromEntries(before) };
+    await assert.rejects(migrate({ connectionString, log: keepLog(), set }), NewerDatabaseError);
+  });
+
   test('marks each later migration together with what it changes', async (context) => {
     const connectionString = await emptyDatabase(context);
     await migrate({ connectionString, log: keepLog() });

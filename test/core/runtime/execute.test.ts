@@ -1,7 +1,7 @@
 /** Load, decide, append: lost races, decisions on old state, guards. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { accept } from '../../../core/kernel/decider.ts';
+import { accept, type EventKinds } from '../../../core/kernel/decider.ts';
 import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { execute, type Guarding } from '../../../core/runtime/execute.ts';
 import { newEvent } from '../../support/events.ts';
@@ -45,6 +45,40 @@ describe('A decision', () => {
         ...{ accountId: account, occurredAt: node.clock.now(), data: { n: 5 }, ...CAUSE },
       },
     );
+  });
+
+  test('is appended in an older version, and read back, while the newest one is not written yet', async () => {
+    const { log, node, stored } = await started();
+    const kinds: EventKinds<TallyEvent> = {
+      ...tallies.kinds,
+      Added: {
+        version: 3,
+        record: true,
+        upcasters: [({ text }) => ({ n: Number(text) / 2 }), ({ n }) => ({ n: Number(n) * 2 })],
+        downcasters: [({ n }) => ({ n: Number(n) / 2 }), ({ n }) => ({ text: String(Number(n) * 2) })],
+      },
+    };
+    const newer = { ...tallies, kinds };
+    let writtenMax = 1;
+    const written = { versionOf: (type: string) => (type === 'Added' ? writtenMax : 0) };
+    const run = () => execute({ ...node, written }, newer, 'a', { account, cause: CAUSE }, add(6));
+    for (writtenMax = 1; writtenMax <= 4; writtenMax += 1) {
+      const executed = await run();
+      assert.ok('entity' in executed);
+      assert.equal(executed.entity.state.sum, 6 * writtenMax);
+    }
+    assert.deepEqual(
+      (await stored()).map(({ version, data }) => ({ version, data })),
+      [
+        { version: 1, data: { text: '6' } },
+        { version: 2, data: { n: 3 } },
+        { version: 3, data: { n: 6 } },
+        { version: 3, data: { n: 6 } },
+      ],
+    );
+    writtenMax = 0;
+    await assert.rejects(run(), /Added is not written in version 0 any more/);
+    assert.equal(log.counts.appends, 4);
   });
 
   test('is in memory immediately, and returns the state right after it', async () => {

@@ -5,6 +5,7 @@ import { uuids } from '../../../adapters/node/ids.ts';
 import { readEvent } from '../../../core/kernel/decider.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
 import { type AccountId, type RepositoryId, timestamp, uuid } from '../../../core/kernel/ids.ts';
+import { NEWEST_FORMS } from '../../../core/ports/running-processes.ts';
 import { VaultError } from '../../../core/ports/vault.ts';
 import { type Reader, transferEventKinds, transferStream } from '../../../core/usage/events.ts';
 import {
@@ -30,7 +31,7 @@ function started() {
   const faults: unknown[] = [];
   const vault = { answer: async (address: string): Promise<string | null> => `ref of ${address}`, asked: 0 };
   const context: MeterContext = {
-    ...{ events: log, clock, ids: uuids, onFault: (cause: unknown) => faults.push(cause) },
+    ...{ events: log, clock, ids: uuids, written: NEWEST_FORMS, onFault: (cause: unknown) => faults.push(cause) },
     sourceAddressRef: async (_account, address) => {
       vault.asked += 1;
       return vault.answer(address);

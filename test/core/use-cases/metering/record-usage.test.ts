@@ -7,6 +7,7 @@ import { LOG_START, streamName } from '../../../../core/kernel/envelope.ts';
 import { type AccountId, timestamp } from '../../../../core/kernel/ids.ts';
 import type { JsonObject } from '../../../../core/kernel/json.ts';
 import type { EventStore } from '../../../../core/ports/event-store.ts';
+import { NEWEST_FORMS } from '../../../../core/ports/running-processes.ts';
 import { USAGE_READERS_MAX } from '../../../../core/usage/daily-sums.ts';
 import { type UsageRecorded, usageEventKinds } from '../../../../core/usage/events.ts';
 import { recordUsage } from '../../../../core/use-cases/metering/record-usage.ts';
@@ -23,7 +24,13 @@ async function started() {
   const log = watchLog();
   const append = new Appender(log);
   const clock = createTestClock(FIRST);
-  const context = { events: log as EventStore, clock, ids: uuids, marks: createMemoryPolicyMarks() };
+  const context = {
+    events: log as EventStore,
+    clock,
+    ids: uuids,
+    written: NEWEST_FORMS,
+    marks: createMemoryPolicyMarks(),
+  };
   const account = await append.account('ada');
   const reader = { kind: 'token', id: newUuid() };
   const repository_id = newUuid();

@@ -19,6 +19,7 @@ import { DEVICE_SESSION_SPAN_MS } from '../../../../core/kernel/limits.ts';
 import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import type { NewDeviceLoginRequest } from '../../../../core/ports/device-login-requests.ts';
 import type { Failpoint, FailpointName } from '../../../../core/ports/failpoints.ts';
+import { NEWEST_FORMS } from '../../../../core/ports/running-processes.ts';
 import { createEntities } from '../../../../core/runtime/entities.ts';
 import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
@@ -113,7 +114,8 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
       gather: async () => undefined,
     });
     await entities.start();
-    return { events, entities, clock, ids: uuids, digest, vault, deviceRequests, failpoint, newTokenSecret };
+    const written = NEWEST_FORMS;
+    return { events, entities, clock, ids: uuids, written, digest, vault, deviceRequests, failpoint, newTokenSecret };
   }
 
   const grant = (choices: Parameters<typeof grantDeviceLogin>[3] = CHOICES, node = one) =>
