@@ -29,6 +29,7 @@ const ENTITIES_SIZE_BYTES_MAX = 64 * 1024 * 1024;
 export interface AdminContext extends FoundationContext {
   readonly settings: Settings;
   readonly withProjections: WithProjections;
+  readonly runningProcess: Foundation['runningProcess'];
   /** Who typed the command, and where: `NAME@HOST`. */
   readonly operator: string;
   /** How far the verification in the background has walked. */
@@ -130,6 +131,7 @@ export async function withAdminContext<Result>(
       ...foundation.context,
       settings,
       withProjections,
+      runningProcess: foundation.runningProcess,
       operator,
       walks: createPostgresVerificationWalks(foundation.pool),
       exportAccountLog: (account, file) =>

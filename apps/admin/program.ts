@@ -18,6 +18,7 @@ import { operatorName, systemUser } from './operator.ts';
 import { addProjectionCommands } from './projection-commands.ts';
 import { addStorageCommands } from './storage-commands.ts';
 import { addTokenCommand } from './token-command.ts';
+import { addUpgradeCommand } from './upgrade-command.ts';
 
 /** Returns the parser. Parsing runs the command that was typed; a usage error is thrown as a `CommanderError`. */
 export function createProgram(): Command {
@@ -49,6 +50,7 @@ export function createProgram(): Command {
   addStorageCommands(program, act);
   addIdentityCommands(program, act);
   addMasterKeyCommand(program, { print });
+  addUpgradeCommand(program, act);
   settleRepetitions(program);
   return program;
 }

@@ -8,7 +8,13 @@
  */
 import { NewerDatabaseError } from '../../adapters/postgres/migrate.ts';
 import { OLDEST_WRITTEN_EVENTS, READ_EVENTS } from '../../core/catalogue.ts';
-import type { EventVersions, ReadForms, RunningProcesses, WrittenForms } from '../../core/ports/running-processes.ts';
+import type {
+  EventVersions,
+  Raised,
+  ReadForms,
+  RunningProcesses,
+  WrittenForms,
+} from '../../core/ports/running-processes.ts';
 import { every } from './periodic.ts';
 
 /** How often a process is kept. Internal: it is the pace of the work, a twentieth of the span. */
@@ -21,6 +27,8 @@ export interface RunningProcess {
   readsModels(models: ReadForms['models']): Promise<void>;
   /** Says whether a process that is listed reads the model in that version. */
   isModelRead(model: string, version: number): Promise<boolean>;
+  /** Makes the newest version of each event the written one (`RunningProcesses.write`). */
+  finishUpgrade(options: { readonly whoeverRuns: boolean }): Promise<Omit<Raised, 'written'>>;
   close(): Promise<void>;
 }
 
@@ -54,6 +62,11 @@ export async function listProcess(options: RunningProcessOptions): Promise<Runni
       await keep();
     },
     isModelRead: async (model, version) => (await processes.list()).some(({ models }) => models[model] === version),
+    async finishUpgrade({ whoeverRuns }) {
+      const { raised, olderProcesses, written: now } = await processes.write(events, whoeverRuns);
+      written = now;
+      return { raised, olderProcesses };
+    },
     async close() {
       await stop();
       await processes.remove(id).catch(() => undefined);

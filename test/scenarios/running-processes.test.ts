@@ -36,6 +36,7 @@ test('servers and commands have a row each while they run, with the events and m
   await admin(first, ['storage', 'list']);
   assert.equal((await client.query('SELECT DISTINCT id FROM seen')).rowCount, 3);
   assert.equal((await rows()).length, 2);
+  assert.deepEqual(await admin(first, ['upgrade', 'finish']), { written: [] });
   await first.stop();
   assert.equal((await rows()).length, 1);
   // A killed process stays listed, since nobody knows whether it still runs.

@@ -117,4 +117,15 @@ describe('A process', () => {
     assert.ok(faults.every((fault) => fault instanceof NewerDatabaseError));
     await listed.close();
   });
+
+  test('writes the newest versions from the moment on at which it finished the upgrade', async () => {
+    const { processes } = memoryProcesses();
+    const options = { processes, onFault: assert.fail, events: { Sampled: 2 }, oldest: { Sampled: 1 } };
+    const listed = await listProcess({ ...options, id: 'one' });
+    assert.equal(listed.written.versionOf('Sampled'), 1);
+    const finished = await listed.finishUpgrade({ whoeverRuns: false });
+    assert.deepEqual(finished, { raised: { Sampled: 2 }, olderProcesses: 0 });
+    assert.equal(listed.written.versionOf('Sampled'), 2);
+    await listed.close();
+  });
 });
