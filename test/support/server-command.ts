@@ -12,4 +12,9 @@ export const LAUNCHER_OPTIONS = [
   '--heap-growing-percent=100',
 ] as const;
 
-export const SERVER_COMMAND = [...LAUNCHER_OPTIONS, path.resolve(import.meta.dirname, '../../apps/server/main.ts')];
+export const SERVER_COMMAND = serverCommand(path.resolve(import.meta.dirname, '../..'));
+
+/** `sources` is the folder of the version to start. */
+export function serverCommand(sources: string): string[] {
+  return [...LAUNCHER_OPTIONS, path.join(sources, 'apps/server/main.ts')];
+}

@@ -13,7 +13,7 @@ import type { Plan } from '../../core/account/plans.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { eventStoreDbSettings } from './eventstoredb/process.ts';
 import { freePort } from './free-port.ts';
-import { SERVER_COMMAND } from './server-command.ts';
+import { serverCommand } from './server-command.ts';
 import { tempDir } from './temp-dir.ts';
 import { temporalServer } from './temporal/server.ts';
 
@@ -55,6 +55,8 @@ export interface StrataOptions {
   /** `logKind()` by default. */
   readonly log?: LogKind;
   readonly env?: Readonly<Record<string, string>>;
+  /** The folder of the version to start; that of this version by default. */
+  readonly sources?: string;
 }
 
 export interface Strata {
@@ -82,11 +84,12 @@ export async function startStrata(context: Ending, options: StrataOptions = {}):
   const named = options.env?.['STRATA_EVENT_STORE'] !== undefined;
   const log = (options.log ?? logKind()) === 'postgres' || named ? {} : await eventStoreDbSettings(context);
   const workflows = options.env?.['STRATA_WORKFLOWS'] === undefined ? await workflowSettings(context) : {};
-  return launch(context, dataDir, port, { ...log, ...workflows, ...options.env });
+  return launch(context, options.sources ?? ROOT, dataDir, port, { ...log, ...workflows, ...options.env });
 }
 
 async function launch(
   context: Ending,
+  sources: string,
   dataDir: string,
   port: number,
   extra: Readonly<Record<string, string>>,
@@ -98,8 +101,8 @@ async function launch(
     STRATA_LOG_LEVEL: 'info',
     ...extra,
   };
-  const child = spawn(process.execPath, SERVER_COMMAND, {
-    cwd: ROOT,
+  const child = spawn(process.execPath, serverCommand(sources), {
+    cwd: sources,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -131,7 +134,7 @@ async function launch(
     },
     async restart(more = {}) {
       await end('SIGKILL');
-      return launch(context, dataDir, port, { ...extra, ...more });
+      return launch(context, sources, dataDir, port, { ...extra, ...more });
     },
   };
   cleanUp(context, async () => {
