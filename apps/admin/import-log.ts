@@ -17,7 +17,7 @@ const PROGRESS_EVENTS = 100_000;
 
 /** Imports a file; null for standard input. */
 export async function importLogFile(
-  { context, pool, claim }: Foundation & { readonly claim: LogClaim },
+  { context, pool, claim, runningProcess }: Foundation & { readonly claim: LogClaim },
   log: Logger,
   file: string | null,
 ): Promise<ImportReport> {
@@ -30,6 +30,8 @@ export async function importLogFile(
       // The mark is set first: a crash at any later step then leaves an import that is known to be unfinished.
       await claim.begin();
       await dropReadModels(pool);
+      // The file may hold the newest versions: no older program may start on this log any more.
+      await runningProcess.finishUpgrade({ whoeverRuns: true });
       await failpoint('log-import-begun');
     },
     onProgress: async (appended: number) => {
