@@ -24,8 +24,9 @@ export function minutesTable(name: string): ProjectionTable {
         account_id uuid NOT NULL,
         appended_on text COLLATE "C" NOT NULL,
         day text COLLATE "C" NOT NULL,
-        sent_bytes bigint NOT NULL)`,
-      `CREATE INDEX ON ${table} (account_id) INCLUDE (day, sent_bytes)`,
+        sent_bytes bigint NOT NULL,
+        received_bytes bigint NOT NULL)`,
+      `CREATE INDEX ON ${table} (account_id) INCLUDE (day, sent_bytes, received_bytes)`,
     ],
   };
 }
@@ -51,6 +52,7 @@ interface MinuteRow {
   readonly appended_on: string;
   readonly day: string;
   readonly sent_bytes: number;
+  readonly received_bytes: number;
   readonly position: string;
 }
 
@@ -67,13 +69,14 @@ export class UnsummedChanges {
   readonly #recorded = new Map<string, RecordedRow>();
 
   addTransfer(account: string, recorded: RecordedEvent): void {
-    const { minute, sent_bytes } = readEvent(transferEventKinds, recorded).data;
+    const { minute, sent_bytes, received_bytes } = readEvent(transferEventKinds, recorded).data;
     this.#minutes.push({
       event_id: recorded.id,
       account_id: account,
       appended_on: recorded.occurredAt.slice(0, 10),
       day: minute.slice(0, 10),
       sent_bytes,
+      received_bytes,
       position: String(recorded.position),
     });
   }
@@ -97,8 +100,9 @@ export class UnsummedChanges {
       },
       {
         items: this.#minutes,
-        text: `INSERT INTO ${minutes} SELECT event_id, account_id, appended_on, day, sent_bytes FROM json_to_recordset($1)
-              AS r(event_id uuid, account_id uuid, appended_on text, day text, sent_bytes bigint, position bigint)
+        text: `INSERT INTO ${minutes} SELECT event_id, account_id, appended_on, day, sent_bytes, received_bytes
+            FROM json_to_recordset($1) AS r(event_id uuid, account_id uuid, appended_on text, day text,
+              sent_bytes bigint, received_bytes bigint, position bigint)
             WHERE NOT EXISTS (SELECT FROM ${recorded} AS u
               WHERE u.account_id = r.account_id AND r.appended_on <= u.through AND r.position < u.position)`,
       },

@@ -35,6 +35,16 @@ export interface Sent {
   readonly sentBytes: number;
 }
 
+/** Counts a push that was refused after its pack had arrived whole, as ingress of the repository's owner. */
+export function countRefused(
+  { transfer }: { readonly transfer: Pick<TransferMeter, 'addRefused'> },
+  repository: Pick<FoundRepository, 'accountId' | 'id'>,
+  { principal, address, receivedBytes }: Omit<Sent, 'sentBytes'> & { readonly receivedBytes: number },
+): void {
+  const reader = actorOf(principal);
+  transfer.addRefused({ account: repository.accountId, reader, repository: repository.id, receivedBytes, address });
+}
+
 /** Counts what an answer sent of a repository, against its owner's transfer. */
 export function countSent(
   { transfer }: { readonly transfer: Pick<TransferMeter, 'add'> },

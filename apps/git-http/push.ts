@@ -22,6 +22,7 @@ import { type Held, type HeldRefusal, releaseWith } from '../front-door/held-byt
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
+import { countRefused } from '../front-door/transfer-budget.ts';
 import { GitHttpError, sendBytes, writeHead } from './answer.ts';
 import { type Body, openBody } from './body.ts';
 import { faultError } from './faults.ts';
@@ -46,13 +47,18 @@ const KEEP_ALIVE_MS = 5_000;
 
 export async function serveReceivePack(git: GitRequest): Promise<void> {
   const { context, request, response, finished } = git;
+  // A connection that has ended has no address.
+  const address = context.clientAddress(request);
   const held = context.bodyBudget.open({ account: git.principal.account });
   // The report names the commands again, so it is covered too.
   releaseWith(response, held);
   const pace = createPushPace(context.clock.monotonicMs);
   const body = openBody(request, { idleMs: BODY_IDLE_MS, pace });
+  let packFollows = false;
+  let isCommitted = false;
   try {
     const begun = await begin(git, body, held);
+    packFollows = begun.packFollows;
     if ('refused' in begun) {
       // Nothing of the commands is left, however long the client takes for what it still sends.
       held.release();
@@ -62,16 +68,25 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       sendBytes(git, RESULT_TYPE, begun.refused);
       return;
     }
-    await answer(git, begun.list, begun.rest, body);
+    isCommitted = await answer(git, begun.list, begun.rest, body);
   } finally {
     finished.receivedBytes = body.receivedBytes();
+    // A push that commits has its bytes in its event, and a request whose connection broke is not complete.
+    if (packFollows && !isCommitted && finished.result?.outcome === 'refused' && request.complete) {
+      countRefused(context, git.repository, {
+        principal: git.principal,
+        address,
+        receivedBytes: finished.receivedBytes,
+      });
+    }
   }
 }
 
-type Begun =
+type Begun = { readonly packFollows: boolean } & (
   | { readonly list: CommandList; readonly rest: AsyncIterable<Uint8Array> }
   /** The answer to a push that is not carried out. */
-  | { readonly refused: Uint8Array | GitHttpError; readonly result: PushResult };
+  | { readonly refused: Uint8Array | GitHttpError; readonly result: PushResult }
+);
 
 /** Reads the commands, and decides whether the push may go on. */
 async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
@@ -83,18 +98,22 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
       full = held.grow(bytes);
       return full?.text ?? null;
     });
-    if ('refused' in list) return { refused: refusedWhole(list), result: resultOfList(list, full) };
+    if ('refused' in list) {
+      return { refused: refusedWhole(list), result: resultOfList(list, full), packFollows: false };
+    }
+    const { packFollows } = list;
     const refChanges = list.commands.reduce((sum, { ref }) => sum + refChangesOf(ref), list.refusedCommands.length);
     if (refChanges === 0) {
       const isProbe = !(await holdsBytes(rest));
-      if (isProbe) return { refused: new Uint8Array(), result: PUSHED };
-      return { refused: new GitHttpError(400, NO_COMMAND), result: refusedFor('command-malformed') };
+      if (isProbe) return { refused: new Uint8Array(), result: PUSHED, packFollows: false };
+      const result = refusedFor('command-malformed');
+      return { refused: new GitHttpError(400, NO_COMMAND), result, packFollows: false };
     }
-    const used = await refusedChange(context, principal, list.packFollows ? 'token' : 'ref-deletion');
+    const used = await refusedChange(context, principal, packFollows ? 'token' : 'ref-deletion');
     const refusal = used ?? context.callers.record(principal, refChanges);
-    if (refusal === null) return { list, rest };
+    if (refusal === null) return { list, rest, packFollows };
     const text = pushRefusal(rateRefusalText(refusal), list.capabilities);
-    return { refused: text, result: refusedFor(refusal.exceeded) };
+    return { refused: text, result: refusedFor(refusal.exceeded), packFollows };
   } finally {
     span.end();
   }
@@ -124,7 +143,13 @@ const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
   'shallow-malformed',
 ] as const);
 
-async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Uint8Array>, body: Body): Promise<void> {
+/** Resolves whether it committed anything. */
+async function answer(
+  git: GitRequest,
+  list: CommandList,
+  pack: AsyncIterable<Uint8Array>,
+  body: Body,
+): Promise<boolean> {
   const { context, requestId, response } = git;
   const keepAlive = startKeepAlive(git, list.capabilities.sideBand64k);
   let outcome: PushOutcome;
@@ -136,7 +161,10 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
     const failure = failureToReport(git, error);
     // Git reads no answer while it cannot send its body.
     await discard(git, body);
-    if (failure !== null) return reportFailure(git, list, failure);
+    if (failure !== null) {
+      reportFailure(git, list, failure);
+      return false;
+    }
     // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
     if (response.headersSent && !response.destroyed) response.end(fatalPackets(faultError(error, requestId).message));
     throw error;
@@ -147,6 +175,7 @@ async function answer(git: GitRequest, list: CommandList, pack: AsyncIterable<Ui
   git.finished.result = resultOfPush(list, outcome);
   send(git, bytes);
   await context.failpoint('push-answered');
+  return 'results' in outcome && outcome.results.some(({ code }) => code === null);
 }
 
 function send(git: GitRequest, bytes: Uint8Array): void {

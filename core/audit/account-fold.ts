@@ -156,8 +156,12 @@ function foldAccessToken(fold: AccountStateFold, entry: FoldedEntry): void {
 function foldUsage(fold: AccountStateFold, entry: FoldedEntry): void {
   const { transfer } = readEvent(usageEventKinds, entry).data;
   const ofMonth = transfer.filter(({ day }) => day.startsWith(fold.traffic.month));
-  const sent = ofMonth.reduce((sum, { sent_bytes }) => sum + sent_bytes, 0);
-  fold.traffic = { ...fold.traffic, transferBytes: fold.traffic.transferBytes + sent };
+  const { month, ingressBytes, transferBytes } = fold.traffic;
+  fold.traffic = {
+    month,
+    ingressBytes: ofMonth.reduce((sum, { received_bytes }) => sum + received_bytes, ingressBytes),
+    transferBytes: ofMonth.reduce((sum, { sent_bytes }) => sum + sent_bytes, transferBytes),
+  };
 }
 
 /**

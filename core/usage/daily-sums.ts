@@ -19,6 +19,7 @@ type ReadSum = Transfer['by_reader'][number];
 
 interface Day {
   sentBytes: number;
+  receivedBytes: number;
   readonly byReader: Map<string, ReadSum>;
 }
 
@@ -44,18 +45,23 @@ export class DailySums {
   }
 
   #addTransfer(recorded: RecordedEvent): void {
-    const { minute, sent_bytes, by_reader } = readEvent(transferEventKinds, recorded).data;
+    const { minute, sent_bytes, received_bytes, by_reader } = readEvent(transferEventKinds, recorded).data;
     const name = minute.slice(0, 10);
-    const day = this.#days.get(name) ?? { sentBytes: 0, byReader: new Map<string, ReadSum>() };
+    const day = this.#days.get(name) ?? { sentBytes: 0, receivedBytes: 0, byReader: new Map<string, ReadSum>() };
     this.#days.set(name, day);
     day.sentBytes += sent_bytes;
+    day.receivedBytes += received_bytes;
     for (const { address_refs: _, ...sum } of by_reader) {
       const key = `${sum.reader.kind} ${sum.reader.id} ${sum.repository_id}`;
       const before = day.byReader.get(key);
       if (before === undefined && this.#readers >= USAGE_READERS_MAX) continue;
       if (before === undefined) this.#readers += 1;
-      const reads = (before?.reads ?? 0) + sum.reads;
-      day.byReader.set(key, { ...sum, reads, sent_bytes: (before?.sent_bytes ?? 0) + sum.sent_bytes });
+      day.byReader.set(key, {
+        ...sum,
+        reads: (before?.reads ?? 0) + sum.reads,
+        sent_bytes: (before?.sent_bytes ?? 0) + sum.sent_bytes,
+        received_bytes: (before?.received_bytes ?? 0) + sum.received_bytes,
+      });
     }
   }
 
@@ -64,9 +70,10 @@ export class DailySums {
     if (this.#through === null) return null;
     const days = [...this.#days].toSorted(([a], [b]) => (a < b ? -1 : 1));
     const transfer = days.map(
-      ([name, { sentBytes, byReader }]): Transfer => ({
+      ([name, { sentBytes, receivedBytes, byReader }]): Transfer => ({
         day: name,
         sent_bytes: sentBytes,
+        received_bytes: receivedBytes,
         by_reader: [...byReader.values()],
       }),
     );

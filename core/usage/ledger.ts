@@ -96,12 +96,16 @@ type DayReads = UsageRecorded['data']['transfer'][number]['by_reader'][number];
 
 interface ReadSums {
   readonly sent_bytes: number;
+  readonly received_bytes: number;
   readonly by_reader: readonly (DayReads & { readonly address_refs?: readonly string[] })[];
 }
 
-/** One entry for each reader and repository, and one for the bytes of those that the event had no room for. */
+/**
+ * For the bytes that were sent, and then for those of refused pushes, if there are any: one entry for each reader and
+ * repository, and one for the bytes of those that the event had no room for.
+ */
 function readsIn(
-  { sent_bytes, by_reader }: ReadSums,
+  { sent_bytes, received_bytes, by_reader }: ReadSums,
   first: number,
 ): readonly Pick<LedgerRow, 'index' | 'member' | 'delta' | 'repositoryId' | 'tokenId' | 'reads' | 'addressRefs'>[] {
   const member = 'transfer_bytes' as const;
@@ -114,7 +118,15 @@ function readsIn(
   const rest = entries.reduce((left, { delta }) => left - delta, sent_bytes);
   const index = first + entries.length;
   const others = { repositoryId: null, tokenId: null, reads: 0, addressRefs: [] };
-  return [...entries, { index, member, delta: rest, ...others }];
+  const sent = [...entries, { index, member, delta: rest, ...others }];
+  if (received_bytes === 0) return sent;
+  const pushed = by_reader.map((sum) => sum.received_bytes);
+  const unnamed = pushed.reduce((left, bytes) => left - bytes, received_bytes);
+  const received = [...pushed, unnamed].map((delta, nth) => {
+    const of = { ...(sent[nth] ?? others), reads: 0, addressRefs: [] };
+    return { ...of, index: index + 1 + nth, member: 'ingress_bytes' as const, delta };
+  });
+  return [...sent, ...received];
 }
 
 /** Returns the calendar month (UTC) of an instant, as `YYYY-MM`. */

@@ -1,5 +1,6 @@
 /**
- * Counts the bytes that reads send, and appends the sums to the log, one event for each account and minute.
+ * Counts the bytes that reads send and that refused pushes brought, and appends the sums to the log, one event for each
+ * account and minute.
  *
  * Invariants: a read appends no event of its own. A crash loses at most what was not yet flushed, about a minute. While
  * the process lives, an outage of the log or a lost answer neither loses a byte nor counts one twice. A read waits for
@@ -28,8 +29,14 @@ export interface TransferRead {
   readonly address: string;
 }
 
+/** A push that was refused after its pack had arrived whole. */
+export interface RefusedPush extends Omit<TransferRead, 'sentBytes'> {
+  readonly receivedBytes: number;
+}
+
 export interface TransferMeter {
   add(read: TransferRead): void;
+  addRefused(push: RefusedPush): void;
   /** Returns the bytes that were added and are not known to be in the log: quotas count them too. */
   unflushedBytes(account: AccountId): number;
   /** Returns a number that grows with every event appended: sums that a projection returned before lack that event. */
@@ -44,7 +51,9 @@ interface MinuteSum extends Omit<RecordedSum, 'address_refs'> {
   readonly addresses: ReadonlySet<string>;
 }
 
-/** The reads of one minute. */
+type Counts = Pick<RecordedSum, 'reads' | 'sent_bytes' | 'received_bytes'>;
+
+/** The reads and refused pushes of one minute. */
 interface Minute {
   /** By reader and repository. */
   readonly sums: Map<string, MinuteSum>;
@@ -98,7 +107,9 @@ export function createTransferMeter(
   }
 
   return {
-    add: (read) => transferOf(read.account).add(read),
+    add: (read) => transferOf(read.account).add(read, { reads: 1, sent_bytes: read.sentBytes, received_bytes: 0 }),
+    addRefused: (push) =>
+      transferOf(push.account).add(push, { reads: 0, sent_bytes: 0, received_bytes: push.receivedBytes }),
     unflushedBytes: (account) => accounts.get(account)?.unflushedBytes() ?? 0,
     flushes: () => flushes,
     flush() {
@@ -131,17 +142,18 @@ class AccountTransfer {
     this.#account = account;
   }
 
-  add({ reader, repository, sentBytes, address }: TransferRead): void {
+  add({ reader, repository, address }: Omit<TransferRead, 'sentBytes'>, counts: Counts): void {
     const start = timestamp(`${this.#context.clock.now().slice(0, 16)}:00.000Z`);
     const minute = this.#pending.get(start) ?? newMinute();
     this.#pending.set(start, minute);
     const key = `${reader.kind} ${reader.id} ${repository}`;
-    const { reads, sent_bytes, addresses } = minute.sums.get(key) ?? NO_READS;
+    const { reads, sent_bytes, received_bytes, addresses } = minute.sums.get(key) ?? NOTHING;
     minute.sums.set(key, {
       reader,
       repository_id: repository,
-      reads: reads + 1,
-      sent_bytes: sent_bytes + sentBytes,
+      reads: reads + counts.reads,
+      sent_bytes: sent_bytes + counts.sent_bytes,
+      received_bytes: received_bytes + counts.received_bytes,
       addresses: addresses.has(address) || !nameIn(minute, address) ? addresses : new Set([...addresses, address]),
     });
   }
@@ -207,6 +219,7 @@ class AccountTransfer {
     const account = this.#account;
     const cause = systemCause(this.#context.ids, 'transfer-meter');
     const sentBytes = sentBytesOf(minute);
+    const received_bytes = [...minute.sums.values()].reduce((sum, one) => sum + one.received_bytes, 0);
     const by_reader = [...minute.sums.values()].slice(0, READERS_MAX).map(
       ({ addresses, ...sum }): RecordedSum => ({
         ...sum,
@@ -215,7 +228,7 @@ class AccountTransfer {
     );
     const recorded: TransferRecorded = {
       type: 'TransferRecorded',
-      data: { minute: start, sent_bytes: sentBytes, by_reader },
+      data: { minute: start, sent_bytes: sentBytes, received_bytes, by_reader },
     };
     const about = { account, cause, lastAt: this.#lastAt };
     const [event] = envelop(this.#context, { kinds: transferEventKinds }, [recorded], about);
@@ -228,9 +241,10 @@ function newMinute(): Minute {
   return { sums: new Map(), addresses: new Set(), named: 0 };
 }
 
-const NO_READS: Pick<MinuteSum, 'reads' | 'sent_bytes' | 'addresses'> = {
+const NOTHING: Counts & Pick<MinuteSum, 'addresses'> = {
   reads: 0,
   sent_bytes: 0,
+  received_bytes: 0,
   addresses: new Set<string>(),
 };
 

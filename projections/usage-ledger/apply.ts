@@ -14,7 +14,7 @@ import { usageLedgerTables } from './table.ts';
 
 export const usageLedgerProjection: Projection = {
   name: 'usage_ledger',
-  version: 4,
+  version: 5,
   categories: LEDGER_CATEGORIES,
   tables: usageLedgerTables,
   onPoison: 'park',
@@ -39,7 +39,9 @@ function minuteOf({ stream, appendedOn }: NonNullable<LedgerRow['minute']>, posi
 
 function readersIn(sums: unknown): number {
   const isSums = typeof sums === 'object' && sums !== null && 'by_reader' in sums;
-  return isSums && Array.isArray(sums.by_reader) ? sums.by_reader.length + 1 : 0;
+  if (!isSums || !Array.isArray(sums.by_reader)) return 0;
+  const hasReceived = 'received_bytes' in sums && sums.received_bytes !== 0;
+  return (hasReceived ? 2 : 1) * (sums.by_reader.length + 1);
 }
 
 type MonthSums = { readonly account_id: string; readonly month: string } & Record<LedgerMember, number>;

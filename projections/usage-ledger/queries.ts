@@ -25,7 +25,7 @@ function sums(table: TableOf): string {
         coalesce(sum(s.storage_bytes), 0) AS storage
       FROM ${table('ledger_in_buckets')} JOIN ${table('ledger_storage')} AS s USING (repository_id)
       WHERE account_id = $1 AND s.month <= $2) AS own,
-    (SELECT coalesce(sum(sent_bytes), 0) AS transfer
+    (SELECT coalesce(sum(sent_bytes), 0) AS transfer, coalesce(sum(received_bytes), 0) AS ingress
       FROM ${table('ledger_minutes')} WHERE account_id = $1 AND left(day, 7) = $2) AS unsummed`;
 }
 
@@ -41,7 +41,7 @@ const ledgerQuery: ReadQuery = {
   answer: (table) => `SELECT json_build_object(
       'opening', json_build_object('repos', m.repos_before, 'storage_bytes', m.storage_before - own.storage_before),
       'totals', json_build_object('repos', m.repos, 'storage_bytes', m.storage - own.storage,
-        'transfer_bytes', m.transfer + unsummed.transfer, 'ingress_bytes', m.ingress),
+        'transfer_bytes', m.transfer + unsummed.transfer, 'ingress_bytes', m.ingress + unsummed.ingress),
       'entries', (SELECT coalesce(json_agg(entry), '[]') FROM (
         SELECT at, event_id AS "eventId", index, member, delta, repository_id AS "repositoryId", token_id AS "tokenId"
         FROM ${table('ledger_entries')} AS e

@@ -50,8 +50,8 @@ const entries: ProjectionTable = {
 };
 
 /**
- * `storage_bytes` holds what lies in buckets of users as well, `transfer_bytes` only what daily sums hold. `month` is
- * `YYYY-MM`.
+ * `storage_bytes` holds what lies in buckets of users as well, `transfer_bytes` and the `ingress_bytes` of refused
+ * pushes only what daily sums hold. `month` is `YYYY-MM`.
  */
 const months: ProjectionTable = {
   name: 'ledger_months',

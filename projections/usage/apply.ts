@@ -1,11 +1,11 @@
 /**
  * Folds repositories, pushes and transfer into what an account uses.
  *
- * Invariants: ingress counts on the day on which the push was committed, transfer on the day on which it was sent. The
- * storage of a repository on platform storage counts until its layers leave it, also after the deletion; that of one in
- * a bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since: a
- * `UsageRecorded` takes the place of what was appended up to its day. So the model is the same when the events that it
- * sums are pruned. Layers that were taken out of a list wait until they are let go, and then until they have left
+ * Invariants: ingress counts on the day on which the push was committed or refused, transfer on the day on which it was
+ * sent. The storage of a repository on platform storage counts until its layers leave it, also after the deletion; that
+ * of one in a bucket of a user never counts. Transfer is what `UsageRecorded` sums of each day, and the minutes since:
+ * a `UsageRecorded` takes the place of what was appended up to its day. So the model is the same when the events that
+ * it sums are pruned. Layers that were taken out of a list wait until they are let go, and then until they have left
  * storage, which the readers know by the marks of the policies that remove them.
  */
 import { accountEventKinds } from '../../core/account/events.ts';
@@ -22,7 +22,7 @@ import { leaving, usageTables } from './table.ts';
 
 export const usageProjection: Projection = {
   name: 'usage',
-  version: 8,
+  version: 9,
   categories: ['account', 'repository', 'transfer', 'usage'],
   tables: usageTables,
   onPoison: 'park',
@@ -99,7 +99,11 @@ class Changes {
     const account = ownerOf(recorded);
     this.#unsummed.addSums(account, recorded);
     const { transfer } = readEvent(usageEventKinds, recorded).data;
-    for (const { day, sent_bytes } of transfer) this.#trafficOf(account, day).transfer_bytes += sent_bytes;
+    for (const { day, sent_bytes, received_bytes } of transfer) {
+      const traffic = this.#trafficOf(account, day);
+      traffic.transfer_bytes += sent_bytes;
+      traffic.ingress_bytes += received_bytes;
+    }
   }
 
   #addAccountEvent(recorded: RecordedEvent): void {

@@ -23,7 +23,8 @@ export const usageQuery: ReadQuery = {
       - (SELECT coalesce(sum(s.size_bytes), 0)
         FROM ${table('usage_repositories')} AS r JOIN ${table('usage_storage')} AS s USING (repository_id)
         WHERE r.account_id = $1 AND r.storage_bucket_id IS NOT NULL AND s.size_bytes <> 0),
-    'ingressBytes', coalesce(sum(ingress_bytes), 0),
+    'ingressBytes', coalesce(sum(ingress_bytes), 0) + (SELECT coalesce(sum(received_bytes), 0)
+        FROM ${table('usage_minutes')} WHERE account_id = $1 AND ${IN_MONTH}),
     'transferBytes', coalesce(sum(transfer_bytes), 0) + (SELECT coalesce(sum(sent_bytes), 0)
         FROM ${table('usage_minutes')} WHERE account_id = $1 AND ${IN_MONTH}))
     FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}`,
@@ -112,7 +113,8 @@ const daysQuery: ReadQuery = {
   answer: (table) => `SELECT coalesce(json_agg(traffic ORDER BY day), '[]') FROM (
     SELECT day, sum(ingress_bytes) AS "ingressBytes", sum(transfer_bytes) AS "transferBytes" FROM (
       SELECT day, ingress_bytes, transfer_bytes FROM ${table('usage_traffic')} WHERE account_id = $1 AND ${IN_MONTH}
-      UNION ALL SELECT day, 0, sent_bytes FROM ${table('usage_minutes')} WHERE account_id = $1 AND ${IN_MONTH}) AS parts
+      UNION ALL SELECT day, received_bytes, sent_bytes FROM ${table('usage_minutes')}
+        WHERE account_id = $1 AND ${IN_MONTH}) AS parts
     GROUP BY day) AS traffic`,
 };
 

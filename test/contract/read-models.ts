@@ -622,9 +622,15 @@ function activityContract(open: Open): void {
 }
 
 function usageContract(open: Open): void {
-  const transfer = (append: Appender, account: AccountId, minute: string, bytes: number): Promise<unknown> =>
+  const transfer = (
+    append: Appender,
+    account: AccountId,
+    minute: string,
+    bytes: number,
+    refused = 0,
+  ): Promise<unknown> =>
     append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-      ...{ minute, sent_bytes: bytes, by_reader: [], details: null },
+      ...{ minute, sent_bytes: bytes, received_bytes: refused, by_reader: [] },
     });
 
   test('count traffic in its calendar month, and storage until the layers leave it, also of a deleted repository', async (context) => {
@@ -639,7 +645,7 @@ function usageContract(open: Open): void {
     append.now = timestamp('2026-12-01T00:00:00.000Z');
     // Sent in November, appended to the log in December.
     await transfer(append, account, '2026-11-30T23:59:00.000Z', 6);
-    await transfer(append, account, '2026-12-01T00:00:00.000Z', 7);
+    await transfer(append, account, '2026-12-01T00:00:00.000Z', 7, 100);
     const stored = layer(2_000);
     await append.push(account, second, { layer: stored, received_bytes: 2_200 });
     await append.push(account, second, { received_bytes: 33 });
@@ -647,8 +653,8 @@ function usageContract(open: Open): void {
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day: '2026-12-01', through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
       transfer: [
-        { day: '2026-11-30', sent_bytes: 11, by_reader: [] },
-        { day: '2026-12-01', sent_bytes: 7, by_reader: [] },
+        { day: '2026-11-30', sent_bytes: 11, received_bytes: 0, by_reader: [] },
+        { day: '2026-12-01', sent_bytes: 7, received_bytes: 100, by_reader: [] },
       ],
     });
     const reads = await current(models);
@@ -659,20 +665,21 @@ function usageContract(open: Open): void {
       { day: '2026-11-30', ingressBytes: 1_100, transferBytes: 11 },
     ]);
     append.now = timestamp('2026-12-01T00:00:00.000Z');
-    const december = { storageBytes: 3_000, ingressBytes: 2_233, transferBytes: 7 };
+    const december = { storageBytes: 3_000, ingressBytes: 2_333, transferBytes: 7 };
     assert.deepEqual(await reads.usageOf(account), december);
     append.now = timestamp('2026-12-31T23:59:00.000Z');
-    await transfer(append, account, '2026-12-31T23:58:00.000Z', 70);
+    await transfer(append, account, '2026-12-31T23:58:00.000Z', 70, 9);
     await current(models);
     assert.deepEqual(await reads.dailyTraffic(account), [
-      { day: '2026-12-01', ingressBytes: 2_233, transferBytes: 7 },
-      { day: '2026-12-31', ingressBytes: 0, transferBytes: 70 },
+      { day: '2026-12-01', ingressBytes: 2_333, transferBytes: 7 },
+      { day: '2026-12-31', ingressBytes: 9, transferBytes: 70 },
     ]);
-    assert.equal((await reads.usageOf(account)).transferBytes, 77);
+    const { ingressBytes, transferBytes } = await reads.usageOf(account);
+    assert.deepEqual({ ingressBytes, transferBytes }, { ingressBytes: 2_342, transferBytes: 77 });
     assert.deepEqual(await reads.dailyTraffic(newUuid()), []);
     await append.deleteRepository(account, second, 'second');
     await current(models);
-    const deleted = { ...december, transferBytes: 77 };
+    const deleted = { ...december, ingressBytes: 2_342, transferBytes: 77 };
     assert.deepEqual(await reads.usageOf(account), deleted, 'its layers are still there');
     assert.equal(await reads.deletedStorageBytes(account), 2_000, 'as a part of the storage');
     await append.restoreRepository(account, second, 'second', {

@@ -5,6 +5,7 @@ import { type Actor, streamName } from '../../core/kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, type RepositoryId, timestamp } from '../../core/kernel/ids.ts';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { TOKEN_USE_ADDRESSES_MAX } from '../../core/kernel/limits.ts';
+import { NEWEST_FORMS, type WrittenForms } from '../../core/ports/running-processes.ts';
 import type { UsageReader } from '../../core/ports/usage.ts';
 import type {
   LedgerEntry,
@@ -24,7 +25,7 @@ const DELTAS = ({ member, delta }: LedgerEntry): string => `${member} ${delta}`;
 
 const transfer = (append: Appender, account: AccountId, minute: string, data: object): Promise<unknown> =>
   append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-    ...{ minute, sent_bytes: 0, by_reader: [] },
+    ...{ minute, sent_bytes: 0, received_bytes: 0, by_reader: [] },
     ...data,
   });
 
@@ -89,9 +90,11 @@ export function usageLedgerContract(open: Open): void {
     const reader = { kind: 'token', id: token };
     await transfer(append, account, '2026-11-21T10:00:00.000Z', {
       sent_bytes: 100,
+      // A person's refused pushes, and those that the event has no room for.
+      received_bytes: 9,
       by_reader: [
-        { reader, repository_id: id, reads: 2, sent_bytes: 30 },
-        { reader: { kind: 'user', id: account }, repository_id: other, reads: 1, sent_bytes: 50 },
+        { reader, repository_id: id, reads: 2, sent_bytes: 30, received_bytes: 0 },
+        { reader: { kind: 'user', id: account }, repository_id: other, reads: 1, sent_bytes: 50, received_bytes: 7 },
       ],
     });
     await reads.usageLedgerCaughtUp(append.last);
@@ -105,9 +108,13 @@ export function usageLedgerContract(open: Open): void {
       ['transfer_bytes', 30, id, token],
       ['transfer_bytes', 50, other, null],
       ['transfer_bytes', 20, null, null],
+      ['ingress_bytes', 7, other, null],
+      ['ingress_bytes', 2, null, null],
     ];
     assert.deepEqual(lines.map(String).toSorted(), expected.map(String).toSorted());
-    const ofPush = entries.filter(({ member }) => member === 'ingress_bytes' || member === 'storage_bytes');
+    const ofPush = entries
+      .filter(({ delta }) => delta === 20 || delta === 10)
+      .filter(({ member }) => member !== 'transfer_bytes');
     assert.equal(new Set(ofPush.map(({ eventId }) => eventId)).size, 1, 'one push is one event');
   });
 
@@ -129,10 +136,17 @@ export function usageLedgerContract(open: Open): void {
     const account = await append.account('ada');
     const [token, repository] = [newUuid<AccessTokenId>(), newUuid<RepositoryId>()];
     const reader = { kind: 'token', id: token };
-    const read = (bytes: number) => ({ reader, repository_id: repository, reads: 1, sent_bytes: bytes });
+    const read = (bytes: number) => ({
+      reader,
+      repository_id: repository,
+      reads: 1,
+      sent_bytes: bytes,
+      received_bytes: 0,
+    });
     const sum = (day: string, ...days: readonly JsonObject[]): Promise<unknown> =>
       append.append(streamName('usage', account), account, 'UsageRecorded', {
-        ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null, transfer: days },
+        ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+        transfer: days.map((one) => ({ received_bytes: 0, ...one })),
       });
     append.now = timestamp('2026-11-20T10:01:00.000Z');
     await transfer(append, account, '2026-11-20T10:00:00.000Z', { sent_bytes: 5, by_reader: [read(4)] });
@@ -175,12 +189,54 @@ export function usageLedgerContract(open: Open): void {
     );
   });
 
+  test('have refused pushes as ingress, by the minute and then by the day, from versions of events that hold them', async (context) => {
+    const { append, reads } = await open(context);
+    const account = await append.account('ada');
+    const who = { reader: { kind: 'token', id: newUuid() }, repository_id: newUuid(), reads: 1 };
+    /** The event has no room for two of the bytes. */
+    const sums = (sent_bytes: number, received_bytes: number): JsonObject => ({
+      ...{ sent_bytes, received_bytes: received_bytes + 2 },
+      by_reader: [{ ...who, sent_bytes, received_bytes }],
+    });
+    const sumDay = (day: string, data: JsonObject): Promise<unknown> =>
+      append.append(streamName('usage', account), account, 'UsageRecorded', {
+        ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
+        transfer: [{ day, ...data }],
+      });
+    const shown = async (minutesFrom: string) => {
+      await reads.caughtUp(append.last);
+      await reads.usageLedgerCaughtUp(append.last);
+      const { entries, totals } = await reads.usageLedger(account, '2026-11', { ...WHOLE, minutesFrom });
+      const usage = await reads.usageOf(account);
+      assert.deepEqual(totals, { ...totals, transfer_bytes: usage.transferBytes, ingress_bytes: usage.ingressBytes });
+      return entries.map(({ at, member, delta }) => `${at.slice(8, 16)} ${member} ${delta}`).toSorted();
+    };
+    const older: WrittenForms = { versionOf: (type) => ({ TransferRecorded: 3 })[type] ?? 1 };
+    append.now = timestamp('2026-11-20T10:01:00.000Z');
+    await transfer(append, account, '2026-11-20T10:00:00.000Z', sums(5, 7));
+    append.written = older;
+    await transfer(append, account, '2026-11-20T10:01:00.000Z', sums(30, 40));
+    const received = ['ingress_bytes 2', 'ingress_bytes 7'];
+    const minutes = [...received, 'transfer_bytes 5'].map((entry) => `20T10:00 ${entry}`);
+    assert.deepEqual(await shown('2026-11-20'), [...minutes, '20T10:01 transfer_bytes 30']);
+    append.now = timestamp('2026-11-21T00:00:30.000Z');
+    append.written = NEWEST_FORMS;
+    await sumDay('2026-11-20', sums(35, 7));
+    const first = [...received, 'transfer_bytes 35'].map((entry) => `20T00:00 ${entry}`);
+    assert.deepEqual(await shown('2026-11-21'), first);
+    append.written = older;
+    await transfer(append, account, '2026-11-21T00:00:00.000Z', sums(50, 60));
+    append.now = timestamp('2026-11-22T00:00:30.000Z');
+    await sumDay('2026-11-21', sums(50, 60));
+    assert.deepEqual(await shown('2026-11-22'), [...first, '21T00:00 transfer_bytes 50']);
+  });
+
   test('come in pages that neither repeat nor leave out an entry, also of one event', async (context) => {
     const { append, reads } = await open(context);
     const account = await append.account('ada');
     const id = await append.repository(account, 'engine');
     const by_reader = Array.from({ length: 5 }, () => ({
-      ...{ reader: { kind: 'token', id: newUuid() }, repository_id: id, reads: 1, sent_bytes: 1 },
+      ...{ reader: { kind: 'token', id: newUuid() }, repository_id: id, reads: 1, sent_bytes: 1, received_bytes: 0 },
     }));
     await transfer(append, account, '2026-11-21T09:59:00.000Z', { sent_bytes: 5, by_reader });
     await append.push(account, id, { layer: layer(10), received_bytes: 20 });
@@ -210,7 +266,7 @@ export function usageLedgerContract(open: Open): void {
     const reader: Actor = { kind: 'token', id: token };
     const read = (repository_id: RepositoryId, times: number, address_refs: readonly string[] = []) => ({
       reader: { kind: 'token', id: token },
-      ...{ repository_id, reads: times, sent_bytes: 9, address_refs },
+      ...{ repository_id, reads: times, sent_bytes: 9, received_bytes: 0, address_refs },
     });
     const minute = timestamp('2026-11-21T10:00:00.000Z');
     const uses = async (after: TokenUsePlace | null = null, limit = 100) =>

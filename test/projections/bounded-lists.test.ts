@@ -100,13 +100,20 @@ describe('Streams that were pruned from the log', () => {
       });
     for (let n = 0; n <= BUCKET_ERRORS_LISTED_MAX; n += 1) await failOn(errors);
     const day = (date: string, node: string) => streamName('transfer', `${account}-${node}-${date}`);
-    const sum = { reader: { kind: 'token', id: token }, repository_id: repository, reads: 1, sent_bytes: 5 };
+    const sum = {
+      reader: { kind: 'token', id: token },
+      repository_id: repository,
+      reads: 1,
+      sent_bytes: 5,
+      received_bytes: 0,
+    };
     const read = (stream: StreamName) =>
       append.append(stream, account, 'TransferRecorded', {
-        ...{ minute: append.now, sent_bytes: 5, by_reader: [sum], details: null },
+        ...{ minute: append.now, sent_bytes: 5, received_bytes: 0, by_reader: [sum] },
       });
     for (const node of ['a', 'b', 'a']) await read(day('20261121', node));
-    const days = [{ day: append.now.slice(0, 10), sent_bytes: 15, by_reader: [{ ...sum, reads: 3, sent_bytes: 15 }] }];
+    const by_reader = [{ ...sum, reads: 3, sent_bytes: 15 }];
+    const days = [{ day: append.now.slice(0, 10), sent_bytes: 15, received_bytes: 0, by_reader }];
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day: append.now.slice(0, 10), through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
       transfer: days,

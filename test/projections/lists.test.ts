@@ -260,13 +260,18 @@ describe('transfer', () => {
         account,
         'TransferRecorded',
         {
-          ...{ minute, sent_bytes, by_reader: [], details: null },
+          ...{ minute, sent_bytes, received_bytes: 0, by_reader: [] },
         },
       );
     const summed = (day: string, days: Readonly<Record<string, number>>) =>
       append.append(streamName('usage', account), account, 'UsageRecorded', {
         ...{ day, through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
-        transfer: Object.entries(days).map(([one, sent_bytes]) => ({ day: one, sent_bytes, by_reader: [] })),
+        transfer: Object.entries(days).map(([one, sent_bytes]) => ({
+          day: one,
+          sent_bytes,
+          received_bytes: 0,
+          by_reader: [],
+        })),
       });
     append.now = timestamp('2026-11-20T10:00:00.000Z');
     await sent('2026-11-20T09:59:00.000Z', 1);
@@ -324,11 +329,11 @@ describe('transfer of a stream that was parked', () => {
     const account = await append.account('ada');
     const minute = append.now;
     await append.append(streamName('transfer', `${account}-node`), account, 'TransferRecorded', {
-      ...{ minute, sent_bytes: 7, by_reader: [], details: null },
+      ...{ minute, sent_bytes: 7, received_bytes: 0, by_reader: [] },
     });
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day: minute.slice(0, 10), through: null, webhook_attempts: 0, sign_in_failures: 0, details: null },
-      transfer: [{ day: minute.slice(0, 10), sent_bytes: 7, by_reader: [] }],
+      transfer: [{ day: minute.slice(0, 10), sent_bytes: 7, received_bytes: 0, by_reader: [] }],
     });
     const database = await newDatabase(context);
     const generation = { projection: usageProjection, number: 1 };

@@ -1,20 +1,38 @@
 /** Real processes on one log say in rows of their own what they read, so that a newer version knows who runs. */
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { test } from 'vitest';
 import { READ_EVENTS } from '../../core/catalogue.ts';
-import { cleanUp } from '../support/cleanup.ts';
+import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { until } from '../support/read-models.ts';
-import { admin } from '../support/strata.ts';
-import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { admin, tryAdmin } from '../support/strata.ts';
+import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+async function connect(context: Ending, { env }: SharedParts): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: env['STRATA_DATABASE_OWNER_URL'] });
+  await client.connect();
+  cleanUp(context, () => client.end());
+  return client;
+}
+
+/** Leaves the database as if only a version that does not read version 4 had run on it. */
+async function runOlder(client: pg.Client): Promise<void> {
+  const older = JSON.stringify({ ...READ_EVENTS, TransferRecorded: 3 });
+  await client.query(`DELETE FROM running_processes; UPDATE written_events SET version = 3 WHERE version = 4`);
+  await client.query(`INSERT INTO running_processes VALUES (gen_random_uuid(), $1, '{}', now())`, [older]);
+}
+
+async function writtenOf(client: pg.Client, type: string): Promise<unknown> {
+  return (await client.query('SELECT version FROM written_events WHERE type = $1', [type])).rows[0]?.version;
+}
 
 test('servers and commands have a row each while they run, with the events and models that they read', async (context) => {
   const shared = await sharedParts(context);
   const [first, second] = await Promise.all([startNode(context, shared), startNode(context, shared)]);
-  const client = new pg.Client({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] });
-  await client.connect();
-  cleanUp(context, () => client.end());
+  const client = await connect(context, shared);
   const rows = async () =>
     (
       await client.query<{ events: unknown; models: unknown }>(
@@ -42,4 +60,38 @@ test('servers and commands have a row each while they run, with the events and m
   // A killed process stays listed, since nobody knows whether it still runs.
   await second.kill();
   assert.equal((await rows()).length, 1);
+});
+
+test('a server writes what a process of an older version reads, until the operator finishes the upgrade', async (context) => {
+  const shared = await sharedParts(context);
+  const first = await startNode(context, shared);
+  const client = await connect(context, shared);
+  const written = () => writtenOf(client, 'TransferRecorded');
+  assert.equal(await written(), 4, 'a new service writes the newest version');
+  await first.stop();
+  await runOlder(client);
+  const second = await startNode(context, shared);
+  assert.equal(await written(), 3);
+  const refused = await tryAdmin(second, ['upgrade', 'finish']);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /within the last ten minutes: 1\n.*\n- TransferRecorded in version 4\n.*--yes/);
+  assert.equal(await written(), 3);
+  const finished = { written: [{ type: 'TransferRecorded', version: 4 }] };
+  assert.deepEqual(await admin(second, ['upgrade', 'finish', '--yes']), finished);
+  assert.equal(await written(), 4);
+});
+
+test('an imported log is written in the newest versions, which the file may hold, whoever ran before', async (context) => {
+  const shared = await sharedParts(context);
+  const source = await startNode(context, shared);
+  const file = path.join(await tempDir(context), 'whole.log');
+  await admin(source, ['log', 'export', file]);
+  const target = await sharedParts(context);
+  const env = { ...source.env, ...target.env, STRATA_DATA_DIR: await tempDir(context) };
+  await admin({ env }, ['storage', 'list']);
+  const client = await connect(context, target);
+  await runOlder(client);
+  await client.end();
+  await admin({ env }, ['log', 'import', file]);
+  assert.equal(await writtenOf(await connect(context, target), 'TransferRecorded'), 4);
 });

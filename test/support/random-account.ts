@@ -259,7 +259,7 @@ export async function appendRandomAccount(append: Appender, dice: Dice, steps: n
 
   async function usage(): Promise<void> {
     const day = append.now.slice(0, 10);
-    const transfer = [{ day, sent_bytes: dice.below(5_000), by_reader: [] }];
+    const transfer = [{ day, sent_bytes: dice.below(5_000), received_bytes: dice.below(5_000), by_reader: [] }];
     await append.append(streamName('usage', account), account, 'UsageRecorded', {
       ...{ day, through: null, transfer, webhook_attempts: 0, sign_in_failures: 0, details: null },
     });

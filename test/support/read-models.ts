@@ -6,7 +6,7 @@ import { digest as nodeDigest } from '../../adapters/node/digest.ts';
 import { pause } from '../../adapters/node/pause.ts';
 import { createTakeLead } from '../../adapters/postgres/lead.ts';
 import { EVENT_CATALOGUE } from '../../core/catalogue.ts';
-import { RECORD_V1 } from '../../core/kernel/decider.ts';
+import { downcast, RECORD_V1 } from '../../core/kernel/decider.ts';
 import {
   type Actor,
   categoryOf,
@@ -29,6 +29,7 @@ import {
 import type { JsonObject } from '../../core/kernel/json.ts';
 import type { Pause } from '../../core/ports/clock.ts';
 import type { EventStore, ExpectedRevision } from '../../core/ports/event-store.ts';
+import { NEWEST_FORMS, type WrittenForms } from '../../core/ports/running-processes.ts';
 import type { RefsUpdated, RepositoryReopened } from '../../core/repository/events.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { IsModelRead } from '../../projections/runner/generations.ts';
@@ -65,6 +66,9 @@ export class Appender {
   /** Who causes the next events; tests may change it. */
   actor: Actor = { kind: 'system', id: 'test' };
 
+  /** The versions of the next events; tests may change them. */
+  written: WrittenForms = NEWEST_FORMS;
+
   constructor(store: EventStore) {
     this.store = store;
   }
@@ -84,16 +88,16 @@ export class Appender {
     const result = await this.store.append({
       ...{ stream, expected },
       events: events.map(({ type, data }): NewEvent => {
-        const { version, record } = EVENT_CATALOGUE[categoryOf(stream)]?.[type] ?? RECORD_V1;
+        const kind = EVENT_CATALOGUE[categoryOf(stream)]?.[type] ?? RECORD_V1;
         return {
-          ...{ id: newUuid<EventId>(), type, version, accountId: account, occurredAt: this.now },
+          ...{ id: newUuid<EventId>(), accountId: account, occurredAt: this.now },
+          ...downcast(kind, { type, data }, this.written.versionOf(type)),
           actor: this.actor,
           ...{
             requestId: this.requestId,
             sourceAddressRef: this.sourceAddressRef,
             causationId: null,
-            isRecord: record,
-            data,
+            isRecord: kind.record,
           },
         };
       }),

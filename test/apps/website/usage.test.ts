@@ -27,7 +27,7 @@ describe('The page of usage', () => {
         {
           ...{ ...CAUSE, id: ids.next<EventId>(), type: 'TransferRecorded', version: 2, accountId: account },
           ...{ occurredAt: clock.now(), isRecord: false },
-          data: { minute, sent_bytes: bytes, by_reader: [], details: null },
+          data: { minute, sent_bytes: bytes, received_bytes: 0, by_reader: [] },
         },
       ],
     });

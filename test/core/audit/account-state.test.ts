@@ -132,7 +132,11 @@ function modelOf(entries: readonly RecordedEvent[]) {
       storage: [...byRepository]
         .filter(([id]) => buckets.get(id) === null)
         .reduce((sum, [, state]) => sum + (state.status === 'open' ? state : state.before).layersSizeBytes, 0),
-      ingress: pushes.filter(({ at }) => at.startsWith(month)).reduce((sum, { bytes }) => sum + bytes, 0),
+      ingress:
+        pushes.filter(({ at }) => at.startsWith(month)).reduce((sum, { bytes }) => sum + bytes, 0) +
+        sums
+          .filter(({ day }) => typeof day === 'string' && day.startsWith(month))
+          .reduce((sum, { received_bytes }) => sum + Number(received_bytes), 0),
     },
   };
 }

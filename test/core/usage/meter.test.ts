@@ -40,6 +40,8 @@ function started() {
   const meter = createTransferMeter(context, 'node1');
   const send = (sentBytes: number, more: Partial<Omit<TransferRead, 'sentBytes'>> = {}) =>
     meter.add({ account: ada, reader: token, repository, sentBytes, address: '192.0.2.1', ...more });
+  const refuse = (receivedBytes: number, more: { readonly reader?: Reader } = {}) =>
+    meter.addRefused({ account: ada, reader: token, repository, receivedBytes, address: '192.0.2.1', ...more });
   const recordedOf = async (account: AccountId) => {
     const all = await log.readAll(LOG_START, 1_000);
     const events = all.filter((event) => event.accountId === account);
@@ -57,7 +59,7 @@ function started() {
   const sums = async (account: AccountId) => (await recordedOf(account)).map(({ sent_bytes }) => sent_bytes);
   const addressesOf = async (account: AccountId) =>
     (await recordedOf(account)).map(({ by_reader }) => by_reader.map(({ address_refs }) => address_refs));
-  return { log, clock, vault, faults, context, meter, send, recordedOf, addressesOf, streamsOf, sums };
+  return { log, clock, vault, faults, context, meter, send, refuse, recordedOf, addressesOf, streamsOf, sums };
 }
 
 describe('The transfer of an account', () => {
@@ -73,16 +75,55 @@ describe('The transfer of an account', () => {
     assert.deepEqual(await recordedOf(ada), [
       {
         minute: '2026-11-30T23:59:00.000Z',
-        sent_bytes: 25,
+        ...{ sent_bytes: 25, received_bytes: 0 },
         by_reader: [
-          { reader: token, repository_id: repository, reads: 2, sent_bytes: 15, address_refs: refs },
-          { reader: token, repository_id: other, reads: 1, sent_bytes: 7, address_refs: refs },
-          { reader: person, repository_id: repository, reads: 1, sent_bytes: 3, address_refs: refs },
+          { reader: token, repository_id: repository, reads: 2, sent_bytes: 15, received_bytes: 0, address_refs: refs },
+          { reader: token, repository_id: other, reads: 1, sent_bytes: 7, received_bytes: 0, address_refs: refs },
+          { reader: person, repository_id: repository, reads: 1, sent_bytes: 3, received_bytes: 0, address_refs: refs },
         ],
         occurredAt: '2026-11-30T23:59:50.000Z',
       },
     ]);
     assert.equal(meter.unflushedBytes(ada), 0);
+  });
+
+  test('has the bytes of refused pushes beside those of reads, which alone count as sent', async () => {
+    const { meter, send, refuse, recordedOf } = started();
+    send(10);
+    refuse(70);
+    refuse(7);
+    refuse(200, { reader: person });
+    assert.equal(meter.unflushedBytes(ada), 10);
+    await meter.flush();
+    const [recorded] = await recordedOf(ada);
+    assert.deepEqual([recorded?.sent_bytes, recorded?.received_bytes], [10, 277]);
+    assert.deepEqual(
+      recorded?.by_reader.map(({ reader, reads, sent_bytes, received_bytes }) => [
+        reader,
+        reads,
+        sent_bytes,
+        received_bytes,
+      ]),
+      [
+        [token, 1, 10, 77],
+        [person, 0, 0, 200],
+      ],
+    );
+  });
+
+  test('is written without refused pushes while an older process may read it', async () => {
+    const { log, context, clock } = started();
+    const meter = createTransferMeter({ ...context, written: { versionOf: () => 3 } }, 'node1');
+    const read = { account: ada, repository, address: '192.0.2.1' };
+    meter.add({ ...read, reader: token, sentBytes: 10 });
+    meter.addRefused({ ...read, reader: token, receivedBytes: 70 });
+    meter.addRefused({ ...read, reader: person, receivedBytes: 200 });
+    await meter.flush();
+    const [event] = await log.readAll(LOG_START, 10);
+    const sum = { reader: token, repository_id: repository, reads: 1, sent_bytes: 10 };
+    const by_reader = [{ ...sum, address_refs: ['ref of 192.0.2.1'] }];
+    const minute = `${clock.now().slice(0, 16)}:00.000Z`;
+    assert.deepEqual([event?.version, event?.data], [3, { minute, sent_bytes: 10, by_reader }]);
   });
 
   test('counts in the minute, and so the month, in which it was sent, not in that of the flush', async () => {
@@ -253,10 +294,12 @@ describe('Transfer events', () => {
       version: 1,
       data: { minute: '2026-11-30T23:59:00.000Z', sent_bytes: 15, by_token },
     });
+    const counts = { reads: 2, sent_bytes: 15, received_bytes: 0 };
     assert.deepEqual(data, {
       minute: '2026-11-30T23:59:00.000Z',
       sent_bytes: 15,
-      by_reader: [{ reader: token, repository_id: repository, reads: 2, sent_bytes: 15, address_refs: [] }],
+      received_bytes: 0,
+      by_reader: [{ reader: token, repository_id: repository, ...counts, address_refs: [] }],
     });
   });
 

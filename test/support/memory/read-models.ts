@@ -64,7 +64,7 @@ interface Fold {
   readonly made: ReadonlyMap<RepositoryId, { readonly account: AccountId; readonly bucket: StorageBucketId | null }>;
   /** The month of each request that changed an account. */
   readonly changes: ReadonlyMap<AccountId, ReadonlyMap<string, string>>;
-  readonly received: readonly { readonly account: AccountId; readonly at: Timestamp; readonly bytes: number }[];
+  readonly received: readonly { readonly account: AccountId; readonly at: string; readonly bytes: number }[];
 }
 
 export interface MemoryReadModels extends ReadModels {
@@ -142,6 +142,8 @@ export function createMemoryReadModels(options: {
           if (event.accountId !== null) {
             const { data } = readStored(transferEventKinds, event);
             folded.sent.push({ account: event.accountId, minute: data.minute, bytes: data.sent_bytes });
+            const refused = { account: event.accountId, at: data.minute, bytes: data.received_bytes };
+            folded.received.push(refused);
           }
           break;
       }

@@ -35,12 +35,13 @@ async function started() {
   const reader = { kind: 'token', id: newUuid() };
   const repository_id = newUuid();
   const read = (sent_bytes: number, one: JsonObject = reader): JsonObject => ({
-    ...{ reader: one, repository_id, reads: 1, sent_bytes },
+    ...{ reader: one, repository_id, reads: 1, sent_bytes, received_bytes: 0 },
   });
   const transfer = (minute: string, by_reader: readonly JsonObject[], node = 'node') =>
     append.append(streamName('transfer', `${account}-${node}`), account, 'TransferRecorded', {
-      ...{ minute, by_reader, details: null },
+      ...{ minute, by_reader },
       sent_bytes: by_reader.reduce((sum, one) => sum + Number(one['sent_bytes']), 0),
+      received_bytes: by_reader.reduce((sum, one) => sum + Number(one['received_bytes']), 0),
     });
   const run = () => recordUsage(context, NEVER);
   const nextDay = async () => {
@@ -73,10 +74,12 @@ async function started() {
 
 describe('The daily sums of an account', () => {
   test('hold what was appended before today, by the day on which it was sent, and name its last event', async () => {
-    const { log, append, account, reader, repository_id, read, transfer, run, nextDay, recordedOf } = await started();
+    const { log, append, account, read, transfer, run, nextDay, recordedOf } = await started();
     await transfer('2026-11-20T23:59:00.000Z', [read(5)]);
     await transfer('2026-11-21T10:00:00.000Z', [read(7)]);
-    await transfer('2026-11-21T10:01:00.000Z', [read(20), read(1, { kind: 'user', id: account })]);
+    const person = { kind: 'user', id: account };
+    await transfer('2026-11-21T10:01:00.000Z', [read(20), { ...read(1, person), received_bytes: 30 }]);
+    await transfer('2026-11-21T10:02:00.000Z', [{ ...read(0, person), reads: 0, received_bytes: 4 }]);
     const delivery = streamName('webhookDelivery', newUuid());
     await append.append(delivery, account, 'WebhookDeliveryAttempted', {});
     const signIn = streamName('signIn', `${account}-20261121`);
@@ -92,13 +95,14 @@ describe('The daily sums of an account', () => {
         day: '2026-11-21',
         through: { event_id: last?.id, position: String(last?.position) },
         transfer: [
-          { day: '2026-11-20', sent_bytes: 5, by_reader: [{ reader, repository_id, reads: 1, sent_bytes: 5 }] },
+          { day: '2026-11-20', sent_bytes: 5, received_bytes: 0, by_reader: [read(5)] },
           {
             day: '2026-11-21',
             sent_bytes: 28,
+            received_bytes: 34,
             by_reader: [
-              { reader, repository_id, reads: 2, sent_bytes: 27 },
-              { reader: { kind: 'user', id: account }, repository_id, reads: 1, sent_bytes: 1 },
+              { ...read(27), reads: 2 },
+              { ...read(1, person), received_bytes: 34 },
             ],
           },
         ],
@@ -129,7 +133,7 @@ describe('The daily sums of an account', () => {
     const bob = await append.account('bob');
     const ofBob = (bytes: number) =>
       append.append(streamName('transfer', `${bob}-node`), bob, 'TransferRecorded', {
-        ...{ minute: FIRST, sent_bytes: bytes, by_reader: [], details: null },
+        ...{ minute: FIRST, sent_bytes: bytes, received_bytes: 0, by_reader: [] },
       });
     await transfer('2026-11-21T10:00:00.000Z', [read(1)]);
     await ofBob(10);
