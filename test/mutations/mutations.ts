@@ -8,6 +8,7 @@ import { PACK_READING_MUTATIONS } from './pack-reading.ts';
 import { READ_LEASE_MUTATIONS } from './read-leases.ts';
 import { RESTORED_LOG_MUTATIONS } from './restored-logs.ts';
 import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
+import { TWO_VERSIONS_MUTATIONS } from './two-versions.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
 import { VERIFICATION_MUTATIONS } from './verification.ts';
 
@@ -20,6 +21,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...READ_LEASE_MUTATIONS,
   ...RESTORED_LOG_MUTATIONS,
   ...SMALL_PACK_MUTATIONS,
+  ...TWO_VERSIONS_MUTATIONS,
   ...UPGRADE_MUTATIONS,
   ...VERIFICATION_MUTATIONS,
 ];
