@@ -75,9 +75,9 @@ const contract = ({ up }: Pick<Migration, 'up'>): KnownMigration => ({ kind: 'co
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
  * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
  * deliveries' bodies, deliveries that are still to be made, the life of the database, kinds of migrations, running
- * processes, walks of the verification, written versions of events. Programs from before `033-migration-kinds` run beside
- * no later one, so that nothing before it is marked. Those from before `036-written-events` do not ask which versions
- * are written.
+ * processes, walks of the verification, written versions of events. Programs from before `033-migration-kinds` run
+ * beside no later one, so that nothing before it is marked. Those from before `036-written-events` do not ask which
+ * versions are written.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
