@@ -75,9 +75,9 @@ describe('A client that disconnects', () => {
       const socket = await beginPush();
       await eventually('the server queries the quota', async () => {
         const { rowCount } = await watching.query(
-          `SELECT FROM pg_stat_activity
-           WHERE wait_event_type = 'Lock' AND query LIKE 'SELECT live_generation%' AND strpos(query, $1) > 0`,
-          [model],
+          `SELECT FROM pg_stat_activity JOIN pg_locks USING (pid)
+           WHERE NOT granted AND relation = $1::regclass AND query LIKE 'SELECT live_generation%'`,
+          [table],
         );
         return rowCount !== 0;
       });
