@@ -32,8 +32,8 @@ import { tempDir } from '../support/temp-dir.ts';
 const PASSWORD = 'correct horse battery';
 const SOME_REPOSITORY: RepositoryId = uuid('0190f3e2-7c1a-7b4e-9a35-00000000000b');
 /**
- * What this suite does not make: a rotation of the master key, a server with its own database, its restore, and a bucket
- * of a user.
+ * What this suite does not make: a rotation of the master key, a server with its own database, a restore of that, and a
+ * bucket of a user.
  */
 const NOT_MADE_HERE = [
   'checkpoints/<account>/lost/<size>',
