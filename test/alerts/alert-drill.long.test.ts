@@ -37,7 +37,9 @@ import type { Moment } from './scraped-history.ts';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-const preload = (file: string) => ({ NODE_OPTIONS: `--import=${path.resolve(import.meta.dirname, file)}` });
+const preload = (...files: readonly string[]) => ({
+  NODE_OPTIONS: files.map((file) => `--import=${path.resolve(import.meta.dirname, file)}`).join(' '),
+});
 
 const fired = new Set<Drill>();
 /** What this machine cannot break. */
@@ -173,7 +175,8 @@ describe('An alert fires', needs('promtool'), () => {
   });
 
   test('when the verification finds a changed event, and when it goes on no more', async (context) => {
-    const { shared, strata } = await service(context, preload('../support/quick-intervals.ts'));
+    const preloaded = preload('../support/quick-intervals.ts', '../support/free-processor.ts');
+    const { shared, strata } = await service(context, preloaded);
     const owner = await ownerOf(context, shared);
     const isWhole = async () => {
       const { rows } = await owner.query(
