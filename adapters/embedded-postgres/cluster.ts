@@ -90,7 +90,7 @@ export async function replaceDurably(file: string, text: string): Promise<void> 
   const draft = `${file}.${randomUUID()}`;
   await writeDurably(draft, text, null);
   await rename(draft, file);
-  await syncDirectory(path.dirname(file));
+  await syncPath(path.dirname(file));
 }
 
 /** Its characters need no quoting, in SQL or in a URL. */
@@ -129,7 +129,7 @@ export async function ensureCluster(
     throw new EmbeddedPostgresError('start-failed', `initdb failed: ${detail}`, { cause: error });
   }
   await rename(made, paths.cluster);
-  await syncDirectory(folder);
+  await syncPath(folder);
   await rm(draftDirectory, { recursive: true, force: true });
 }
 
@@ -168,7 +168,8 @@ async function checkVersion(paths: ClusterPaths, binaries: Binaries): Promise<vo
   );
 }
 
-async function writeDurably(file: string, text: string, owner: UnixUser | null): Promise<void> {
+/** Makes a new file that only its owner can read. Its folder is not flushed. */
+export async function writeDurably(file: string, text: string, owner: UnixUser | null): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {
     await handle.writeFile(text);
@@ -179,9 +180,9 @@ async function writeDurably(file: string, text: string, owner: UnixUser | null):
   }
 }
 
-/** A rename is durable only after its directory is flushed to disk. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
+/** Flushes a file or a folder to disk: a rename is durable only after its folder is flushed. */
+export async function syncPath(file: string): Promise<void> {
+  const handle = await open(file, 'r');
   try {
     await handle.sync();
   } finally {

@@ -6,12 +6,12 @@
  * starts on it. A restore sets aside what was there before, and removes nothing.
  */
 import { constants } from 'node:fs';
-import { chown, copyFile, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { chown, copyFile, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import type { Timestamp } from '../../core/kernel/ids.ts';
 import type { Log } from '../../core/ports/log.ts';
-import { exists, makePrivateDirectory, prepareHome } from './cluster.ts';
+import { exists, makePrivateDirectory, prepareHome, syncPath, writeDurably } from './cluster.ts';
 import { EmbeddedPostgresError, systemCode } from './error.ts';
 import type { ProcessFacts } from './orphan.ts';
 import { namePlace } from './shared-place.ts';
@@ -163,7 +163,7 @@ export async function restoreCluster(options: RestoreClusterOptions): Promise<st
   // It was named before the cluster is whole, so that a start after a crash finds this one and refuses it.
   await namePlace(paths);
   await copyFolder(saved, paths.cluster, (name) => (name === VERSION_FILE ? 'none' : 'all'), user);
-  if (archive !== null) await ownFile(path.join(paths.cluster, 'recovery.signal'), '', user);
+  if (archive !== null) await writeDurably(path.join(paths.cluster, 'recovery.signal'), '', user);
   await copyDurably(path.join(saved, VERSION_FILE), path.join(paths.cluster, VERSION_FILE), user);
   if (archive === null) return aside;
   // Beside recovery.signal PostgreSQL refuses to start without these settings, as after a replay that was cut short.
@@ -229,18 +229,4 @@ async function copyDurably(from: string, to: string, user: UnixUser | null = nul
   await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
   if (user !== null) await chown(to, user.uid, user.gid);
   await syncPath(to);
-}
-
-async function ownFile(file: string, text: string, user: UnixUser | null): Promise<void> {
-  await writeFile(file, text, { mode: 0o600, flush: true });
-  if (user !== null) await chown(file, user.uid, user.gid);
-}
-
-async function syncPath(file: string): Promise<void> {
-  const handle = await open(file, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
