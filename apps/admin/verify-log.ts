@@ -19,9 +19,10 @@ import { checkEvent } from '../../core/use-cases/verifying/check-event.ts';
 import { checkLayer } from '../../core/use-cases/verifying/check-layer.ts';
 import { createExplanations, type Explanation } from '../../core/use-cases/verifying/explain-missing-layer.ts';
 import { expiredSince } from '../../core/use-cases/verifying/later-expiry.ts';
+import { isInBucket } from '../../core/use-cases/verifying/named-layers.ts';
 import { readPage } from '../../core/use-cases/verifying/read-page.ts';
 import { createTreeCheck, type TreeCheckContext } from '../../core/use-cases/verifying/verify-trees.ts';
-import { createVaultCheck } from '../../core/use-cases/verifying/verify-vault.ts';
+import { createVaultCheck, SECOND_LOOK_MS } from '../../core/use-cases/verifying/verify-vault.ts';
 
 export interface LogReport {
   readonly events: number;
@@ -56,8 +57,6 @@ const PROGRESS_EVENTS = 100_000;
  * operator reads what it cuts.
  */
 const FAULTS_MAX = 1_000;
-/** An erasure destroys the account's key right after its event, so one that was seen half done is over by then. */
-const SECOND_LOOK_MS = 2_000;
 
 export interface VerifyLogContext extends Context {
   readonly digest: Digest;
@@ -160,9 +159,8 @@ async function checkLayers(
   for (const { layer, where, event } of unread.values()) {
     const id = uuid<RepositoryId>(entityIdOf(event.stream));
     const repository = known.get(id);
-    const isInBucket = repository !== undefined && repository.place.storageBucketId !== null;
-    if (isInBucket && repository.deleted) continue;
-    const store = isInBucket ? layers.of(repository.place, 'maintenance') : layers.platform;
+    if (repository?.deleted === true && isInBucket(repository)) continue;
+    const store = repository === undefined ? layers.platform : layers.of(repository.place, 'maintenance');
     const found = await checkLayer(digest, store, layer);
     if (found === null) continue;
     const revision = revisions.get(event.stream) ?? -1;

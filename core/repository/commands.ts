@@ -62,7 +62,7 @@ export type RepositoryCommand =
       readonly type: 'AdoptLayers';
       /** The revision of the stream whose layers were compared. */
       readonly revision: number;
-      /** Layers of the list whose bytes have left storage; if there is none, nothing is done. */
+      /** Layers of the list whose bytes have left storage. Without any, nothing is done. */
       readonly gone: readonly LayerId[];
       /** Layers of the list that are in storage, and that the manifest does not name. */
       readonly replaced: readonly LayerId[];

@@ -95,8 +95,8 @@ export const VERIFICATION_MUTATIONS: readonly Mutation[] = [
   {
     without: 'verification: the last entry of an account, which the log lost after it was read',
     file: `${VERIFYING}/verify-account.ts`,
-    text: 'const what = await whatChanged({ events, digest }, account, last);',
-    by: 'const what = tree.size < 0 ? await whatChanged({ events, digest }, account, last) : null;',
+    text: 'await reportChange({ events, digest }, account, last, fault);',
+    by: 'if (tree.size < 0) await reportChange({ events, digest }, account, last, fault);',
     test: WALKED,
     red: 'finds what the log loses after a page of it was read',
   },

@@ -19,8 +19,8 @@ import type { Checkpoints } from '../auditing/checkpoints.ts';
 import { tellingChanges } from './changed.ts';
 import type { Pace } from './pace.ts';
 import { pacedStreams } from './paced-streams.ts';
-import { whatChanged } from './verify-trees.ts';
-import { createVaultCheck } from './verify-vault.ts';
+import { reportChange } from './verify-trees.ts';
+import { createVaultCheck, SECOND_LOOK_MS } from './verify-vault.ts';
 
 export interface AccountContext {
   readonly events: Pick<EventStore, 'head' | 'readStream'>;
@@ -68,8 +68,7 @@ async function verifyTree(
     for (const { leaf } of places) tree = grow(digest, tree, leaf, () => undefined);
     const last = places.at(-1);
     if (tree.size < size || last === undefined) continue;
-    const what = await whatChanged({ events, digest }, account, last);
-    if (what !== null) fault(`${last.stream} revision ${last.revision} (event ${last.eventId}) ${what}`);
+    await reportChange({ events, digest }, account, last, fault);
   }
   if (size === 0) return;
   const root = rangeHash(digest, await readModels.treeHashes(account, subtreesOf({ begin: 0, end: size })));
@@ -89,9 +88,6 @@ async function verifyCheckpoint(
   if (last === null || last.continued || last.size > head.size) return;
   fault(`The log of account ${account} was signed with ${last.size} entries, and has another root at that size`);
 }
-
-/** An erasure destroys the account's key right after its event, so one that was seen half done is over by then. */
-const SECOND_LOOK_MS = 2_000;
 
 /** Source addresses are looked at page by page of the log (verify-page.ts): an account may have many. */
 async function verifyVault(

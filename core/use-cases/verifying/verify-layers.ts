@@ -125,7 +125,7 @@ async function verifyRepository(
 ): Promise<boolean> {
   const { events, layers } = context;
   const { id, place } = repository;
-  const store = isInBucket(repository) ? layers.of(place, 'maintenance') : layers.platform;
+  const store = layers.of(place, 'maintenance');
   const { stream, revision, layers: named } = await namedLayers(events, repository);
   const check = async (layer: RecordedLayer): Promise<void> => {
     const found = await look(context, store, layer, pace);

@@ -21,7 +21,7 @@ import { isEntryOf } from '../../runtime/log-time.ts';
 import { tellingChanges } from './changed.ts';
 import { checkEvent } from './check-event.ts';
 import { readPage } from './read-page.ts';
-import { whatChanged } from './verify-trees.ts';
+import { reportChange } from './verify-trees.ts';
 
 export interface PageContext {
   readonly events: Pick<EventStore, 'readAll' | 'readStream'>;
@@ -134,25 +134,15 @@ async function checkEntries(
     }
     passed.add(event.id);
     if (isAt(event, place) && leafHash(digest, texts.get(event) ?? '') === place.leaf) continue;
-    await tellChange(context, account, place, fault);
+    await reportChange(context, account, place, fault);
   }
   for (const place of expected.values()) {
-    if (!passed.has(place.eventId) && place.position <= end) await tellChange(context, account, place, fault);
+    if (!passed.has(place.eventId) && place.position <= end) await reportChange(context, account, place, fault);
   }
 }
 
 function isAt({ stream, revision, position }: RecordedEvent, place: EntryPlace): boolean {
   return stream === place.stream && revision === place.revision && position === place.position;
-}
-
-async function tellChange(
-  context: PageContext,
-  account: AccountId,
-  place: EntryPlace,
-  fault: (text: string) => void,
-): Promise<void> {
-  const what = await whatChanged(context, account, place);
-  if (what !== null) fault(`${place.stream} revision ${place.revision} (event ${place.eventId}) ${what}`);
 }
 
 function addressesByAccount(page: readonly RecordedEvent[]): ReadonlyMap<AccountId, readonly RecordedEvent[]> {

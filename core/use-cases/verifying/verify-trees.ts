@@ -125,10 +125,7 @@ async function compareWithModel(
   let named = 0;
   for (let from = 0; from < size; from += PAGE) {
     for (const place of await accountLogs.entryPlaces(account, null, { from, to: size, limit: PAGE })) {
-      const what = await whatChanged(context, account, place);
-      if (what === null) continue;
-      named += 1;
-      fault(`${place.stream} revision ${place.revision} (event ${place.eventId}) ${what}`);
+      if (await reportChange(context, account, place, fault)) named += 1;
     }
   }
   if (named > 0) return;
@@ -136,8 +133,20 @@ async function compareWithModel(
   fault(`The log of account ${account} had ${size} entries, and ${entries} are there: an event was moved or inserted`);
 }
 
+/** Reports an entry that the log does not hold as it was appended. Returns whether it reported it. */
+export async function reportChange(
+  context: Pick<TreeCheckContext, 'events' | 'digest'>,
+  account: AccountId,
+  place: EntryPlace,
+  fault: (text: string) => void,
+): Promise<boolean> {
+  const what = await whatChanged(context, account, place);
+  if (what !== null) fault(`${place.stream} revision ${place.revision} (event ${place.eventId}) ${what}`);
+  return what !== null;
+}
+
 /** Returns null if the log holds the entry as it was appended. */
-export async function whatChanged(
+async function whatChanged(
   { events, digest }: Pick<TreeCheckContext, 'events' | 'digest'>,
   account: AccountId,
   { stream, revision, position, leaf }: EntryPlace,

@@ -44,6 +44,9 @@ interface Named {
   readonly addresses: Map<string, string>;
 }
 
+/** An erasure destroys the account's key right after its event, so one that was seen half done is over by then. */
+export const SECOND_LOOK_MS = 2_000;
+
 export function createVaultCheck(vault: Vault, report: (text: string) => void): VaultCheck {
   const named = new Map<AccountId, Named>();
 
