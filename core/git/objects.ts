@@ -20,7 +20,7 @@ export interface Tip {
 /** `tag-too-deep` for a tag that does not peel within `TAG_CHAIN_LENGTH_MAX` tags; null if there is no such object. */
 export type FoundTip = Tip | 'tag-too-deep' | null;
 
-/** The contents of a commit object. Its headers are decoded as UTF-8, broken sequences as U+FFFD. */
+/** The contents of a commit object. Names and message are what git shows; bytes that are not UTF-8 are U+FFFD. */
 export interface Commit {
   readonly id: ObjectId;
   readonly tree: ObjectId;

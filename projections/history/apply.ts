@@ -66,7 +66,7 @@ export function createHistoryProjection(options: HistoryOptions): Projection {
   );
   return {
     name: 'history',
-    version: 3,
+    version: 4,
     categories: ['account', 'repository'],
     tables: historyTables,
     onPoison: 'park',

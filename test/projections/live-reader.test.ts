@@ -95,7 +95,7 @@ describe('a reader', () => {
     const repository = await Pushed.create(service);
     await repository.push({ 'refs/heads/main': repository.line(2) });
     await service.reads.caughtUp(service.append.last);
-    await service.pool.query(`UPDATE read_models.history_commits_v3_1 SET entry = replace(entry, '"A"', '"Mallory"')`);
+    await service.pool.query(`UPDATE read_models.history_commits_v4_1 SET entry = replace(entry, '"A"', '"Mallory"')`);
     const wrong = await service.reads.branches(repository.id);
     assert.equal(wrong?.branches[0]?.commit.committer.name, 'Mallory');
     await service.runner.rebuild('history');

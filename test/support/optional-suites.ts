@@ -68,6 +68,11 @@ export const OPTIONAL_SUITES = [
     command: 'apt-get install chromium && npm test -- browser',
   },
   {
+    name: 'commits in other encodings, as git shows them',
+    part: 'iconv',
+    command: 'apt-get install libc-bin && npm test -- shown-commit',
+  },
+  {
     name: 'completion in zsh',
     part: 'zsh',
     command: 'apt-get install zsh && npm test -- completion',
@@ -107,7 +112,7 @@ export function isThere(part: Part): boolean {
 }
 
 function isProgram(part: Part): boolean {
-  return ['zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
+  return ['iconv', 'zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
 }
 
 function isTool(part: Part): part is Tool & Part {

@@ -180,7 +180,7 @@ describe('a repository', () => {
     await service.reads.caughtUp(service.append.last);
     assert.equal(await service.reads.branches(repository.id), null);
     for (const table of ['repositories', 'refs', 'commits', 'order', 'layers']) {
-      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v3_1`);
+      const { rowCount } = await service.pool.query(`SELECT FROM read_models.history_${table}_v4_1`);
       assert.equal(rowCount, 0, table);
     }
   });

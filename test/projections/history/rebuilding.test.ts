@@ -60,7 +60,7 @@ describe('building histories again from the log', () => {
     const repository = await Pushed.create(service);
     await repository.push({ 'refs/heads/main': repository.line(5) });
     await service.reads.caughtUp(service.append.last);
-    const commits = 'read_models.history_commits_v3_1';
+    const commits = 'read_models.history_commits_v4_1';
     await service.pool.query(
       `UPDATE ${commits} SET entry = replace(entry, '"A"', '"Mallory"') WHERE id = (SELECT min(id) FROM ${commits})`,
     );

@@ -101,7 +101,7 @@ describe('a history too long to be read while others wait', () => {
     await service.reads.caughtUp(service.append.last);
     await until(async () => (await service.runner.parked()).length === 0);
     assert.equal(await service.reads.branches(long.id), null);
-    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v3_1');
+    const { rowCount } = await service.pool.query('SELECT FROM read_models.history_commits_v4_1');
     assert.equal(rowCount, 5);
   });
 
