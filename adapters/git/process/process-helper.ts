@@ -173,7 +173,7 @@ function startProcess(
   });
   child.once('close', (code, signal) => {
     const collected = output.isCut() ? null : output.text();
-    report({ kind: 'exited', id, code, signal, stderr: errors.text(), stdout: collected, outgrown });
+    report({ kind: 'exited', id, code, signal, stderr: withoutControls(errors.text()), stdout: collected, outgrown });
   });
   return child;
 }
@@ -210,6 +210,14 @@ function signalGroup(child: ChildProcess | undefined, signal: NodeJS.Signals): v
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
   }
+}
+
+/**
+ * Leaves out control characters, so that no pattern that reads git's messages meets one: git itself writes none into a
+ * message, but a NUL between two of them (git index-pack --report-end-of-input).
+ */
+function withoutControls(messages: string): string {
+  return messages.replace(/[^\P{Cc}\t\n]+/gu, '');
 }
 
 interface StartAndEnd {

@@ -40,6 +40,11 @@ const RULES: readonly Rule[] = [
     detail: 'object $2: cannot be parsed as a $1',
   },
   {
+    pattern: new RegExp(`bad (?:tree pointer|parents) in commit ${ID}`),
+    refused: 'pack-fsck-failed',
+    detail: 'object $1: cannot be parsed as a commit',
+  },
+  {
     pattern: /^fatal: invalid tag$/m,
     refused: 'pack-fsck-failed',
     detail: 'a tag cannot be parsed',

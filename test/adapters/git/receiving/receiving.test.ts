@@ -293,6 +293,58 @@ describe('receiving a pack of hostile objects', () => {
     );
   });
 
+  test('names the object, its kind, path and commit for what git finds after the end of the pack', async () => {
+    const who = 'A <a@example.org> 1700000000 +0000';
+    const signed = `author ${who}\ncommitter ${who}\n\nx\n`;
+    const id = Buffer.alloc(20, 1).toString('hex');
+    const text = Buffer.from('x');
+    const treeOf = (mode: string, name: string, of: string) =>
+      Buffer.concat([Buffer.from(`${mode} ${name}\0`), Buffer.from(of, 'hex')]);
+    const plain = treeOf('100644', 'plain', rawId('blob', text));
+    /** The object as a delta that inserts all of it. */
+    const deltaOf = (base: Uint8Array, type: 'tree' | 'commit' | 'tag', bytes: Uint8Array) =>
+      rawEntry({
+        type: 'ref-delta',
+        base: rawId(type, base),
+        bytes: Buffer.concat([deltaSize(base.length), deltaSize(bytes.length), Buffer.from([bytes.length]), bytes]),
+      });
+    const commitOf = (tree: Uint8Array) => Buffer.from(`tree ${rawId('tree', tree)}\n${signed}`);
+    const whole = (type: 'tree' | 'commit' | 'blob' | 'tag', bytes: Uint8Array) => rawEntry({ type, bytes });
+
+    const bad = treeOf('100644', '.git', rawId('blob', text));
+    const root = treeOf('40000', 'folder', rawId('tree', bad));
+    const commit = commitOf(root);
+    const basics = [whole('blob', text), whole('tree', plain)];
+    const place = `\\(a tree: folder in commit ${rawId('commit', commit)}\\)$`;
+    const pack = rawPack([...basics, deltaOf(plain, 'tree', bad), whole('tree', root), whole('commit', commit)]);
+    await refused('pack-fsck-failed', new RegExp(`^object ${rawId('tree', bad)}: hasDotgit: .* ${place}`), pack);
+
+    const modules = Buffer.from('[submodule "x"]\n\tpath = x\n\turl = --upload-pack=late\n');
+    const listing = treeOf('100644', '.gitmodules', rawId('blob', modules));
+    const lists = commitOf(listing);
+    const found = `^object ${rawId('blob', modules)}: gitmodulesUrl: .* \\(a blob: .gitmodules in commit`;
+    const late = rawPack([whole('blob', modules), whole('commit', lists), whole('tree', listing)]);
+    await refused('pack-fsck-failed', new RegExp(found), late);
+
+    const tag = Buffer.from(`object ${rawId('tree', plain)}\ntype tree\ntag t\ntagger ${who}\n\nx\n`);
+    const broken = Buffer.from(`object ${rawId('tree', plain)}\ntag t\n\nx\n`);
+    const tags = rawPack([...basics, whole('tag', tag), deltaOf(tag, 'tag', broken)]);
+    await refused('pack-fsck-failed', new RegExp(`^object ${rawId('tag', broken)}: cannot be parsed as a tag`), tags);
+
+    const good = commitOf(plain);
+    for (const lost of [
+      `tree ${'z'.repeat(40)}\n${signed}`,
+      `tree ${id}\nparent ${'z'.repeat(40)}\n\nx\n`,
+      'treeless\n',
+    ]) {
+      const bytes = Buffer.from(lost);
+      const named = new RegExp(`^object ${rawId('commit', bytes)}: cannot be parsed as a commit \\(a commit\\)$`);
+      await refused('pack-fsck-failed', named, rawPack([...basics, whole('commit', bytes)]));
+      const entry = bytes.length < 128 ? deltaOf(good, 'commit', bytes) : whole('commit', bytes);
+      await refused('pack-fsck-failed', named, rawPack([...basics, whole('commit', good), entry]));
+    }
+  });
+
   test(`tells ${EXPLAINED_PATH_LENGTH_MAX} characters of the path, and not one more`, async () => {
     const who = 'A <a@example.org> 1700000000 +0000';
     const bad = repository.tree([{ mode: '100644', name: '.git', id: repository.object('blob', 'x') }]);
