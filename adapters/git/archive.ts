@@ -1,5 +1,5 @@
 /**
- * Archives of a commit's files: git-archive(1).
+ * Archives of the files of a commit or a tree: git-archive(1).
  *
  * Invariants: what a repository asks of git in its attributes (export-ignore, export-subst) starts no program. No
  * archive takes a slot of those that fetches and pushes share, and each has less memory and processor time than they.
@@ -44,9 +44,9 @@ const CONFIG: ConfigPairs = [
 export async function* archive(
   { git, slots, limits }: ArchiveContext,
   view: ObjectView,
-  { commit, format, prefix, signal, onMade }: ArchiveOptions,
+  { tip, format, prefix, signal, onMade }: ArchiveOptions,
 ): AsyncGenerator<Uint8Array> {
-  const args = ['archive', `--format=${format}`, `--prefix=${prefix}`, commit];
+  const args = ['archive', `--format=${format}`, `--prefix=${prefix}`, tip];
   const own = { variables: VARIABLES, config: CONFIG, wallMsMax: ARCHIVE_SPAN_MS, limits, slots };
   const command: GitCommand = { args, view, signal, ...own };
   try {

@@ -95,8 +95,12 @@ function fileHead({ id, mode, place, sizeBytes, isText }: FileContents): Omit<z.
   return { type: 'file', ...object(id, mode, location), size: sizeBytes, ...location, encoding };
 }
 
-/** The path, ref and commit that every answer about contents holds. */
-function placeJson({ names, ref, commit }: Place): { readonly path: string; readonly ref: string; commit: ObjectId } {
+/** The path, ref and commit, if there is one, that every answer about contents holds. */
+function placeJson({ names, ref, commit }: Place): {
+  readonly path: string;
+  readonly ref: string;
+  readonly commit: ObjectId | null;
+} {
   return { path: pathText({ names }), ref, commit };
 }
 

@@ -120,6 +120,9 @@ export type Refusal =
       readonly others: number;
     }
   | { readonly code: 'ref-not-found' }
+  /** A tag may lead to a folder or a file. */
+  | { readonly code: 'ref-not-a-commit'; readonly type: 'tree' | 'blob' }
+  | { readonly code: 'ref-not-a-tree' }
   /** Asked for the past, for a moment that has not come. */
   | { readonly code: 'moment-in-future' }
   | { readonly code: 'path-not-found' }

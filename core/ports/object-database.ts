@@ -204,7 +204,7 @@ export interface ObjectReader {
    * without an error only if git did, or if the whole answer is an ERR packet, which is how git refuses a request.
    */
   uploadPack(options: UploadPackOptions): AsyncIterable<Uint8Array>;
-  /** Streams an archive of a commit's files. Ending the iteration early kills the process. */
+  /** Streams an archive of the files of a commit or a tree. Ending the iteration early kills the process. */
   archive(options: ArchiveOptions): AsyncIterable<Uint8Array>;
   close(): void;
 }
@@ -212,7 +212,8 @@ export interface ObjectReader {
 export type ArchiveFormat = 'tar.gz' | 'zip';
 
 export interface ArchiveOptions {
-  readonly commit: ObjectId;
+  /** A commit or a tree. */
+  readonly tip: ObjectId;
   readonly format: ArchiveFormat;
   /** The folder, with its slash, that holds everything. */
   readonly prefix: string;

@@ -63,7 +63,7 @@ async function getArchive(
   });
   if ('refused' in archive) return archive;
   // Weak: another version of git may compress the same files to other bytes.
-  const etag = `W/"${archive.commit}-${context.digest.sha256(`${archive.name}.${format}`).slice(0, 16)}"`;
+  const etag = `W/"${archive.tip}-${context.digest.sha256(`${archive.name}.${format}`).slice(0, 16)}"`;
   const headers = {
     etag,
     'cache-control': 'private, no-cache',

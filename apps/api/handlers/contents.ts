@@ -111,7 +111,8 @@ async function represent(
 
 function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
   const etag = `"${id}-r1"`;
-  const path = pathText(place);
+  // The blob of a tag has no path, and is named like the tag.
+  const path = pathText(place) || place.ref;
   const headers: Headers = {
     ...commonHeaders(etag),
     'content-type': 'application/octet-stream',

@@ -44,17 +44,18 @@ async function makeBody({ context, repository }: RepositoryCall, query: Query): 
     tags: tags.items.map((tag) => tagJson({ context, repository }, tag)),
     pagination: paginationOf(query, tags.total),
   };
-  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-t1"`) };
+  return { key: keyOf(version, query), body: encodeJson(json, `"${version}-t2"`) };
 }
 
 function tagJson(
   { context, repository }: Pick<RepositoryCall, 'context' | 'repository'>,
-  { name, target, annotation, commit }: ListedTag,
+  { name, target, type, annotation, commit }: ListedTag,
 ): Tag {
   const tagger = annotation?.tagger ?? null;
   return {
     name,
     target,
+    type,
     annotated: annotation !== null,
     message: annotation?.message ?? null,
     tagger: tagger === null ? null : { name: tagger.name, email: tagger.email },

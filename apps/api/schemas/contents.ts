@@ -8,7 +8,8 @@ import { REPOSITORY_PARAMS } from './params.ts';
 export const CONTENTS_ENTRIES_MAX = 1_000;
 
 const PATH = z.string().meta({
-  description: 'From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD.',
+  description:
+    'From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD.',
   examples: ['src/main.c'],
 });
 const MODE = z.string().meta({ description: 'Octal, six digits.', examples: ['100644'] });
@@ -16,7 +17,7 @@ const MODE = z.string().meta({ description: 'Octal, six digits.', examples: ['10
 const PLACE = {
   path: PATH,
   ref: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
-  commit: HEXSHA,
+  commit: HEXSHA.nullable().meta({ description: 'Null where a tag leads to a tree or a blob.' }),
 };
 const OBJECT = { name: z.string(), mode: MODE, sha: HEXSHA };
 

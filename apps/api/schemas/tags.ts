@@ -7,6 +7,7 @@ const TAG = z
   .object({
     name: z.string(),
     target: HEXSHA.meta({ description: 'What the tag leads to in the end: mostly a commit.' }),
+    type: z.enum(['commit', 'tree', 'blob']).meta({ description: 'The type of the target.' }),
     annotated: z.boolean(),
     message: z.string().nullable().meta({ description: 'The message of an annotated tag.' }),
     tagger: PERSON.nullable().meta({ description: 'The tagger of an annotated tag that names one.' }),

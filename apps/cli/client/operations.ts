@@ -297,11 +297,12 @@ export interface ContentsFile {
   readonly mode: string;
   readonly sha: string;
   readonly size: number;
-  /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
+  /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  readonly commit: string;
+  /** Null where a tag leads to a tree or a blob. */
+  readonly commit: string | null;
   /** base64 if the file is not UTF-8, or holds NUL. */
   readonly encoding: 'utf-8' | 'base64';
   readonly content: string;
@@ -309,18 +310,19 @@ export interface ContentsFile {
 
 export interface ContentsFolder {
   readonly type: 'dir';
-  /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
+  /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  readonly commit: string;
+  /** Null where a tag leads to a tree or a blob. */
+  readonly commit: string | null;
   /** In the order of Git's trees: by bytes, folders as if their names ended in a slash. */
   readonly entries: readonly {
     readonly name: string;
     /** Octal, six digits. */
     readonly mode: string;
     readonly sha: string;
-    /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
+    /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
     readonly path: string;
     readonly type: 'file' | 'dir' | 'symlink' | 'submodule';
     /** Null for folders and submodules. */
@@ -337,11 +339,12 @@ export interface ContentsSubmodule {
   readonly mode: string;
   readonly sha: string;
   readonly size: null;
-  /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
+  /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  readonly commit: string;
+  /** Null where a tag leads to a tree or a blob. */
+  readonly commit: string | null;
 }
 
 export interface ContentsSymlink {
@@ -351,11 +354,12 @@ export interface ContentsSymlink {
   readonly mode: string;
   readonly sha: string;
   readonly size: number;
-  /** From the root, without a slash at its end. Bytes that are not UTF-8 show as U+FFFD. */
+  /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  readonly commit: string;
+  /** Null where a tag leads to a tree or a blob. */
+  readonly commit: string | null;
   /** The text of the link, at most 4,096 bytes of it; it is not followed. */
   readonly target: string;
 }
@@ -797,6 +801,8 @@ export interface Tag {
   readonly name: string;
   /** What the tag leads to in the end: mostly a commit. */
   readonly target: string;
+  /** The type of the target. */
+  readonly type: 'commit' | 'tree' | 'blob';
   readonly annotated: boolean;
   /** The message of an annotated tag. */
   readonly message: string | null;

@@ -209,6 +209,8 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
       `The default branch ${branch} does not exist. Branches: ${branches.join(', ')}${others === 0 ? '' : ` and ${others} more`}`,
   },
   'ref-not-found': { status: 404, message: () => 'Ref not found' },
+  'ref-not-a-commit': { status: 422, message: ({ type }) => `The ref leads to a ${type}, not to a commit` },
+  'ref-not-a-tree': { status: 422, message: () => 'The ref leads to a blob: not a tree' },
   'moment-in-future': { status: 422, message: () => 'This moment has not come yet' },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },

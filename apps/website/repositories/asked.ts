@@ -79,6 +79,11 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
     title: 'No such branch, tag or commit',
     text: 'It may have been deleted or renamed since this address was written. The repository’s page lists what there is.',
   },
+  'ref-not-a-commit': {
+    status: 422,
+    title: 'This tag has no commits',
+    text: 'It leads to a folder or a file, not to a commit. The repository’s page of tags shows what each leads to.',
+  },
   'path-not-found': NO_PATH,
   'path-not-a-file': NO_PATH,
   'repository-without-commits': {

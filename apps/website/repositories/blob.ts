@@ -30,7 +30,8 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
   if (contents.type === 'dir') return redirectTo(placeAddress(repository, 'tree', ref, names));
   const above = html`<div class="row">${await refPicker(asked, 'blob', ref, names)}${breadcrumbs(asked, ref, names)}</div>`;
   // The head of the box has the path up to four times.
-  const addressBytes = 4 * placeAddress(repository, 'commits', contents.place.commit, names).length;
+  const { commit } = contents.place;
+  const addressBytes = 4 * placeAddress(repository, 'commits', commit ?? ref, names).length;
   const room = bytesLeft(frameBytes(asked) + bytesOf(above) + addressBytes, ROOM_BYTES_MIN);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
@@ -39,12 +40,15 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
 <h1 class="unseen">${shownName(names.at(-1) ?? '')}</h1>
 <section class="box" aria-label="File"><header class="row"><span class="soft">${facts}</span><span class="end row">${actions}${
     hasBytes && html`<a href="${raw}">Raw</a>`
-  }<a href="${placeAddress(repository, 'commits', ref, names)}">History</a><a href="${placeAddress(
-    repository,
-    'blob',
-    contents.place.commit,
-    names,
-  )}">Permalink</a></span></header>${box}</section>`;
+  }${
+    commit !== null &&
+    html`<a href="${placeAddress(repository, 'commits', ref, names)}">History</a><a href="${placeAddress(
+      repository,
+      'blob',
+      commit,
+      names,
+    )}">Permalink</a>`
+  }</span></header>${box}</section>`;
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
 }
 

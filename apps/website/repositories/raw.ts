@@ -39,7 +39,9 @@ export async function showRaw(asked: Asked, { ref, names }: RefPath): Promise<Si
   }
   const file = await readFile(context, repository, { ref, path: { names, folder: false } });
   if ('refused' in file) return showRefusal(asked, file.refused);
-  const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
+  // The blob of a tag has no name, and gets that of the tag.
+  const [own] = names.slice(-1);
+  const name = own === undefined ? ref.slice(ref.lastIndexOf('/') + 1) : decodeUtf8Lossy(own);
   const headers = { ...(await typeOf(file, name)), ...POLICY, 'content-length': String(file.sizeBytes) };
   return showContent(bodyOf(asked, file), headers);
 }

@@ -43,20 +43,21 @@ function noTags(branch: string): Html {
 }
 
 function table(rows: readonly Html[]): Html {
-  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Commit</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
+  return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Leads to</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
-function rowOf({ visit, repository }: Asked, { name, target, annotation, commit }: ListedTag): Html {
+function rowOf({ visit, repository }: Asked, { name, target, type, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
-  // The full name: a branch may have the same short one. A tag of a tree or a file has no page.
-  const link = html`<a href="${placeAddress(repository, 'tree', tagText(name), [])}">${shown}</a>`;
+  // The full name: a branch may have the same short one.
+  const kind = type === 'blob' ? 'blob' : 'tree';
+  const link = html`<a href="${placeAddress(repository, kind, tagText(name), [])}">${shown}</a>`;
   const seconds = annotation?.tagger?.seconds ?? commit?.committedAt ?? null;
   const message = annotation?.message ?? commit?.message ?? null;
   const id =
     commit === null
-      ? html`<span class="id">${shortId(target)}</span>`
+      ? html`<span class="soft">${type}</span> <span class="id">${shortId(target)}</span>`
       : html`<a class="id" href="${commitAddress(repository, commit.id)}">${shortId(commit.id)}</a>`;
-  return html`<tr><td class="wrap">${commit === null ? shown : link}</td><td class="wide" dir="auto">${
+  return html`<tr><td class="wrap">${link}</td><td class="wide" dir="auto">${
     message !== null && subjectOf(message)
   }</td><td class="apart">${id}</td><td class="number">${seconds !== null && timeAgo(commitTime(seconds), visit.now)}</td></tr>`;
 }

@@ -3,7 +3,7 @@ import { commitTime } from '../../../core/git/commit-time.ts';
 import { listTree, type TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
-import { type Html, html } from '../layout/html.ts';
+import { type Content, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { bytesLeft, bytesOf } from '../layout/weight.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
@@ -34,7 +34,10 @@ export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<S
   }
   const { table, page } = folderTable(asked, listing, wanted);
   const more = pager(placeAddress(repository, 'tree', ref, names), page, listing.entries.total);
-  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a></div>
+  const above = html`<div class="row">${await refPicker(asked, 'tree', ref, names)}${breadcrumbs(asked, ref, names)}${
+    listing.commit !== null &&
+    html`<a class="button quiet end" href="${placeAddress(repository, 'commits', ref, names)}">History</a>`
+  }</div>
 <h1 class="unseen">${shownName(names.at(-1) ?? repository.owned.name)}</h1>
 <section class="box" aria-label="Files">${lastCommit(asked, listing)}${table}</section>${more}`;
   const readme = await readmeOf(asked, listing, bytesLeft(frameBytes(asked) + bytesOf(above)));
@@ -42,8 +45,9 @@ export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<S
   return showRepositoryPage(asked, { title: `${pathText(names)} at ${shownName(ref)}`, tab: 'Code' }, content);
 }
 
-/** The commit that a page's files are of. */
-export function lastCommit({ visit, repository }: Asked, { commit }: Pick<TreeListing, 'commit'>): Html {
+/** The commit that a page's files are of, if they are of one. */
+export function lastCommit({ visit, repository }: Asked, { commit }: Pick<TreeListing, 'commit'>): Content {
+  if (commit === null) return null;
   const address = commitAddress(repository, commit.id);
   return html`<header><strong dir="auto">${shownName(commit.author.name)}</strong> <a class="subject" dir="auto" href="${address}">${subjectOf(
     commit.message,

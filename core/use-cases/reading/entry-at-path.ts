@@ -1,16 +1,17 @@
 /**
- * Finds the file, folder, symbolic link or submodule at a path of a commit.
+ * Finds the file, folder, symbolic link or submodule at a path of a commit, or of what a tag leads to.
  *
  * Invariants: a path is a list of names as bytes, which are only compared with the names in trees. No name is
  * special and no link is followed, so a path can reach nothing but the commit's own trees.
  */
-import type { Commit, TreeEntry } from '../../git/objects.ts';
+import type { TreeEntry } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { CONTENTS_FILE_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Page, PageOf } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../ports/object-database.ts';
+import type { Root } from './resolve-ref.ts';
 
 export type EntryType = 'file' | 'dir' | 'symlink' | 'submodule';
 
@@ -34,6 +35,8 @@ export interface ContentsPath {
 
 type Refused = { readonly refused: Refusal };
 
+/** That of a file that no tree has. */
+const FILE_MODE = '100644';
 const NOT_FOUND: Refused = refuse({ code: 'path-not-found' });
 
 export function entryType(mode: string): EntryType {
@@ -51,12 +54,12 @@ export function entryType(mode: string): EntryType {
 }
 
 /** Refused with `path-not-found`, or with `file-too-large` for a file beyond `CONTENTS_FILE_BYTES_MAX`. */
-export async function findEntry(
-  reader: ObjectReader,
-  commit: Commit,
-  path: ContentsPath,
-): Promise<FoundEntry | Refused> {
-  let found: FoundEntry = { type: 'dir', id: commit.tree };
+export async function findEntry(reader: ObjectReader, root: Root, path: ContentsPath): Promise<FoundEntry | Refused> {
+  if (root.type === 'blob' && path.names.length > 0) return NOT_FOUND;
+  let found: FoundEntry =
+    root.type === 'tree'
+      ? { type: 'dir', id: root.id }
+      : { type: 'file', id: root.id, mode: FILE_MODE, sizeBytes: await sizeOf(reader, root.id) };
   for (const [index, name] of path.names.entries()) {
     const entry = await reader.entry(found.id, name);
     if (entry === null) return NOT_FOUND;

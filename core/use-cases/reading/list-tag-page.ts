@@ -25,6 +25,7 @@ export interface ListedTag {
   readonly name: string;
   /** What the tag leads to in the end: mostly a commit. */
   readonly target: ObjectId;
+  readonly type: 'commit' | 'tree' | 'blob';
   /** The object of an annotated tag; null for a lightweight one. */
   readonly annotation: { readonly id: ObjectId; readonly message: string; readonly tagger: Signature | null } | null;
   /** Null if the tag leads to a tree or a blob. */
@@ -76,9 +77,11 @@ async function listedTag(reader: ObjectReader, { name, ref }: NamedRef): Promise
   const target = ref.peeled ?? ref.id;
   const tag = ref.type === 'tag' ? await reader.tag(ref.id) : null;
   const commit = await reader.commit(target);
+  const [info] = commit === null ? await reader.lookup([target]) : [];
   return {
     name,
     target,
+    type: commit !== null ? 'commit' : info?.type === 'tree' ? 'tree' : 'blob',
     annotation:
       tag === null
         ? null

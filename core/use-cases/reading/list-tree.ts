@@ -15,7 +15,7 @@ import { type ContentsPath, findEntry } from './entry-at-path.ts';
 import { findLastCommits, type KnownFolders } from './last-commits.ts';
 import { entriesOf, type FolderEntry, type Place } from './read-contents.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
-import { resolveRef } from './resolve-ref.ts';
+import { resolveObject } from './resolve-ref.ts';
 
 export interface ListTreeContext extends ObjectsContext {
   readonly knownFolders: KnownFolders;
@@ -35,8 +35,8 @@ export interface TreeListing {
   /** The version of the repository (`versionOf`). */
   readonly version: string;
   readonly place: Place;
-  /** The commit that the ref names. */
-  readonly commit: CommitRow;
+  /** The commit that the ref names; null for a tag of a tree. */
+  readonly commit: CommitRow | null;
   /** The id of the tree. */
   readonly id: ObjectId;
   /** In the order of Git's trees: by bytes, folders as if their names ended in a slash. */
@@ -44,7 +44,7 @@ export interface TreeListing {
 }
 
 export interface ListedEntry extends FolderEntry {
-  /** The newest commit that made the entry what it is; null if it was not found in time. */
+  /** The newest commit that made the entry what it is; null if it was not found in time, or in a tag of a tree. */
   readonly lastCommit: CommitRow | null;
 }
 
@@ -58,22 +58,22 @@ export async function listTree(
 ): Promise<TreeListing | Refused> {
   return closing(openView(context, repository), async (view) => {
     const reader = await view.objects();
-    const resolved = await resolveRef(repository, reader, ref);
+    const resolved = await resolveObject(repository, reader, ref);
     if ('refused' in resolved) return resolved;
     if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await findEntry(reader, resolved.commit, path);
+    const located = await findEntry(reader, resolved.root, path);
     if ('refused' in located) return located;
     if (located.type !== 'dir') return refuse({ code: 'path-not-found' });
     const { commit } = resolved;
     const { items, total } = await entriesOf(reader, located.id, page);
-    const folder = { key: repository.id, tip: commit.id, path: bytesOf(path) };
-    const ids = await findLastCommits(context.knownFolders, reader, folder, items, signal);
+    const folder = commit === null ? null : { key: repository.id, tip: commit.id, path: bytesOf(path) };
+    const ids = folder === null ? [] : await findLastCommits(context.knownFolders, reader, folder, items, signal);
     const rows = await commitRows(reader, ids);
     const listed = items.map((entry, index) => ({ ...entry, lastCommit: rows.get(ids[index] ?? null) ?? null }));
     return {
       version: view.version,
-      place: { names: path.names, ref: resolved.name, commit: commit.id },
-      commit: listedRow(commit),
+      place: { names: path.names, ref: resolved.name, commit: commit?.id ?? null },
+      commit: commit === null ? null : listedRow(commit),
       id: located.id,
       entries: { items: listed, total },
     };

@@ -1,15 +1,16 @@
 /**
- * Makes an archive of a commit's files.
+ * Makes an archive of the files of a commit, or of the tree that a tag leads to.
  *
  * Invariants: the repository's objects stay open until the reader of the stream closes it, and the place among the
  * archives of the node taken until git has made it, and no longer on any other exit.
  */
+import { refuse } from '../../kernel/decider.ts';
 import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ArchiveFormat } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
-import { resolveRef } from './resolve-ref.ts';
+import { resolveObject } from './resolve-ref.ts';
 
 /** The archives that a node makes at the same time. */
 export interface ArchiveLane {
@@ -40,7 +41,8 @@ export interface WantedArchive {
 }
 
 export interface Archive {
-  readonly commit: ObjectId;
+  /** The commit, or the tree. */
+  readonly tip: ObjectId;
   /** `<repository>-<ref>`, slashes as dashes: the folder that holds everything, and the name of the file. */
   readonly name: string;
   readonly chunks: () => AsyncIterable<Uint8Array>;
@@ -49,7 +51,9 @@ export interface Archive {
   readonly close: () => void;
 }
 
-/** Refused with `too-many-archives`, `archives-busy`, `repository-without-commits` or `ref-not-found`. */
+/**
+ * Refused with `too-many-archives`, `archives-busy`, `repository-without-commits`, `ref-not-found` or `ref-not-a-tree`.
+ */
 export async function readArchive(
   context: ArchiveContext,
   repository: FoundRepository,
@@ -65,9 +69,11 @@ export async function readArchive(
   let isOpen = false;
   try {
     const reader = await view.objects();
-    const resolved = await resolveRef(repository, reader, ref);
+    const resolved = await resolveObject(repository, reader, ref);
     if ('refused' in resolved) return resolved;
-    const commit = resolved.commit.id;
+    const { commit, root } = resolved;
+    if (root.type === 'blob') return refuse({ code: 'ref-not-a-tree' });
+    const tip = commit?.id ?? root.id;
     const name = `${repository.owned.name}-${ref.replaceAll('/', '-')}`;
     isOpen = true;
     let isMade = false;
@@ -75,8 +81,8 @@ export async function readArchive(
       isMade = true;
       place.leave();
     };
-    const chunks = () => reader.archive({ commit, format, prefix: `${name}/`, signal, onMade });
-    return { commit, name, chunks, isMade: () => isMade, close };
+    const chunks = () => reader.archive({ tip, format, prefix: `${name}/`, signal, onMade });
+    return { tip, name, chunks, isMade: () => isMade, close };
   } finally {
     if (!isOpen) close();
   }

@@ -1,5 +1,6 @@
 /**
- * Reads the contents of a repository at one of its commits: folders, files, symbolic links and submodules.
+ * Reads the contents of a repository at one of its commits, or at what a tag leads to: folders, files, symbolic links
+ * and submodules.
  *
  * Invariants: a large file is streamed in constant memory, and the repository's objects stay open until the reader
  * of the stream closes it. On every other exit this file closes them.
@@ -24,7 +25,7 @@ import {
   findEntry,
 } from './entry-at-path.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
-import { resolveRef } from './resolve-ref.ts';
+import { resolveObject } from './resolve-ref.ts';
 
 /** Names and paths of the entries on one page of a folder over REST. Each byte may take six in JSON. */
 export const CONTENTS_NAMES_BYTES_MAX = 2 * MIB;
@@ -44,11 +45,12 @@ export interface WantedContents {
 }
 
 export interface Place {
-  /** From the root down, as bytes: names need not be UTF-8. */
+  /** From the root down, as bytes: names need not be UTF-8. Empty for the root, and for the blob of a tag. */
   readonly names: ContentsPath['names'];
   /** The ref that the caller named, or the short name of the default branch. */
   readonly ref: string;
-  readonly commit: ObjectId;
+  /** Null where a tag leads to a tree or a blob. */
+  readonly commit: ObjectId | null;
 }
 
 export interface FolderEntry extends TreeEntry {
@@ -158,15 +160,15 @@ async function readAt<Result extends Contents | RawFile | Refused>(
   let isStreamed = false;
   try {
     const reader = await view.objects();
-    const resolved = await resolveRef(repository, reader, ref);
+    const resolved = await resolveObject(repository, reader, ref);
     if ('refused' in resolved) return resolved;
     if (path === null) return refuse({ code: 'path-not-found' });
-    const located = await findEntry(reader, resolved.commit, path);
+    const located = await findEntry(reader, resolved.root, path);
     if ('refused' in located) return located;
     const place = {
       names: path.names,
       ref: resolved.name,
-      commit: resolved.commit.id,
+      commit: resolved.commit?.id ?? null,
     };
     const result = await read({ reader, located, place, close: () => view.close() });
     isStreamed = 'content' in result && result.content.kind === 'streamed';

@@ -24,6 +24,20 @@ export interface ResolvedRef {
   readonly commit: Commit;
 }
 
+/** What a text names: a commit, or, of a tag, what it leads to in the end. */
+export interface ResolvedObject {
+  readonly name: string;
+  /** Null for a tree or a blob. */
+  readonly commit: Commit | null;
+  /** The tree that the files are in; of a tag of a blob that blob. */
+  readonly root: Root;
+}
+
+export interface Root {
+  readonly type: 'tree' | 'blob';
+  readonly id: ObjectId;
+}
+
 export interface NamedRef {
   readonly fullName: string;
   readonly ref: Ref;
@@ -131,26 +145,46 @@ export function withoutDefaultBranch({ entity, defaultBranch }: RefsOf): Refusal
 }
 
 /**
- * A `requested` of null, or an empty one, is the default branch. Refused with `repository-without-commits`,
- * `default-branch-missing` or `ref-not-found`.
+ * Returns the commit. Refused as `resolveObject` is, and with `ref-not-a-commit` for a tag of a tree or a blob, which
+ * have no history.
  */
 export async function resolveRef(
   repository: FoundRepository,
   reader: ObjectReader,
   requested: string | null,
 ): Promise<ResolvedRef | Refused> {
+  const resolved = await resolveObject(repository, reader, requested);
+  if ('refused' in resolved) return resolved;
+  const { name, commit, root } = resolved;
+  return commit === null ? refuse({ code: 'ref-not-a-commit', type: root.type }) : { name, commit };
+}
+
+/**
+ * A `requested` of null, or an empty one, is the default branch. Refused with `repository-without-commits`,
+ * `default-branch-missing` or `ref-not-found`.
+ */
+export async function resolveObject(
+  repository: FoundRepository,
+  reader: ObjectReader,
+  requested: string | null,
+): Promise<ResolvedObject | Refused> {
   const text = isAbsent(requested) ? HEAD : requested;
   const found = findRef(repository, text);
   if (found === null && (text === HEAD || repository.entity.state.refs.size === 0)) {
     return refuse(withoutDefaultBranch(repository));
   }
-  // A tag may peel to a tree or a blob, which have no history and no root folder.
-  const commit =
-    found === null
-      ? await reachableCommit(repository, reader, text)
-      : await reader.commit(found.ref.peeled ?? found.ref.id);
-  if (commit === null) return refuse({ code: 'ref-not-found' });
-  return { name: answeredName(repository, requested), commit };
+  const target = found === null ? null : (found.ref.peeled ?? found.ref.id);
+  const commit = target === null ? await reachableCommit(repository, reader, text) : await reader.commit(target);
+  const root = commit === null ? await rootAt(reader, target) : { type: 'tree' as const, id: commit.tree };
+  return root === null
+    ? refuse({ code: 'ref-not-found' })
+    : { name: answeredName(repository, requested), commit, root };
+}
+
+async function rootAt(reader: ObjectReader, target: ObjectId | null): Promise<Root | null> {
+  if (target === null) return null;
+  const [info] = await reader.lookup([target]);
+  return info?.type === 'tree' || info?.type === 'blob' ? { type: info.type, id: target } : null;
 }
 
 /** Returns what an answer says was asked for: the text itself, else the short name of the default branch. */

@@ -124,7 +124,7 @@ describe('the history of a repository', () => {
     await Array.fromAsync(history.diff(small, large, bounded));
     await history.commitsBetween(small, large, { offset: 0, limit: 1 }, bounded);
     await countCommits(git, view, slots, large);
-    await Array.fromAsync(archive(createArchiveContext(git), view, { ...ARCHIVE, commit: large, signal }));
+    await Array.fromAsync(archive(createArchiveContext(git), view, { ...ARCHIVE, tip: large, signal }));
     const others = {
       memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
       cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,

@@ -202,7 +202,7 @@ describe('commits', () => {
         'a\0b',
         '\u{1f600}',
       ],
-      ...['tree', tree, treeTag, '0'.repeat(40), 'f'.repeat(40), 'x'.repeat(10_000)],
+      ...[tree, treeTag, '0'.repeat(40), 'f'.repeat(40), 'x'.repeat(10_000)],
     ];
     for (const ref of refs) {
       const answer = await commits(repository, `?ref=${encodeURIComponent(ref)}`);

@@ -181,8 +181,8 @@ export function createMemoryObjects(): MemoryObjects {
         const found = reached(tips);
         return new Set(ids.filter((id) => found.has(id)));
       },
-      async *archive({ commit, format, prefix }) {
-        yield Buffer.from(`${format} of ${commit} in ${prefix}`);
+      async *archive({ tip, format, prefix }) {
+        yield Buffer.from(`${format} of ${tip} in ${prefix}`);
       },
       uploadPack: () => {
         throw new Error('Objects in memory serve no fetches');

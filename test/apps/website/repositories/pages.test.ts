@@ -247,7 +247,7 @@ describe('The pages of repositories', () => {
     assert.match(textOf(await page('/ada/engine/tags?q=(')), /0 tags Nothing matches “\(” Show all tags/);
     const tags = await page('/ada/engine/tags');
     assert.match(tags.html, /<a href="\/ada\/engine\/tree\/refs\/tags\/v1\.0"><bdi>v1\.0<\/bdi><\/a>/);
-    assert.match(textOf(tags), /1 tag Tag Message Commit When v1\.0 one/);
+    assert.match(textOf(tags), /1 tag Tag Message Leads to When v1\.0 one/);
     const activity = textOf(await page('/ada/engine/activity'));
     assert.match(activity, /Created the branch main [0-9a-f]{7} with the token scenario/);
     assert.match(activity, /Created the tag v1\.0/);

@@ -70,14 +70,14 @@ describe('A ref to read', () => {
     assert.deepEqual(await named(BRANCHES_NAMED_MAX + 1), [BRANCHES_NAMED_MAX, 1]);
   });
 
-  test('peels an annotated tag to its commit, and finds nothing for a tag of a tree', async () => {
+  test('peels an annotated tag to its commit, and no commit is in a tag of a tree', async () => {
     const { reading, repository, objects, tree, first, commitOf } = await started();
     const pushed = await reading.push(repository, {
       'refs/tags/v1': objects.tag(first, 'v1'),
       'refs/tags/tree': objects.tag(tree, 'tree'),
     });
     assert.equal(await commitOf(pushed, 'v1'), first);
-    assert.equal(await commitOf(pushed, 'tree'), 'ref-not-found');
+    assert.equal(await commitOf(pushed, 'tree'), 'ref-not-a-commit');
   });
 
   test('is not an expression, a short id, a part of a full name, or an object but a commit', async () => {
