@@ -5,8 +5,9 @@
  * the client recovers exactly the bytes. A large file is streamed as the same JSON, in constant memory.
  */
 import type { z } from 'zod';
-import { decodeUtf8Lossy } from '../../core/git/utf8.ts';
+import { decodeUtf8, decodeUtf8Lossy } from '../../core/git/utf8.ts';
 import type { ObjectId } from '../../core/kernel/ids.ts';
+import { bytesOf } from '../../core/use-cases/reading/list-tree.ts';
 import type {
   Contents,
   FileContents,
@@ -15,8 +16,18 @@ import type {
   SubmoduleContents,
   SymlinkContents,
 } from '../../core/use-cases/reading/read-contents.ts';
+import { encodePath } from '../front-door/request-target.ts';
 import { paginationOf } from './schemas/common.ts';
 import type { FILE, FOLDER, SUBMODULE, SYMLINK } from './schemas/contents.ts';
+
+/**
+ * Returns a path as text, and percent-encoded as well if its bytes are not UTF-8: each path of a request takes it so.
+ * Its slashes stay.
+ */
+export function pathMembers(bytes: Uint8Array): { readonly path: string; readonly path_encoded?: string } {
+  const text = decodeUtf8(bytes);
+  return text === null ? { path: decodeUtf8Lossy(bytes), path_encoded: encodePath(bytes) } : { path: text };
+}
 
 /** Replaces bytes of names that are not UTF-8 by U+FFFD, since JSON holds only Unicode text. */
 export function pathText({ names }: Pick<Place, 'names'>): string {
@@ -49,9 +60,8 @@ function folderJson({ place, entries }: FolderContents, page: NumberedPage): z.o
     type: 'dir',
     ...location,
     entries: entries.items.map(({ name, mode, id, type, sizeBytes }) => {
-      const text = decodeUtf8Lossy(name);
-      const path = location.path === '' ? text : `${location.path}/${text}`;
-      return { name: text, mode, sha: id, path, type, size: sizeBytes };
+      const path = pathMembers(bytesOf({ names: [...place.names, name] }));
+      return { name: decodeUtf8Lossy(name), mode, sha: id, ...path, type, size: sizeBytes };
     }),
     pagination: paginationOf(page, entries.total),
   };
@@ -98,10 +108,11 @@ function fileHead({ id, mode, place, sizeBytes, isText }: FileContents): Omit<z.
 /** The path, ref and commit, if there is one, that every answer about contents holds. */
 function placeJson({ names, ref, commit }: Place): {
   readonly path: string;
+  readonly path_encoded?: string;
   readonly ref: string;
   readonly commit: ObjectId | null;
 } {
-  return { path: pathText({ names }), ref, commit };
+  return { ...pathMembers(bytesOf({ names })), ref, commit };
 }
 
 function object(

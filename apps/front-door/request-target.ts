@@ -22,6 +22,23 @@ export function routableTarget(target: string): string {
   }
 }
 
+/** Percent-encodes every byte that is not unreserved: RFC 3986, section 2.3. */
+export function encodeName(name: Uint8Array): string {
+  return Buffer.from(name.buffer, name.byteOffset, name.length)
+    .toString('latin1')
+    .replaceAll(/[^A-Za-z0-9._~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
+}
+
+/** Percent-encodes a path byte by byte; its slashes stay. */
+export function encodePath(path: Uint8Array): string {
+  return encodeName(path).replaceAll('%2F', '/');
+}
+
+/** Returns the query of a target, still percent-encoded and without its question mark. */
+export function queryOf(target: string): string {
+  return target.split('#', 1)[0]?.slice(pathOf(target).length + 1) ?? '';
+}
+
 /** Returns the path of a target, still percent-encoded. */
 export function pathOf(target: string): string {
   return target.split(/[?#]/, 1)[0] ?? '';

@@ -1,14 +1,14 @@
 /** Commits: the listing, whose bytes are made once for each page and revision of a repository, and a single commit. */
 import type { z } from 'zod';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
-import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import { listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
-import { textPath } from '../http/contents-path.ts';
+import { pathMembers } from '../contents-json.ts';
+import { parseQueryPath } from '../http/contents-path.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
 import { pageOf } from '../schemas/common.ts';
@@ -45,6 +45,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
 ];
 
 type Query = z.output<typeof COMMITS_QUERY>;
+type ChangedFile = z.output<typeof CHANGED_COMMIT>['files'][number];
 type Refused = { readonly refused: Refusal };
 
 async function getCommits(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
@@ -52,7 +53,7 @@ async function getCommits(call: RepositoryCall, { query }: { readonly query: Que
   const made =
     query.path === undefined
       ? await context.bodies.getOrMake(keyOf(versionOf(repository), query), () => makeBody(call, query, null))
-      : await pathBody(call, query, query.path);
+      : await pathBody(call, query);
   return 'refused' in made ? made : conditionalAnswer(made, request.headers['if-none-match']);
 }
 
@@ -61,8 +62,8 @@ function keyOf(version: string, { page, limit, ref }: Query): string {
 }
 
 /** Not shared among requests: it ends when its client disconnects. What was walked is kept. */
-async function pathBody(call: RepositoryCall, query: Query, path: string): Promise<EncodedBody | Refused> {
-  const made = await makeBody(call, query, { path: textPath(path), signal: call.signal() });
+async function pathBody(call: RepositoryCall, query: Query): Promise<EncodedBody | Refused> {
+  const made = await makeBody(call, query, { path: parseQueryPath(call.target, 'path'), signal: call.signal() });
   return 'refused' in made ? made : made.body;
 }
 
@@ -84,6 +85,12 @@ async function makeBody(
   return { key: keyOf(version, query), body: encodeJson(json, `"${version}${truncated ? '-cut' : ''}-${form}"`) };
 }
 
+function previousMembers(bytes: Uint8Array | null): Pick<ChangedFile, 'previous_path' | 'previous_path_encoded'> {
+  if (bytes === null) return { previous_path: null };
+  const { path, path_encoded } = pathMembers(bytes);
+  return { previous_path: path, ...(path_encoded === undefined ? {} : { previous_path_encoded: path_encoded }) };
+}
+
 /** Lines are counted and not kept. */
 const COUNTED_ONLY = { fileLines: 0, keptBytes: 0 };
 
@@ -99,8 +106,8 @@ async function getCommit(
   const json: z.output<typeof CHANGED_COMMIT> = {
     ...commitObject(context, repository.id, commitRow(commit)),
     files: diff.files.map(({ path, previousPath, status, additions, deletions, binary }) => ({
-      path: decodeUtf8Lossy(path),
-      previous_path: previousPath === null ? null : decodeUtf8Lossy(previousPath),
+      ...pathMembers(path),
+      ...previousMembers(previousPath),
       status,
       additions,
       deletions,
@@ -109,6 +116,6 @@ async function getCommit(
     files_truncated: diff.filesTotal !== diff.files.length,
   };
   // A commit never changes, but another time may have counted more.
-  const form = diff.truncated.includes('time') ? 'm2-cut' : 'm2';
+  const form = diff.truncated.includes('time') ? 'm3-cut' : 'm3';
   return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
 }

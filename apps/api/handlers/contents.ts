@@ -106,7 +106,7 @@ async function represent(
   if ('refused' in contents) return contents;
   const { id, place } = contents;
   const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);
-  return jsonBody(contents, query, `"${id}-${tag}-${query.page}-${query.limit}-j2"`);
+  return jsonBody(contents, query, `"${id}-${tag}-${query.page}-${query.limit}-j3"`);
 }
 
 function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {

@@ -1,11 +1,11 @@
 /**
- * Parses the path of a contents request into bytes, from the target as the client sent it.
+ * Parses a path in a request into bytes, from the target as the client sent it.
  *
  * Invariants: escapes are decoded exactly once, to bytes, since file names need not be UTF-8. `%2F` separates
  * names as `/` does, which is safe since no name in a tree holds a slash.
  */
 import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
-import { pathOf } from '../../front-door/request-target.ts';
+import { pathOf, queryOf } from '../../front-door/request-target.ts';
 
 const SLASH = 0x2f;
 /** `/v1/repos/{username}/{name}/contents` has five segments, and an empty one before its first slash. */
@@ -18,9 +18,17 @@ export function parseContentsPath(target: string): ContentsPath | null {
   return bytes === null ? null : bytesPath(bytes);
 }
 
-/** The same for a path that is text already, such as the value of a query parameter. */
-export function textPath(text: string): ContentsPath | null {
-  return bytesPath(Buffer.from(text, 'utf8'));
+/**
+ * The same for a parameter of the query, which the request has once. As in every query a plus is a space, and a percent
+ * sign without two digits is itself.
+ */
+export function parseQueryPath(target: string, parameter: string): ContentsPath | null {
+  const pair = queryOf(target)
+    .split('&')
+    .find((candidate) => new URLSearchParams(candidate).has(parameter));
+  const value = pair?.slice(pair.indexOf('=') + 1) ?? '';
+  const bytes = decodeBytes(value.replaceAll('+', ' ').replaceAll(/%(?![0-9a-f]{2})/gi, '%25'));
+  return bytes === null ? null : bytesPath(bytes);
 }
 
 function bytesPath(bytes: Buffer): ContentsPath | null {

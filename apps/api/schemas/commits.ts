@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { OBJECT_ID_PATTERN_ANY_CASE } from '../../../core/kernel/ids.ts';
 import { DIFF_FILES_MAX } from '../../../core/kernel/limits.ts';
-import { COMMIT_SUMMARY, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
+import { COMMIT_SUMMARY, ENCODED_PATH, HEXSHA, PAGE_QUERY, PAGINATION, TIMESTAMP } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
 
 export const COMMIT = z
@@ -44,7 +44,9 @@ export const CHANGED_COMMIT = z
         z
           .object({
             path: FILE_PATH.meta({ examples: ['src/main.c'] }),
+            path_encoded: ENCODED_PATH,
             previous_path: FILE_PATH.nullable().meta({ description: 'The earlier path of a renamed file.' }),
+            previous_path_encoded: ENCODED_PATH,
             status: z.enum(['added', 'modified', 'deleted', 'renamed', 'typechange']),
             additions: LINES,
             deletions: LINES,
@@ -79,7 +81,8 @@ export const COMMITS_QUERY = z.object({
     .string()
     .optional()
     .meta({
-      description: 'Only commits that changed this file or folder, which need not exist any more.',
+      description:
+        'Only commits that changed this file or folder, which need not exist any more. Percent-encoded bytes mean bytes, as `path_encoded` has them.',
       examples: ['src'],
     }),
 });

@@ -56,6 +56,16 @@ export const UNFIT_SELECTION = {
   ],
 };
 
+/** The bytes of a path, where its text does not have them. */
+export const ENCODED_PATH = z
+  .string()
+  .optional()
+  .meta({
+    description:
+      'Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them.',
+    examples: ['latin1-%FC.txt'],
+  });
+
 export const ID = z.string().meta({ wire: { type: 'string', format: 'uuid' } });
 export const HEXSHA = z.string().meta({ wire: { type: 'string', pattern: `^${OBJECT_ID_PATTERN}$` } });
 /** RFC 3339 in UTC with milliseconds. */

@@ -1,7 +1,7 @@
 /** Contents on the wire: one shape each for files, folders, symbolic links and submodules. */
 import { z } from 'zod';
 import { REF } from './commits.ts';
-import { BYTES, HEXSHA, PAGE_QUERY, PAGINATION, pageLength } from './common.ts';
+import { BYTES, ENCODED_PATH, HEXSHA, PAGE_QUERY, PAGINATION, pageLength } from './common.ts';
 import { REPOSITORY_PARAMS } from './params.ts';
 
 /** Entries of a folder on one page of the API. */
@@ -16,6 +16,7 @@ const MODE = z.string().meta({ description: 'Octal, six digits.', examples: ['10
 
 const PLACE = {
   path: PATH,
+  path_encoded: ENCODED_PATH,
   ref: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
   commit: HEXSHA.nullable().meta({ description: 'Null where a tag leads to a tree or a blob.' }),
 };
@@ -55,6 +56,7 @@ export const FOLDER = z
         z.object({
           ...OBJECT,
           path: PATH,
+          path_encoded: ENCODED_PATH,
           type: z.enum(['file', 'dir', 'symlink', 'submodule']),
           size: BYTES.nullable().meta({ description: 'Null for folders and submodules.' }),
         }),

@@ -207,8 +207,12 @@ export interface BucketUsageFigure {
 
 export interface ChangedFile {
   /** From the root. Bytes that are not UTF-8 show as U+FFFD. */ readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
   /** The earlier path of a renamed file. */
   readonly previous_path: string | null;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly previous_path_encoded?: string;
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
   /** Null if they were not counted, as in a binary file. */
   readonly additions: number | null;
@@ -299,6 +303,8 @@ export interface ContentsFile {
   readonly size: number;
   /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
   /** Null where a tag leads to a tree or a blob. */
@@ -312,6 +318,8 @@ export interface ContentsFolder {
   readonly type: 'dir';
   /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
   /** Null where a tag leads to a tree or a blob. */
@@ -324,6 +332,8 @@ export interface ContentsFolder {
     readonly sha: string;
     /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
     readonly path: string;
+    /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+    readonly path_encoded?: string;
     readonly type: 'file' | 'dir' | 'symlink' | 'submodule';
     /** Null for folders and submodules. */
     readonly size: number | null;
@@ -341,6 +351,8 @@ export interface ContentsSubmodule {
   readonly size: null;
   /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
   /** Null where a tag leads to a tree or a blob. */
@@ -356,6 +368,8 @@ export interface ContentsSymlink {
   readonly size: number;
   /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
+  /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+  readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
   /** Null where a tag leads to a tree or a blob. */
@@ -1241,7 +1255,7 @@ export interface Operations {
       readonly limit?: number;
       /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
-      /** Only commits that changed this file or folder, which need not exist any more. */
+      /** Only commits that changed this file or folder, which need not exist any more. Percent-encoded bytes mean bytes, as `path_encoded` has them. */
       readonly path?: string;
     };
     readonly body: undefined;

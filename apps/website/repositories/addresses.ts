@@ -8,6 +8,7 @@ import { momentInUrl } from '../../../core/audit/moment.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { addressedRef } from '../../../core/use-cases/reading/ref-path.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { encodeName } from '../../front-door/request-target.ts';
 
 export type PlaceKind = 'tree' | 'blob' | 'raw' | 'commits';
 
@@ -49,13 +50,6 @@ export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: 
 
 export function commitAddress(repository: FoundRepository, id: string): string {
   return shownAddress(repository, `${repositoryAddress(repository)}/commit/${id}`);
-}
-
-/** Percent-encodes every byte that is not unreserved: RFC 3986, section 2.3. */
-export function encodeName(name: Uint8Array): string {
-  return Buffer.from(name.buffer, name.byteOffset, name.length)
-    .toString('latin1')
-    .replaceAll(/[^A-Za-z0-9._~-]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`);
 }
 
 /** Before the ref and path of an address: `/`, the owner, the repository and the kind of page. */

@@ -6,10 +6,11 @@
  */
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { refOfAnyAddress } from '../../../core/use-cases/reading/ref-path.ts';
+import { encodeName } from '../../front-door/request-target.ts';
 import { type Html, trustedHtml } from '../layout/html.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
-import { encodeName, repositoryAddress, shownAddress } from './addresses.ts';
+import { repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 
 export interface TextFile {
