@@ -316,6 +316,10 @@ const TESTED: LimitTests = {
   'test/contract/usage-ledger.ts': {
     'say what a token read and wrote in each minute and repository, and from where': 'TOKEN_USE_ADDRESSES_MAX',
   },
+  'test/core/git/file-text.test.ts': {
+    'is guessed with three letters beyond ASCII in a row, and not with four': 'HIGH_IN_A_ROW_MAX',
+    'is guessed with two plain letters for each beyond ASCII, and not with fewer': 'PLAIN_FOR_HIGH_MIN',
+  },
   'test/core/access-token/decide.test.ts': {
     'has a name of 1 to 100 characters': 'TOKEN_NAME_LENGTH_MAX',
   },

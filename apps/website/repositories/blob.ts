@@ -4,6 +4,7 @@
  * Invariants: an image is shown as an image only, which runs no scripts; its bytes come from `raw`, whose own policy
  * lets nothing run either.
  */
+import { fileText } from '../../../core/git/file-text.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { Contents, FileContents, SymlinkContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
@@ -21,7 +22,7 @@ import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.
 import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
-import { counted, pathText, shownName } from './shown-text.ts';
+import { counted, encodingFacts, pathText, shownName } from './shown-text.ts';
 
 export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { repository } = asked;
@@ -113,12 +114,14 @@ async function fileBox(asked: Asked, file: FileContents, { ref, names, room }: P
       box: html`<p class="empty">This file is too large to show. <a href="${raw}">Download it</a></p>`,
     };
   }
-  if (!file.isText) {
+  const shown = fileText(file.content.bytes);
+  if (shown === null) {
     return { facts: size, box: html`<p class="empty">This file is not text. <a href="${raw}">Download it</a></p>` };
   }
-  const text = decodeUtf8Lossy(file.content.bytes);
+  const { text } = shown;
+  const facts = [size, ...encodingFacts(shown)].join(' · ');
   if (text === '') return { facts: size, box: html`<p class="empty">This file is empty.</p>` };
-  return textBox(asked, { id: file.id, text, ref, names }, { name, size, room });
+  return textBox(asked, { id: file.id, text, ref, names }, { name, size: facts, room });
 }
 
 async function textBox(

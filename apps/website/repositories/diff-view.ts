@@ -140,7 +140,11 @@ function linesOf(file: ChangedFile): Content {
     file.path,
   )}"><table class="diff"><tbody>${file.hunks.map(hunkView)}</tbody></table></div>${
     file.cut && html`<p class="empty">More lines changed than are shown.</p>`
-  }`;
+  }${file.hunks.some(isGuessed) && html`<p class="empty">Lines that are not UTF-8 are shown as Windows-1252, by a guess.</p>`}`;
+}
+
+function isGuessed({ lines }: Hunk): boolean {
+  return lines.some(({ guessed }) => guessed);
 }
 
 function noLines({ status, before, after }: ChangedFile): string {

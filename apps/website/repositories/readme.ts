@@ -1,4 +1,5 @@
 /** The README below a folder's entries. */
+import { fileText } from '../../../core/git/file-text.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import type { TreeListing } from '../../../core/use-cases/reading/list-tree.ts';
 import type { FolderEntry } from '../../../core/use-cases/reading/read-contents.ts';
@@ -11,7 +12,7 @@ import type { Asked } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { PAGE_TEXT_BYTES_MAX } from './limits.ts';
 import { renderedMarkdown } from './rendered.ts';
-import { shownName } from './shown-text.ts';
+import { encodingFacts, shownName } from './shown-text.ts';
 
 /** The names of READMEs, the one to show first. */
 const NAMES: readonly RegExp[] = [/^readme\.(md|markdown)$/i, /^readme(\.txt|\.rst|\.adoc)?$/i];
@@ -29,13 +30,16 @@ export async function readmeOf(asked: Asked, folder: TreeListing, room: number):
   if (entry === undefined) return NOTHING;
   const names = [...folder.place.names, entry.name];
   const file = await contentsAt(asked, { ref: folder.place.ref, names });
-  if ('refused' in file || file.type !== 'file' || !file.isText || file.content.kind !== 'held') return NOTHING;
+  if ('refused' in file || file.type !== 'file' || file.content.kind !== 'held') return NOTHING;
+  const shown = fileText(file.content.bytes);
+  if (shown === null) return NOTHING;
   const address = placeAddress(repository, 'blob', folder.place.ref, names);
-  const text = decodeUtf8Lossy(file.content.bytes);
-  const readme = { id: file.id, text, ref: folder.place.ref, names };
+  const readme = { id: file.id, text: shown.text, ref: folder.place.ref, names };
   const left = Math.min(PAGE_TEXT_BYTES_MAX, room - BOX_BYTES - 2 * address.length - textBytes(shownName(entry.name)));
   const { markup, isWhole } = await shortened(asked, readme, left);
-  return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2></header>${markup}${
+  return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2>${encodingFacts(
+    shown,
+  ).map((fact) => html`<span class="soft end">${fact}</span>`)}</header>${markup}${
     !isWhole && html`<p class="more"><a class="button" href="${address}">Read all of it</a></p>`
   }</section>`;
 }

@@ -4,6 +4,7 @@
  * Invariants: no character reorders or hides what is beside it. Long texts are cut, because a name may have 4,096
  * bytes and a message a million.
  */
+import type { FileText } from '../../../core/git/file-text.ts';
 import { decodeUtf8Lossy } from '../../../core/git/utf8.ts';
 import { cutText } from '../../../core/kernel/text.ts';
 import { markInvisible } from '../rendering/invisible.ts';
@@ -47,4 +48,10 @@ export function shortId(id: string): string {
 /** Returns `1 line` or `1,284 lines`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+}
+
+/** Says of a text that is not UTF-8 how it was decoded. */
+export function encodingFacts({ encoding }: Pick<FileText, 'encoding'>): readonly string[] {
+  if (encoding === 'UTF-8') return [];
+  return [encoding === 'Windows-1252' ? `not UTF-8, shown as ${encoding} by a guess` : encoding];
 }

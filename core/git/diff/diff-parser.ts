@@ -9,6 +9,7 @@ import { MIB } from '../../kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, objectId, ZERO_OBJECT_ID } from '../../kernel/ids.ts';
 import { DIFF_FILES_MAX, DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import { ByteLines } from '../byte-lines.ts';
+import { fileText } from '../file-text.ts';
 import { decodeUtf8Lossy } from '../utf8.ts';
 import type { ChangedFile, ChangeStatus, Diff, DiffBound, DiffLine, FileVersion, Hunk } from './diff.ts';
 
@@ -286,8 +287,12 @@ class HunkBeingRead {
     this.#lastIsKept = true;
     const oldNumber = kind === 'added' ? null : this.#oldNumber - 1;
     const newNumber = kind === 'deleted' ? null : this.#newNumber - 1;
-    const text = decodeUtf8Lossy(bytes.subarray(1));
-    return this.kept.lines.push({ kind, oldNumber, newNumber, text, cut, ended: true }) === 1;
+    const text = bytes.subarray(1);
+    // A line that was cut may end within a character.
+    const found = cut ? null : fileText(text);
+    const guessed = found?.encoding === 'Windows-1252';
+    const shown = guessed ? found.text : decodeUtf8Lossy(text);
+    return this.kept.lines.push({ kind, oldNumber, newNumber, text: shown, guessed, cut, ended: true }) === 1;
   }
 }
 

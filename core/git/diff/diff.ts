@@ -50,8 +50,9 @@ export interface DiffLine {
   /** Numbers from 1 in the old and the new file; null where the line does not exist. */
   readonly oldNumber: number | null;
   readonly newNumber: number | null;
-  /** Without its line feed. Bytes that are not UTF-8 are U+FFFD. */
+  /** Without its line feed. Bytes that are not UTF-8 are decoded by a guess (file-text.ts), or are U+FFFD. */
   readonly text: string;
+  readonly guessed: boolean;
   /** Whether the end of the text was left out. */
   readonly cut: boolean;
   /** False for the last line of a file that does not end in a line feed. */

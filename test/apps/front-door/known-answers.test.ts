@@ -22,7 +22,7 @@ function marksOf(memoryBytes: number): CommitMarks {
 
 function diffOf(lines: number, textLength: number): Diff {
   const line: DiffLine = {
-    ...{ kind: 'added', oldNumber: null, newNumber: 1, cut: false, ended: true },
+    ...{ kind: 'added', oldNumber: null, newNumber: 1, guessed: false, cut: false, ended: true },
     text: 'x'.repeat(textLength),
   };
   const hunk = { oldStart: 0, oldLines: 0, newStart: 1, newLines: lines, heading: '' };
