@@ -15,7 +15,7 @@ import type { AnswerCache } from './answers/answer-cache.ts';
 import type { MakeAnswer } from './answers/growing-answer.ts';
 import { uploadPack } from './answers/upload-pack.ts';
 import type { WholePacks } from './answers/whole-packs.ts';
-import { type ArchiveContext, archive } from './archive.ts';
+import { type ArchiveContext, archive, readsRefs } from './archive.ts';
 import type { Bitmaps } from './cache/bitmaps.ts';
 import { viewOf } from './cache/cache-folder.ts';
 import type { CommitGraphs } from './cache/commit-graphs.ts';
@@ -123,9 +123,10 @@ export function createObjectReader(context: ReaderContext, lease: CacheLease, ac
         else if (answerKey === null) yield* context.answers.spool(wanted);
         else yield* context.answers.follow({ key: answerKeyStart(lease.folder.repository) + answerKey, ...wanted });
       }),
+    archiveReadsRefs: (commitId, signal) => withLease(() => readsRefs(context.archives, view, commitId, signal)),
     archive: (options) =>
       streamWithLease(() => {
-        const make: MakeAnswer = (signal) => archive(context.archives, view, { ...options, signal });
+        const make: MakeAnswer = (signal) => archive(context, lease.folder, account, { ...options, signal });
         return context.answers.spool({ account, signal: options.signal, make });
       }),
     close,

@@ -204,6 +204,11 @@ export interface ObjectReader {
    * without an error only if git did, or if the whole answer is an ERR packet, which is how git refuses a request.
    */
   uploadPack(options: UploadPackOptions): AsyncIterable<Uint8Array>;
+  /**
+   * Returns whether an archive of this commit may hold names of refs, because an attribute `export-subst` stands in one
+   * of its .gitattributes.
+   */
+  archiveReadsRefs(commit: ObjectId, signal: AbortSignal): Promise<boolean>;
   /** Streams an archive of the files of a commit or a tree. Ending the iteration early kills the process. */
   archive(options: ArchiveOptions): AsyncIterable<Uint8Array>;
   close(): void;
@@ -214,6 +219,8 @@ export type ArchiveFormat = 'tar.gz' | 'zip';
 export interface ArchiveOptions {
   /** A commit or a tree. */
   readonly tip: ObjectId;
+  /** The refs that it may name; null for none. */
+  readonly refs: RefsView | null;
   readonly format: ArchiveFormat;
   /** The folder, with its slash, that holds everything. */
   readonly prefix: string;

@@ -60,6 +60,7 @@ export function gitObjects(folder: string): GitObjects {
           isAncestor: unused,
           reachable: unused,
           uploadPack: unused,
+          archiveReadsRefs: unused,
           archive: unused,
         },
         close: () => {

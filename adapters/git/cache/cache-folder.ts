@@ -75,9 +75,14 @@ export function packPlace(folder: CacheFolder, pack: string): PackPlace {
 
 /** All objects of a folder, for processes that take turns by this key. */
 export function viewOf(folder: CacheFolder, key: string = folder.repository): ObjectView {
+  return viewOfRefs(folder, key, folder.path);
+}
+
+/** All objects of a folder with the refs of a view, whose folder this is (view-folders.ts). */
+export function viewOfRefs(folder: CacheFolder, key: string, path: string): ObjectView {
   const variables = async () => {
     await writeHeld(folder);
-    return { GIT_DIR: folder.path };
+    return { GIT_DIR: path };
   };
   return { key, variables };
 }

@@ -21,7 +21,7 @@ export const ARCHIVE_READER_WAIT_MS = 10_000;
 export const ARCHIVE_READER_BYTES_PER_SECOND_MIN = 128 * KIB;
 
 const ARCHIVE_NOTES =
-  'An archive as git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';
+  'An archive as git archive makes it: in one folder, `<repository>-<ref>`, without files that the attribute export-ignore names, and with the refs that files with export-subst name; the ETag of such an archive changes with the refs. The bytes sent count as transfer; the request is refused (403) while the transfer quota of the month is used up. An account has few at the same time (429), and so has the service (503); a client that hardly reads is disconnected.';
 
 export const ARCHIVE_ROUTES: readonly Route[] = [
   repositoryRoute({
@@ -62,8 +62,9 @@ async function getArchive(
     signal: call.signal(),
   });
   if ('refused' in archive) return archive;
+  const named = [`${archive.name}.${format}`, ...(archive.refsKey === null ? [] : [archive.refsKey])].join('\n');
   // Weak: another version of git may compress the same files to other bytes.
-  const etag = `W/"${archive.tip}-${context.digest.sha256(`${archive.name}.${format}`).slice(0, 16)}"`;
+  const etag = `W/"${archive.tip}-${context.digest.sha256(named).slice(0, 16)}"`;
   const headers = {
     etag,
     'cache-control': 'private, no-cache',

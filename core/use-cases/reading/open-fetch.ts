@@ -14,7 +14,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { advertisedRefs } from './advertised-refs.ts';
+import { refsViewOf } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';
 import { isOneRefToGit } from './resolve-ref.ts';
@@ -94,11 +94,10 @@ async function authorise(
   now: Timestamp,
 ): Promise<OpenFetch | HeldFetch | Denied> {
   const { repository } = opening;
-  const { state, lastEventId } = repository.entity;
+  const { state } = repository.entity;
   const objects = () => opening.objects();
-  // The last event determines the refs, and the default branch HEAD. A revision may belong to another event after a
-  // failover that lost the log's tail.
-  const viewKey = `${lastEventId} ${repository.defaultBranch}`;
+  const view = refsViewOf(repository);
+  const viewKey = view.key;
   const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
   if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
   const nots = fetch.deepen?.kind === 'limits' ? fetch.deepen.not : [];
@@ -110,7 +109,7 @@ async function authorise(
   if (held !== null) return { held };
   return {
     reader: await objects(),
-    view: { key: viewKey, ...advertisedRefs(repository) },
+    view,
     hiddenEdges: new Set(hidden),
     answerKey: key,
     clone: plainCloneOf(fetch),

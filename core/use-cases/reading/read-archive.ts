@@ -9,6 +9,7 @@ import type { AccountId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { ArchiveFormat } from '../../ports/object-database.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
+import { refsViewOf } from './advertised-refs.ts';
 import { type ObjectsContext, openView } from './repository-view.ts';
 import { resolveObject } from './resolve-ref.ts';
 
@@ -43,6 +44,8 @@ export interface WantedArchive {
 export interface Archive {
   /** The commit, or the tree. */
   readonly tip: ObjectId;
+  /** Names the refs that it may hold names of; null if it holds none. */
+  readonly refsKey: string | null;
   /** `<repository>-<ref>`, slashes as dashes: the folder that holds everything, and the name of the file. */
   readonly name: string;
   readonly chunks: () => AsyncIterable<Uint8Array>;
@@ -74,6 +77,9 @@ export async function readArchive(
     const { commit, root } = resolved;
     if (root.type === 'blob') return refuse({ code: 'ref-not-a-tree' });
     const tip = commit?.id ?? root.id;
+    // git substitutes nothing in a tree.
+    const readsRefs = commit !== null && (await reader.archiveReadsRefs(tip, signal));
+    const refs = readsRefs ? refsViewOf(repository) : null;
     const name = `${repository.owned.name}-${ref.replaceAll('/', '-')}`;
     isOpen = true;
     let isMade = false;
@@ -81,8 +87,8 @@ export async function readArchive(
       isMade = true;
       place.leave();
     };
-    const chunks = () => reader.archive({ tip, format, prefix: `${name}/`, signal, onMade });
-    return { tip, name, chunks, isMade: () => isMade, close };
+    const chunks = () => reader.archive({ tip, refs, format, prefix: `${name}/`, signal, onMade });
+    return { tip, refsKey: refs?.key ?? null, name, chunks, isMade: () => isMade, close };
   } finally {
     if (!isOpen) close();
   }

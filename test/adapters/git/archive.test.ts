@@ -63,7 +63,7 @@ describe('An archive', () => {
   });
 
   const begin = (from: ObjectReader, commit: ObjectId, ending = signal) =>
-    from.archive({ tip: commit, format: 'tar.gz', prefix: 'x/', signal: ending })[Symbol.asyncIterator]();
+    from.archive({ tip: commit, refs: null, format: 'tar.gz', prefix: 'x/', signal: ending })[Symbol.asyncIterator]();
 
   async function sizeOf(from: ObjectReader, commit: ObjectId): Promise<number> {
     let bytes = 0;
@@ -75,7 +75,14 @@ describe('An archive', () => {
     const roomy = await testDatabase({ layers: database.layers });
     const reading = await roomy.database.open(objects);
     const made = Promise.withResolvers<void>();
-    const chunks = reading.archive({ tip: large, format: 'zip', prefix: 'x/', signal, onMade: made.resolve });
+    const chunks = reading.archive({
+      tip: large,
+      refs: null,
+      format: 'zip',
+      prefix: 'x/',
+      signal,
+      onMade: made.resolve,
+    });
     let bytes = 0;
     for await (const chunk of chunks) {
       bytes += chunk.length;

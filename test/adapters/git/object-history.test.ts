@@ -30,7 +30,7 @@ import { type TestDatabase, testDatabase } from '../../support/object-database.t
 import { rawEntry, rawId, rawPack } from '../../support/raw-pack.ts';
 import { storeUnchecked } from '../../support/unchecked-layer.ts';
 
-const ARCHIVE = { format: 'zip', prefix: 'a/' } as const;
+const ARCHIVE = { format: 'zip', prefix: 'a/', refs: null } as const;
 
 describe('the history of a repository', () => {
   const folder = temporaryFolder('object-history');
@@ -124,7 +124,13 @@ describe('the history of a repository', () => {
     await Array.fromAsync(history.diff(small, large, bounded));
     await history.commitsBetween(small, large, { offset: 0, limit: 1 }, bounded);
     await countCommits(git, view, slots, large);
-    await Array.fromAsync(archive(createArchiveContext(git), view, { ...ARCHIVE, tip: large, signal }));
+    await Array.fromAsync(
+      archive({ archives: createArchiveContext(git), views: {} as never }, {} as never, 'a' as never, {
+        ...ARCHIVE,
+        tip: large,
+        signal,
+      }),
+    );
     const others = {
       memoryBytesMax: HISTORY_READ_MEMORY_BYTES_MAX,
       cpuSecondsMax: HISTORY_READ_CPU_SECONDS_MAX,

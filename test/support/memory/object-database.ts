@@ -181,6 +181,7 @@ export function createMemoryObjects(): MemoryObjects {
         const found = reached(tips);
         return new Set(ids.filter((id) => found.has(id)));
       },
+      archiveReadsRefs: async () => false,
       async *archive({ tip, format, prefix }) {
         yield Buffer.from(`${format} of ${tip} in ${prefix}`);
       },

@@ -53,6 +53,7 @@ function started(
     walk: unused,
     count: unused,
     isAncestor: unused,
+    archiveReadsRefs: unused,
     archive: unused,
     history: NO_HISTORY,
     uploadPack: unused,
