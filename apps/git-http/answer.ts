@@ -32,7 +32,7 @@ export class GitHttpError extends Error {
 }
 
 /** No proxy may cache an answer of the Git endpoints; git-http-backend(1) sends the same headers. */
-export const NO_CACHE = {
+const NO_CACHE = {
   'Cache-Control': 'no-cache, max-age=0, must-revalidate',
   Expires: 'Fri, 01 Jan 1980 00:00:00 GMT',
   Pragma: 'no-cache',

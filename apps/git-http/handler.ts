@@ -1,5 +1,5 @@
 /**
- * The Git endpoints under `/r/`: finds the caller, the repository and the permission, then calls the route's handler.
+ * The Git endpoints: finds the caller, the repository and the permission, then calls the route's handler.
  *
  * Invariants: the checks run in the order of apps/front-door/admission.ts, so that nobody learns of a repository
  * that the token does not see. No secret reaches a log line.
@@ -48,7 +48,9 @@ async function handle(
   const startedMs = context.clock.monotonicMs();
   const requestId = context.ids.next<Uuid>();
   // One that is refused before its handler runs is a push as well.
-  const operation = request.method === 'POST' && isForPushes(request) ? 'push' : 'none';
+  const target = parseGitTarget(request.url ?? '');
+  const isPush = target?.path === 'git-receive-pack';
+  const operation = isPush && request.method === 'POST' ? 'push' : 'none';
   const finished: GitRequest['finished'] = { operation, sentBytes: 0, receivedBytes: 0, result: null };
   let actor: Actor | null = null;
   // Before the first await: a client that leaves during authentication would not be noticed afterwards.
@@ -61,12 +63,11 @@ async function handle(
       context,
       { request, response },
       gitToken,
-      isForPushes(request) ? REQUEST_POINTS.push : REQUEST_POINTS.read,
+      isPush ? REQUEST_POINTS.push : REQUEST_POINTS.read,
     );
     if ('denied' in identified) throw denialError(identified);
     const { principal } = identified;
     actor = actorOf(principal);
-    const target = parseGitTarget(request.url ?? '');
     if (target === null) throw denialError(NO_REPOSITORY);
     const route = routeOf(request, target);
     const repository = await repositoryOf(context, identified, route, target, signal);
@@ -93,10 +94,6 @@ async function handle(
   }
   const durationMs = context.clock.monotonicMs() - startedMs;
   context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor }, request);
-}
-
-function isForPushes({ url }: IncomingMessage): boolean {
-  return url?.endsWith('/git-receive-pack') === true;
 }
 
 /** Returns the repository, or the repository as of the moment, if the caller may read it. Throws GitHttpError. */

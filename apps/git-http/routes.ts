@@ -12,7 +12,7 @@ import { serveUploadPack } from './fetch.ts';
 import type { GitRequest } from './git-request.ts';
 import { advertiseReceivePack, advertiseUploadPack } from './info-refs.ts';
 import { serveReceivePack } from './push.ts';
-import type { GitTarget } from './target.ts';
+import { type GitTarget, isBelowGit, parseGitTarget } from './target.ts';
 
 /** The git program that serves the request, as clients name it. */
 export type GitService = 'git-upload-pack' | 'git-receive-pack';
@@ -105,6 +105,16 @@ const PLAIN_QUERIES: ReadonlyMap<string, GitService> = new Map(
 );
 const [NOW, PAST] = [routesByKey(GIT_ROUTES), routesByKey(PAST_GIT_ROUTES)];
 const NONE: readonly GitRoute[] = [];
+
+/**
+ * Returns whether the target is git's: anything below `/r/`, and the endpoints below the address of a repository's
+ * page, which people give to git as a remote.
+ */
+export function isForGit(target: string): boolean {
+  if (isBelowGit(target)) return true;
+  const named = parseGitTarget(target);
+  return named !== null && (QUERIED.has(named.path) || routesOf(named) !== NONE);
+}
 
 /** No path holds a question mark, so `<path>?<service>` never equals a path without a service. */
 function routesByKey(routes: readonly GitRoute[]): ReadonlyMap<string, readonly GitRoute[]> {

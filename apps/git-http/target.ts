@@ -21,12 +21,18 @@ export interface GitTarget {
  * first one begins a moment: an RFC 3339 time, with or without escapes, or the id of an event.
  */
 const PATH =
-  /^\/r\/([A-Za-z0-9-]{1,64})\/([A-Za-z0-9._-]{1,128}?)(?:@([A-Za-z0-9][A-Za-z0-9%:+.-]{0,63}?))?(?:\.git)?\/(.+)$/i;
+  /^\/([A-Za-z0-9-]{1,64})\/([A-Za-z0-9._-]{1,128}?)(?:@([A-Za-z0-9][A-Za-z0-9%:+.-]{0,63}?))?(?:\.git)?\/(.+)$/i;
 
-/** Returns null for a target that names no repository. */
+/** Returns whether only git may lie at this target. */
+export function isBelowGit(target: string): boolean {
+  return target.startsWith('/r/');
+}
+
+/** Takes a target below `/r/`, or below the address of a repository's page. Null: it names no repository. */
 export function parseGitTarget(target: string): GitTarget | null {
   const at = target.indexOf('?');
-  const [, username, name, moment = null, path] = PATH.exec(at === -1 ? target : target.slice(0, at)) ?? [];
-  if (username === undefined || name === undefined || path === undefined) return null;
-  return { username, name, moment, path, query: at === -1 ? '' : target.slice(at + 1) };
+  const path = at === -1 ? target : target.slice(0, at);
+  const [, username, name, moment = null, below] = PATH.exec(isBelowGit(path) ? path.slice(2) : path) ?? [];
+  if (username === undefined || name === undefined || below === undefined) return null;
+  return { username, name, moment, path: below, query: at === -1 ? '' : target.slice(at + 1) };
 }

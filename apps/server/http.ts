@@ -1,5 +1,6 @@
 /**
- * The HTTP server: git under /r/, the REST API under /v1, health and metrics, and the website at every other path.
+ * The HTTP server: git under /r/ and below the pages of repositories, the REST API under /v1, health and metrics, and
+ * the website at every other path.
  *
  * Invariants: no framework handles Git requests. A slow push or clone is bounded by its own idle timer, never by a
  * limit on a whole request. A node without the role for a request never answers 404, which would mean that the
@@ -11,7 +12,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
-import { leadTo, repositoryBehind } from '../git-http/website-address.ts';
+import { isForGit } from '../git-http/routes.ts';
 import { createConnections, type Exchange } from './connections.ts';
 import { createProbeListener, isProbe, type Probes } from './probes.ts';
 import type { Role } from './settings.ts';
@@ -63,14 +64,10 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const dispatch: RequestListener = (request, response) => {
     const target = request.url ?? '';
     if (request.httpVersionMajor !== 1) otherVersion(request, response);
-    else if (target.startsWith('/r/')) git(request, response);
     else if (isProbe(target)) probe(target, request, response);
     else if (isForRest(target)) rest(request, response);
-    else {
-      const repository = repositoryBehind(target);
-      if (repository === null) website(request, response);
-      else leadTo(repository, request, response);
-    }
+    else if (isForGit(target)) git(request, response);
+    else website(request, response);
   };
   const serve: RequestListener = (request, response) => {
     response.setMaxListeners(RESPONSE_LISTENERS_MAX);

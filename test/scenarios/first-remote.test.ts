@@ -3,7 +3,10 @@
  * that say what to do where something is not as they know it.
  */
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import path from 'node:path';
+import * as isomorphic from 'isomorphic-git';
+import http from 'isomorphic-git/http/node';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
 import {
@@ -18,6 +21,11 @@ import {
   tryGit,
 } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
+
+async function ask(url: string, headers: Readonly<Record<string, string>>) {
+  const answer = await fetch(url, { headers });
+  return { status: answer.status, headers: answer.headers, url: answer.url, text: await answer.text() };
+}
 
 describe('Whoever comes from another service', () => {
   const ending = suiteEnding();
@@ -54,37 +62,69 @@ describe('Whoever comes from another service', () => {
     }
   });
 
-  test('may give git the address of the page: it says where the repository lies, and goes there', async (context) => {
+  test('may give git the address of the page, which is served in place', async (context) => {
     const clones = await tempDir(context);
-    for (const [index, place] of ['/ada/feat', '/ada/feat/', '/ada/feat.git'].entries()) {
+    for (const [index, place] of ['/ada/feat', '/ada/feat/', '/ada/feat.git', '/Ada/FEAT.git'].entries()) {
       const url = remote(`ada:${ada.token}`, place);
-      const cloned = await tryGit(clones, ['clone', url, `copy-${index}`]);
+      const cloned = await tryGit(clones, ['-c', 'http.followRedirects=false', 'clone', url, `copy-${index}`]);
       assert.equal(cloned.code, 0, cloned.stderr);
-      assert.match(cloned.stderr, /warning: redirecting to http:\/\/localhost:\d+\/r\/ada\/feat\.git\/?\n/);
+      assert.doesNotMatch(cloned.stderr, /redirect/);
       const copy = path.join(clones, `copy-${index}`);
       await git(copy, ['push', '--quiet', 'origin', `HEAD:refs/heads/from-${index}`]);
       await git(copy, ['fetch', '--quiet']);
     }
-    const unfollowed = await fetch(`${strata.url}/ada/nothing/info/refs?service=git-upload-pack`, {
-      redirect: 'manual',
-    });
-    assert.equal(unfollowed.status, 301, 'the same for what does not exist');
-    assert.match(await unfollowed.text(), /the repository lies at \/r\/ada\/nothing\.git/);
-    const page = await fetch(`${strata.url}/ada/feat/info/refs?service=http://elsewhere`, { redirect: 'manual' });
-    assert.notEqual(page.status, 301);
+  });
+
+  test('may give it to isomorphic-git, which asks below the address that it was given', async (context) => {
+    const dir = await tempDir(context);
+    const asked = { fs, http, dir, onAuth: () => ({ username: 'ada', password: ada.token }) };
+    await isomorphic.clone({ ...asked, url: `${strata.url}/ada/feat` });
+    assert.equal(await git(dir, ['status', '--porcelain']), '');
+    const pushed = await isomorphic.push({ ...asked, ref: 'main', remoteRef: 'refs/heads/from-isomorphic' });
+    assert.equal(pushed.ok, true);
+    assert.match(await git(work, ['ls-remote', remote(`ada:${ada.token}`, '/r/ada/feat.git')]), /from-isomorphic/);
+  });
+
+  test('finds the same door at both addresses of a repository', async () => {
+    const basic = (token: string): string => `Basic ${Buffer.from(`ada:${token}`).toString('base64')}`;
+    const eve = await createAccount(strata, 'eve');
+    const cookie = { cookie: 'strata_session=anything' };
+    for (const endpoint of ['info/refs?service=git-receive-pack', 'info/refs', 'info/lfs/locks', 'git-upload-pack']) {
+      for (const headers of [
+        {},
+        cookie,
+        { authorization: basic(ada.token) },
+        { authorization: basic(eve.token) },
+        { authorization: basic('x') },
+      ]) {
+        for (const name of ['feat', 'nothing']) {
+          const of = async (place: string) => {
+            const { status, headers: got, text } = await ask(`${strata.url}${place}/${endpoint}`, headers);
+            return { status, text, challenge: got.get('www-authenticate'), cache: got.get('cache-control') };
+          };
+          const there = await of(`/r/ada/${name}.git`);
+          assert.deepEqual(await of(`/ada/${name}`), there);
+          assert.deepEqual(await of(`/ada/${name}.git`), there);
+          if (!('authorization' in headers)) assert.equal(there.status, 401);
+        }
+      }
+    }
+    assert.match((await ask(`${strata.url}/ada/feat/tree/main/info/refs`, {})).url, /\/sign-in\?next=/);
   });
 
   test('is told that LFS is not offered, in the form that its client shows', async () => {
     const authorization = `Basic ${Buffer.from(`ada:${ada.token}`).toString('base64')}`;
     const lfs = (place: string, headers: Readonly<Record<string, string>>) =>
-      fetch(`${strata.url}/r/ada/${place}/info/lfs/objects/batch`, { method: 'POST', headers, body: '{}' });
-    const answer = await lfs('feat.git', { authorization, 'content-type': 'application/vnd.git-lfs+json' });
-    assert.equal(answer.status, 501);
-    assert.match(answer.headers.get('content-type') ?? '', /application\/vnd\.git-lfs\+json/);
-    const { message } = (await answer.json()) as { readonly message: string };
-    assert.match(message, /LFS is not offered here yet/);
-    assert.equal((await lfs('feat.git', {})).status, 401);
-    assert.equal((await lfs('nothing.git', { authorization })).status, 404);
+      fetch(`${strata.url}${place}/info/lfs/objects/batch`, { method: 'POST', headers, body: '{}' });
+    for (const owner of ['/r/ada', '/ada']) {
+      const answer = await lfs(`${owner}/feat.git`, { authorization, 'content-type': 'application/vnd.git-lfs+json' });
+      assert.equal(answer.status, 501);
+      assert.match(answer.headers.get('content-type') ?? '', /application\/vnd\.git-lfs\+json/);
+      const { message } = (await answer.json()) as { readonly message: string };
+      assert.match(message, /LFS is not offered here yet/);
+      assert.equal((await lfs(`${owner}/feat.git`, {})).status, 401);
+      assert.equal((await lfs(`${owner}/nothing.git`, { authorization })).status, 404);
+    }
   });
 
   test('is told which branches there are when the default branch was deleted', async () => {

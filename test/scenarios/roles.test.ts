@@ -74,6 +74,10 @@ describe('On nodes of different roles', () => {
       assert.match(listed.stderr, /The requested URL returned error: 421/);
       const pushed = await tryGit(work, ['push', gitUrl(strata, ada, 'project'), 'main']);
       assert.match(pushed.stderr, /The requested URL returned error: 421/);
+      const atPage = await fetch(`${strata.url}/ada/project/info/refs?service=git-upload-pack`);
+      assert.equal(atPage.status, 421);
+      const { detail } = (await atPage.json()) as { detail: string };
+      assert.equal(detail, 'This node does not run the role git: the request belongs to another one');
     }
   });
 

@@ -11,7 +11,7 @@ export function gitOverHttps(visit: Visit): SiteAnswer {
   const name = exampleName(visit);
   const host = new URL(webUrl).host;
   const content = html`<h2>Addresses</h2>
-<p>A repository is at <code>${webUrl}/r/&lt;owner&gt;/&lt;name&gt;.git</code>. Upper and lower case are the same, and <code>.git</code> may be left out. There is no SSH.</p>
+<p>A repository is at <code>${webUrl}/r/&lt;owner&gt;/&lt;name&gt;.git</code>. Upper and lower case are the same, and <code>.git</code> may be left out. The address of the repository's page is a remote as well. There is no SSH.</p>
 ${commands('Clone a repository', `git clone ${webUrl}/r/${name}/hello.git`)}
 <h2>Signing in</h2>
 <p>Git asks for a username and a password. The password is an <a href="${DOCS}/tokens">access token</a>; the username may be any. To clone and fetch, a token needs <code>GIT_HTTP_READ</code>, to push <code>GIT_HTTP_WRITE</code>.</p>

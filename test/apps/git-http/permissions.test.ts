@@ -42,11 +42,16 @@ describe('permissions of every Git route', () => {
     await fixture.close();
   });
 
-  function call(route: GitRoute, token: TestToken | null, place = 'ada/engine.git'): Promise<GitAnswer> {
+  function call(route: GitRoute, token: TestToken | null, place = 'ada/engine.git', above = '/r'): Promise<GitAnswer> {
     const query = route.serviceInQuery ? `?service=${route.service}` : '';
     // The probe that git sends before a long body: the server answers it after admission.
     const probe = { body: Buffer.from('0000'), headers: { 'content-type': route.contentType ?? '' } };
-    return git.request(route.method, `/r/${place}/${route.path}${query}`, token, route.method === 'POST' ? probe : {});
+    return git.request(
+      route.method,
+      `${above}/${place}/${route.path}${query}`,
+      token,
+      route.method === 'POST' ? probe : {},
+    );
   }
 
   test('the table here covers every route', () => {
@@ -61,7 +66,10 @@ describe('permissions of every Git route', () => {
         for (const scope of ['ALL_REPO', 'including', 'excluding'] as const) {
           const ids = [scope === 'including' ? repository.id : other.id];
           const selected = scope === 'ALL_REPO' ? {} : ({ scope: 'SELECTED_REPO', repositoryIds: ids } as const);
-          const answer = await call(route, await fixture.token(owner, { grants: [grant], ...selected }));
+          const token = await fixture.token(owner, { grants: [grant], ...selected });
+          const answer = await call(route, token);
+          const atPage = await call(route, token, 'ada/engine', '');
+          assert.deepEqual([atPage.status, atPage.text], [answer.status, answer.text], 'the same below the page');
           const what = `${grant} and ${scope}: ${answer.text}`;
           if (scope === 'excluding') {
             // Visibility is checked before the grant: the answer reveals nothing about an invisible repository.
@@ -84,9 +92,10 @@ describe('permissions of every Git route', () => {
       const malformed = { id: valid.id, secret: 'not-a-token' };
       const miscounted = { id: valid.id, secret: `strata_${'0'.repeat(46)}` };
       for (const token of [null, revoked, unknown, malformed, miscounted]) {
-        const answer = await call(route, token);
-        assert.equal(answer.status, 401);
-        assert.equal(answer.headers.get('www-authenticate'), 'Basic realm="Strata"');
+        for (const answer of [await call(route, token), await call(route, token, 'ada/engine', '')]) {
+          assert.equal(answer.status, 401);
+          assert.equal(answer.headers.get('www-authenticate'), 'Basic realm="Strata"');
+        }
       }
     });
 

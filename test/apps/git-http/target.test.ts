@@ -1,7 +1,7 @@
 /** The parsing of targets, and the routes that they match. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { GIT_ROUTES, LFS_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
+import { GIT_ROUTES, isForGit, LFS_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
 import { parseGitTarget } from '../../../apps/git-http/target.ts';
 
 describe('A target', () => {
@@ -36,9 +36,18 @@ describe('A target', () => {
     }
   });
 
+  test('may be below the address of the page of the repository', () => {
+    const there = parseGitTarget('/r/ada/engine.git/info/refs?service=git-upload-pack');
+    for (const place of ['/ada/engine', '/ada/engine.git']) {
+      assert.deepEqual(parseGitTarget(`${place}/info/refs?service=git-upload-pack`), there);
+    }
+    assert.equal(parseGitTarget('/ada/engine@20261103T140200Z/info/refs')?.moment, '20261103T140200Z');
+  });
+
   test('in any other form of a path names nothing', () => {
     for (const target of [
       ...['', '/', '/r', '/r/', '/r/ada', '/r/ada/engine.git', '/r/ada/engine.git/', '/r//engine.git/info/refs'],
+      ...['/r/ada.git/info/refs', '//ada/engine.git/info/refs', '/r/r//engine.git/info/refs'],
       ...['/r/ada/engine@.git/info/refs', '/r/ada/@now.git/info/refs', '/r/ada/engine@a@b.git/info/refs'],
       ...['/r/ada/engine%40now.git/info/refs', '/r/a_b/engine.git/info/refs', 'http://x/r/ada/engine.git/info/refs'],
       `/r/ada/engine@${'0'.repeat(65)}.git/info/refs`,
@@ -53,6 +62,37 @@ describe('A target', () => {
     const started = performance.now();
     for (const part of ['a', '@', '.git', 'a@a', '%', '.']) parseGitTarget(`/r/ada/${part.repeat(20_000)}`);
     assert.ok(performance.now() - started < 500);
+  });
+});
+
+describe('A request', () => {
+  test('is for git below /r/, and where an endpoint is below the address of a page', () => {
+    for (const endpoint of [
+      ...['info/refs', 'info/refs?service=git-upload-pack', 'info/refs?x', 'git-upload-pack', 'git-receive-pack'],
+      ...['info/lfs', 'info/lfs/objects/batch'],
+    ]) {
+      for (const place of ['/r/ada/engine.git', '/ada/engine', '/ada/engine.git', '/ada/engine@20261103T140200Z.git']) {
+        const isLfsOfMoment = place.includes('@') && endpoint.startsWith('info/lfs');
+        assert.equal(isForGit(`${place}/${endpoint}`), !isLfsOfMoment, `${place}/${endpoint}`);
+      }
+    }
+    for (const target of ['/r/', '/r/ada', '/r/ada/engine/tree']) assert.equal(isForGit(target), true, target);
+  });
+
+  test('is for the website everywhere else', () => {
+    for (const target of [
+      ...['/', '/ada', '/ada/engine', '/ada/engine.git', '/ada/engine/', '/ada/info/refs', '/info/refs', '/rx/info'],
+      ...[
+        '/ada/engine/tree/main/info/refs',
+        '/ada/engine/blob/main/git-upload-pack',
+        '/ada/engine/info',
+        '//a/b/info/refs',
+      ],
+      ...['/ada/engine/info/refs/', '/ada/engine/info/lfsx', '/ada/engine/INFO/REFS', '/ada/engine/?git-upload-pack'],
+      ...['/ada/engine?/info/refs', '/ada/engine//info/refs', '*', ''],
+    ]) {
+      assert.equal(isForGit(target), false, target);
+    }
   });
 });
 
