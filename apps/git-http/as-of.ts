@@ -14,6 +14,7 @@ import { LOST_PLACES } from '../front-door/texts/lost-places.ts';
 import { GitHttpError } from './answer.ts';
 import type { GitHttpContext } from './context.ts';
 import type { GitRequest } from './git-request.ts';
+import { decodedMoment } from './target.ts';
 
 /** Returns the repository as of the moment that the target names. Throws GitHttpError. */
 export async function repositoryAsOf(
@@ -22,7 +23,7 @@ export async function repositoryAsOf(
   momentText: string,
   options: { readonly seen: LogPosition; readonly signal: AbortSignal },
 ): Promise<FoundRepository> {
-  const moment = parseMoment(decoded(momentText));
+  const moment = parseMoment(decodedMoment(momentText));
   if (moment === null) {
     throw notFound(`"${momentText}" is neither a time, such as 20261103T140200Z, nor the id of an event`);
   }
@@ -41,7 +42,7 @@ export async function absenceError(
   momentText: string,
   options: { readonly seen: LogPosition; readonly signal: AbortSignal },
 ): Promise<GitHttpError | null> {
-  const moment = parseMoment(decoded(momentText));
+  const moment = parseMoment(decodedMoment(momentText));
   const denial = moment === null ? null : await pastRepositories.absence(wanted, moment, options);
   if (denial === null) return null;
   switch (denial.code) {
@@ -55,15 +56,6 @@ export async function absenceError(
     case 'repository-deleted-then':
     case 'objects-expired':
       return denialError(denial);
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    // Broken escapes are part of no moment.
-    return text;
   }
 }
 

@@ -25,7 +25,7 @@ import type { GitRequest } from './git-request.ts';
 import { createPolledRequests } from './polled-requests.ts';
 import { resultOfError } from './push-result.ts';
 import { type GitRoute, routesOf } from './routes.ts';
-import { type GitTarget, parseGitTarget } from './target.ts';
+import { type GitTarget, pageOfCloneAddress, parseGitTarget } from './target.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -59,6 +59,7 @@ async function handle(
     const fault = formFault(request);
     // The end of such a request is not certain, so the server reads nothing more from its connection.
     if (fault !== null) throw new GitHttpError(400, fault, { Connection: 'close' });
+    if (target === null) leadBrowserToPage(request);
     const identified = await identify(
       context,
       { request, response },
@@ -94,6 +95,15 @@ async function handle(
   }
   const durationMs = context.clock.monotonicMs() - startedMs;
   context.onFinished({ ...finished, status: response.statusCode, durationMs, requestId, actor }, request);
+}
+
+/**
+ * Ends the request if a browser opens a clone address: the page asks for its own sign-in. Git always asks for something
+ * below that address.
+ */
+function leadBrowserToPage({ method, url = '' }: IncomingMessage): void {
+  const page = method === 'GET' || method === 'HEAD' ? pageOfCloneAddress(url) : null;
+  if (page !== null) throw new GitHttpError(303, `The page of this repository is at ${page}`, { Location: page });
 }
 
 /** Returns the repository, or the repository as of the moment, if the caller may read it. Throws GitHttpError. */

@@ -3,6 +3,8 @@
  *
  * Invariants: the path is parsed in its raw form, so no encoding of `/` or `..` reaches a lookup.
  */
+import { repositoryNameRefusal } from '../../core/account/names.ts';
+import { momentInUrl, parseMoment } from '../../core/audit/moment.ts';
 
 export interface GitTarget {
   readonly username: string;
@@ -23,6 +25,10 @@ export interface GitTarget {
 const PATH =
   /^\/([A-Za-z0-9-]{1,64})\/([A-Za-z0-9._-]{1,128}?)(?:@([A-Za-z0-9][A-Za-z0-9%:+.-]{0,63}?))?(?:\.git)?\/(.+)$/i;
 
+/** A repository's own address, with nothing below. */
+const REPOSITORY =
+  /^\/r\/([A-Za-z0-9-]{1,64})\/([A-Za-z0-9._-]{1,128}?)(?:@([A-Za-z0-9][A-Za-z0-9%:+.-]{0,63}?))?(?:\.git)?\/?$/i;
+
 /** Returns whether only git may lie at this target. */
 export function isBelowGit(target: string): boolean {
   return target.startsWith('/r/');
@@ -35,4 +41,28 @@ export function parseGitTarget(target: string): GitTarget | null {
   const [, username, name, moment = null, below] = PATH.exec(isBelowGit(path) ? path.slice(2) : path) ?? [];
   if (username === undefined || name === undefined || below === undefined) return null;
   return { username, name, moment, path: below, query: at === -1 ? '' : target.slice(at + 1) };
+}
+
+/**
+ * Returns the path of the page of the repository whose clone address the target is; null for any other target. It is
+ * made from the address alone, so it tells nothing of what exists.
+ */
+export function pageOfCloneAddress(target: string): string | null {
+  const [path = ''] = target.split('?', 1);
+  const [, username, name, momentText] = REPOSITORY.exec(path) ?? [];
+  if (username === undefined || name === undefined || repositoryNameRefusal(name) !== null) return null;
+  const page = `/${username}/${name}`;
+  if (momentText === undefined) return page;
+  const moment = parseMoment(decodedMoment(momentText));
+  return moment === null ? null : `${page}?at=${momentInUrl(moment)}`;
+}
+
+/** Returns the moment of a target without escapes. */
+export function decodedMoment(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Broken escapes are part of no moment.
+    return text;
+  }
 }

@@ -112,6 +112,35 @@ describe('Whoever comes from another service', () => {
     assert.match((await ask(`${strata.url}/ada/feat/tree/main/info/refs`, {})).url, /\/sign-in\?next=/);
   });
 
+  test('reaches the page by the clone address in a browser, without a password prompt', async () => {
+    for (const [address, page] of [
+      ['/r/ada/feat.git', '/ada/feat'],
+      ['/r/ada/feat.git/', '/ada/feat'],
+      ['/r/ada/feat', '/ada/feat'],
+      ['/r/Ada/FEAT.GIT?from=mail', '/Ada/FEAT'],
+      ['/r/ada/nothing.git', '/ada/nothing'],
+      ['/r/ada/feat@2026-11-03T14:02:00%2B02:00.git', '/ada/feat?at=20261103T120200Z'],
+    ] as const) {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await fetch(strata.url + address, { method, redirect: 'manual' });
+        assert.deepEqual([answer.status, answer.headers.get('location')], [303, page], `${method} ${address}`);
+        assert.match(answer.headers.get('cache-control') ?? '', /no-cache/);
+      }
+    }
+    for (const address of [
+      '/r/ada/feat.git/config',
+      '/r/ada/..',
+      '/r/ada/x.lock',
+      '/r//ada/feat.git',
+      '/r/ada/feat@x.git',
+    ]) {
+      const { status, headers } = await ask(strata.url + address, {});
+      assert.deepEqual([status, headers.get('www-authenticate')], [401, 'Basic realm="Strata"'], address);
+    }
+    const posted = await fetch(`${strata.url}/r/ada/feat.git`, { method: 'POST', body: 'x', redirect: 'manual' });
+    assert.equal(posted.status, 401);
+  });
+
   test('is told that LFS is not offered, in the form that its client shows', async () => {
     const authorization = `Basic ${Buffer.from(`ada:${ada.token}`).toString('base64')}`;
     const lfs = (place: string, headers: Readonly<Record<string, string>>) =>

@@ -44,7 +44,7 @@ describe('At the Git endpoints', () => {
   test('the files of the dumb protocol do not exist, with credentials or without', async () => {
     for (const file of [
       ...['HEAD', 'config', 'description', 'packed-refs', 'info/exclude', 'info/refs/', 'hooks/pre-receive'],
-      ...['objects/info/alternates', 'objects/info/http-alternates', 'objects/info/packs', 'shallow', ''],
+      ...['objects/info/alternates', 'objects/info/http-alternates', 'objects/info/packs', 'shallow'],
       `objects/${FIRST.id.slice(0, 2)}/${FIRST.id.slice(2)}`,
       ...['logs/HEAD', 'refs/heads/main', 'git-upload-archive'],
     ]) {

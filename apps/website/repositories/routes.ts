@@ -9,6 +9,7 @@ import { showActivity } from './activity.ts';
 import { onPlace, onRepository, onRepositoryAsOf } from './asked.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
+import { orFromCloneAddress } from './clone-address.ts';
 import { showCommit } from './commit.ts';
 import { showCommits, showDefaultCommits, showHistory } from './commits.ts';
 import { showComparison } from './compare.ts';
@@ -31,7 +32,7 @@ export const repositoriesRoom: Room = {
     site.page('/new', (visit) => openNew(context, visit));
     site.form('/new', (visit, fields) => createFromForm(context, visit, fields));
     site.page('/:username', (visit) => showList(context, visit));
-    site.page('/:username/:repository', onRepositoryAsOf(context, showHome));
+    site.page('/:username/:repository', orFromCloneAddress(onRepositoryAsOf(context, showHome)));
     site.form('/:username/:repository/readme', onRepository(context, beginWithReadme));
     site.page('/:username/:repository/switch', onRepositoryAsOf(context, switchRef));
     site.page('/:username/:repository/tree/*', onPlace(context, showTree));

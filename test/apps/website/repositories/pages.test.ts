@@ -93,6 +93,22 @@ describe('The pages of repositories', () => {
     assert.match(home.html, /<title>ada\/engine · Strata<\/title>/);
   });
 
+  test('are reached by an address that ends in .git, which no repository’s name does', async () => {
+    for (const [address, home] of [
+      ['/ada/engine.git', '/ada/engine'],
+      ['/ada/engine.GIT/?at=20990101T000000Z', '/ada/engine?at=20990101T000000Z'],
+      ['/ada/nothing.git', '/ada/nothing'],
+    ] as const) {
+      const answer = await browser.get(address);
+      assert.deepEqual([answer.status, answer.location], [303, home], address);
+      const stranger = await fetch(strata.url + address, { redirect: 'manual' });
+      assert.match(stranger.headers.get('location') ?? '', /^\/sign-in\?next=%2Fada%2F(engine|nothing)\.git/i);
+    }
+    for (const address of ['/ada/.git', '/ada/%0d%0ax.git', '/ada/%2f%2fevil.example.git', '/ada/..%2f.git']) {
+      assert.equal((await browser.get(address)).status, 404, address);
+    }
+  });
+
   test('show an empty repository’s commands with the person’s own address, which work as they are', async (context) => {
     await createRepository(strata, ada, 'fresh');
     const home = await page('/ada/fresh');
