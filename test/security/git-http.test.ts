@@ -69,8 +69,9 @@ describe('At the Git endpoints', () => {
       `/r/ada/${name}.git%2finfo/refs?service=git-upload-pack`,
       `/r/ada/${name}%00.git/${query}`,
       `/r/ada/${name}.git%00/${query}`,
-      `/r/ada/%72epository-1.git/${query}`,
-      `/r/ada/${name}.git/%69nfo/refs?service=git-upload-pack`,
+      `/r/ada/${name.replace('o', '%256f')}.git/${query}`,
+      `/r/ada/${name}%252egit/${query}`,
+      `/r/ada/${name}%2f.git/${query}`,
       `/r//ada/${name}.git/${query}`,
       `/r/ada//${name}.git/${query}`,
       `/r/ada/${name}.git//${query}`,
@@ -96,6 +97,32 @@ describe('At the Git endpoints', () => {
       assert.ok(answer.status >= 400 && answer.status < 500, `${absolute}: ${answer.status}`);
       assert.doesNotMatch(answer.body, /service=|version 2/, absolute);
     }
+  });
+
+  test('an escaped character counts as what it stands for, in the address and in what it costs', async () => {
+    const { name } = target;
+    const escaped = [...name].map((character) => `%${character.charCodeAt(0).toString(16)}`).join('');
+    for (const place of [`/r/ada/${escaped}%2Egit`, `/%72/%61da/${name}.git`, `/ada/${escaped}`]) {
+      const answer = await get(`${place}/inf%6f/refs?service=git-upload-pack`);
+      assert.equal(answer.status, 200, place);
+      assert.match(answer.body, /service=git-upload-pack/);
+      assert.equal((await get(`${place}/info/refs?service=git-upload-pack`, [])).status, 401);
+    }
+    const now = new Date().toISOString().replaceAll(':', '%3A');
+    assert.equal((await get(`/r/ada/${name}%40${now}.git/${'info/refs?service=git-upload-pack'}`)).status, 200);
+    const deletion = commandList([{ ref: 'refs/heads/none', before: FIRST.id }]).toString('latin1');
+    const type = 'Content-Type: application/x-git-receive-pack-request';
+    await rawRequest(server.port, {
+      ...{ method: 'POST', target: `/r/ada/${name}.git/git-receive%2Dpack`, body: deletion },
+      headers: [authorization, type, `Content-Length: ${deletion.length}`],
+    });
+    assert.match(
+      server.strata
+        .log()
+        .split('\n')
+        .findLast((line) => line.includes('"git"')) ?? '',
+      /"operation":"push"/,
+    );
   });
 
   test('only the methods that git uses are allowed', async () => {

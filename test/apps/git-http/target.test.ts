@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { GIT_ROUTES, isForGit, LFS_ROUTES, PAST_GIT_ROUTES, routesOf } from '../../../apps/git-http/routes.ts';
-import { parseGitTarget } from '../../../apps/git-http/target.ts';
+import { pageOfCloneAddress, parseGitTarget } from '../../../apps/git-http/target.ts';
 
 describe('A target', () => {
   test('names an account, a repository with or without .git, and an endpoint', () => {
@@ -21,7 +21,7 @@ describe('A target', () => {
     assert.equal(parseGitTarget('/r/ada/engine.git/info/lfs/objects/batch')?.path, 'info/lfs/objects/batch');
   });
 
-  test('may name a moment, which is kept as sent', () => {
+  test('may name a moment, of which other escapes are kept as sent', () => {
     for (const moment of [
       '2026-11-03T14:02:00Z',
       '2026-11-03T14:02:00.123+02:00',
@@ -31,7 +31,8 @@ describe('A target', () => {
     ]) {
       for (const suffix of ['.git', '']) {
         const target = parseGitTarget(`/r/ada/engine@${moment}${suffix}/info/refs?service=git-upload-pack`);
-        assert.deepEqual([target?.name, target?.moment, target?.path], ['engine', moment, 'info/refs'], moment);
+        const kept = moment.replaceAll('%3A', ':');
+        assert.deepEqual([target?.name, target?.moment, target?.path], ['engine', kept, 'info/refs'], moment);
       }
     }
   });
@@ -44,12 +45,59 @@ describe('A target', () => {
     assert.equal(parseGitTarget('/ada/engine@20261103T140200Z/info/refs')?.moment, '20261103T140200Z');
   });
 
+  test('with escapes of unreserved characters, of @ and of : means what they stand for', () => {
+    for (const [escaped, plain] of [
+      ['/r/ada/hel%6Co.git/info/refs', '/r/ada/hello.git/info/refs'],
+      ['/r/ada/hello%2Egit/info/refs', '/r/ada/hello.git/info/refs'],
+      ['/r/%61da/hello%2egi%74/git%2Dupload%2dpack', '/r/ada/hello.git/git-upload-pack'],
+      ['/%72/ada/a%5Fb%2E/inf%6f/%72efs?service=git%2Dupload-pack', '/r/ada/a_b./info/refs?service=git%2Dupload-pack'],
+      ['/ada/hel%6Co/info/refs', '/ada/hello/info/refs'],
+      [
+        '/r/ada/hello%402026-11-03T14%3A02%3a00%2B02%3A00.git/info/refs',
+        '/r/ada/hello@2026-11-03T14:02:00%2B02:00.git/info/refs',
+      ],
+    ] as const) {
+      const meant = parseGitTarget(plain);
+      assert.ok(meant !== null);
+      assert.deepEqual(parseGitTarget(escaped), meant, escaped);
+      assert.equal(isForGit(escaped), true, escaped);
+    }
+    assert.equal(pageOfCloneAddress('/r/ada/hel%6Co%2Egit'), '/ada/hello');
+    assert.equal(pageOfCloneAddress('/r/ada/hello%402026-11-03T14%3A02%3A00Z.git'), '/ada/hello?at=20261103T140200Z');
+  });
+
+  test('with any other escape, a double one or a broken one names nothing', () => {
+    for (const name of [
+      'a%2Fb',
+      'a%00',
+      '%2500',
+      'hel%256Co',
+      'a%252Fb',
+      'a%',
+      'a%6',
+      'a%6g',
+      '%C3%A9',
+      'a%20',
+      'a%5C',
+      'a%3F',
+    ]) {
+      for (const above of ['/r/ada', '/ada']) {
+        assert.equal(parseGitTarget(`${above}/${name}.git/info/refs`), null, name);
+        assert.equal(pageOfCloneAddress(`${above}/${name}.git`), null, name);
+      }
+    }
+    assert.equal(parseGitTarget('/r%2Fada/hello.git/info/refs'), null);
+    assert.equal(isForGit('/r/ada/hello.git%2Finfo%2Frefs'), true, 'git answers that there is no such repository');
+    assert.equal(parseGitTarget('/r/ada/hello.git%2Finfo%2Frefs'), null);
+    assert.equal(parseGitTarget('/r/ada/hello.git/info%2Frefs')?.path, 'info%2Frefs');
+  });
+
   test('in any other form of a path names nothing', () => {
     for (const target of [
       ...['', '/', '/r', '/r/', '/r/ada', '/r/ada/engine.git', '/r/ada/engine.git/', '/r//engine.git/info/refs'],
       ...['/r/ada.git/info/refs', '//ada/engine.git/info/refs', '/r/r//engine.git/info/refs'],
       ...['/r/ada/engine@.git/info/refs', '/r/ada/@now.git/info/refs', '/r/ada/engine@a@b.git/info/refs'],
-      ...['/r/ada/engine%40now.git/info/refs', '/r/a_b/engine.git/info/refs', 'http://x/r/ada/engine.git/info/refs'],
+      ...['/r/a_b/engine.git/info/refs', 'http://x/r/ada/engine.git/info/refs'],
       `/r/ada/engine@${'0'.repeat(65)}.git/info/refs`,
       `/r/ada/${'a'.repeat(129)}.git/info/refs`,
       `/r/${'a'.repeat(65)}/engine.git/info/refs`,
@@ -60,7 +108,8 @@ describe('A target', () => {
 
   test('is parsed in bounded time, whatever it holds', () => {
     const started = performance.now();
-    for (const part of ['a', '@', '.git', 'a@a', '%', '.']) parseGitTarget(`/r/ada/${part.repeat(20_000)}`);
+    for (const part of ['a', '@', '.git', 'a@a', '%', '.', '%61', '%25'])
+      parseGitTarget(`/r/ada/${part.repeat(20_000)}`);
     assert.ok(performance.now() - started < 500);
   });
 });
