@@ -15,6 +15,7 @@ import { createCacheDrops } from '../../core/use-cases/sweeping/remove-cached-la
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { answerUnreadable } from '../api/faults.ts';
+import { ownAuthorities } from './absolute-form.ts';
 import { startPeriodic } from './background.ts';
 import { createBackground } from './behind-answers.ts';
 import type { Closer } from './closer.ts';
@@ -202,6 +203,7 @@ function startHttp(
     ...served,
     tls: settings.tls,
     newRequestId: () => ids.next(),
+    authorities: ownAuthorities(settings),
     isExempt: createOwnAddress(settings.trustedProxies),
     onUnreadable: (error, socket) => answerUnreadable(error, socket, ids.next()),
   });

@@ -13,6 +13,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { GitHandler } from '../git-http/handler.ts';
 import { isForGit } from '../git-http/routes.ts';
+import { refuseTunnels, toOriginForm } from './absolute-form.ts';
 import { createConnections, type Exchange } from './connections.ts';
 import { createProbeListener, isProbe, type Probes } from './probes.ts';
 import type { Role } from './settings.ts';
@@ -42,6 +43,8 @@ export interface HttpServerOptions {
   /** Takes every request that is for none of the others. Null without the role `website`. */
   readonly website: RequestListener | null;
   readonly newRequestId: () => string;
+  /** What a target in absolute form may name. */
+  readonly authorities: ReadonlySet<string>;
   /** Whether the peer's address may open as many connections as there may be: this machine, and trusted proxies. */
   readonly isExempt: (address: string) => boolean;
   /** Answers a request that is not valid HTTP, on the bare socket. */
@@ -49,12 +52,13 @@ export interface HttpServerOptions {
 }
 
 export function createHttpServer(served: HttpServerOptions): Server {
-  const { tls, onUnreadable } = served;
+  const { tls, onUnreadable, authorities } = served;
   const probe = createProbeListener(served.probes);
   const git = served.git ?? misdirected('git', served.newRequestId);
   const rest = served.rest ?? misdirected('api', served.newRequestId);
   const website = served.website ?? misdirected('website', served.newRequestId);
   const otherVersion = refusing(400, 'The request line ends with HTTP/1.1, or HTTP/1.0', served.newRequestId);
+  const otherService = refusing(421, 'This service answers for its own addresses only', served.newRequestId);
   const options = {
     requestTimeout: 0,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -62,8 +66,10 @@ export function createHttpServer(served: HttpServerOptions): Server {
     maxHeaderSize: HEADER_BYTES_MAX,
   };
   const dispatch: RequestListener = (request, response) => {
+    const isOurs = toOriginForm(request, authorities);
     const target = request.url ?? '';
     if (request.httpVersionMajor !== 1) otherVersion(request, response);
+    else if (!isOurs) otherService(request, response);
     else if (isProbe(target)) probe(target, request, response);
     else if (isForRest(target)) rest(request, response);
     else if (isForGit(target)) git(request, response);
@@ -79,6 +85,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
       ? createServer(options, connections.take)
       : createTlsServer({ ...options, ...handshakesOf(tls) }, connections.take);
   connections.watch(server, tls !== null);
+  refuseTunnels(server, (socket) => connections.latest(socket)?.response.closed === false, served.newRequestId);
   server.on('clientError', (error: Error, socket: Socket) => {
     const exchange = connections.latest(socket);
     if (exchange === null || !isAnswered(exchange)) onUnreadable(error, socket);

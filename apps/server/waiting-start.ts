@@ -10,6 +10,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { uuids } from '../../adapters/node/ids.ts';
 import { answerUnreadable } from '../api/faults.ts';
+import { ownAuthorities } from './absolute-form.ts';
 import { createHttpServer } from './http.ts';
 import { type NeededPart, PartUnreachable } from './part-unreachable.ts';
 import type { Probes } from './probes.ts';
@@ -24,7 +25,7 @@ const SAID_AGAIN_MS = 60_000;
 const RETRY_AFTER_SECONDS = 10;
 
 export interface WaitingStart<Composed> {
-  readonly settings: Pick<Settings, 'tls' | 'host' | 'port' | 'roles' | 'trustedProxies'>;
+  readonly settings: Pick<Settings, 'tls' | 'host' | 'port' | 'roles' | 'trustedProxies' | 'baseUrl' | 'webUrl'>;
   readonly log: Pick<Logger, 'warn'>;
   readonly pause: (ms: number) => Promise<void>;
   readonly monotonicMs: () => number;
@@ -80,6 +81,7 @@ async function openStandIn(settings: WaitingStart<unknown>['settings']): Promise
     rest: comeAgain,
     website: comeAgain,
     newRequestId: () => uuids.next(),
+    authorities: ownAuthorities(settings),
     isExempt: createOwnAddress(settings.trustedProxies),
     onUnreadable: (error, socket) => answerUnreadable(error, socket, uuids.next()),
   });

@@ -129,6 +129,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     },
     rest: (request, response) => api.routing(request, response),
     website: null,
+    authorities: new Set(),
     isExempt: () => true,
     newRequestId: () => context.ids.next(),
     onUnreadable: (_error, socket) => socket.destroy(),

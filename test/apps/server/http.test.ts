@@ -18,6 +18,7 @@ async function startServer(context: TestContext, listener: RequestListener): Pro
       mayScrape: () => true,
     },
     newRequestId: () => 'r',
+    authorities: new Set(),
     isExempt: () => true,
     onUnreadable: (_, socket) => socket.destroy(),
   });
