@@ -34,6 +34,7 @@ import type { ArchiveLane } from '../../core/use-cases/reading/read-archive.ts';
 import type { PurgeContext } from '../../core/use-cases/undo/purge-repository.ts';
 import type { FrontDoor } from './front-door.ts';
 import type { KnownAnswers } from './known-answers.ts';
+import type { Addresses } from './own-authorities.ts';
 
 export interface HandlerContext
   extends FrontDoor,
@@ -119,5 +120,5 @@ export interface ServiceContext {
   /**
    * Without a trailing slash. A function, since the port is known only after the server listens when it is set to 0.
    */
-  readonly addresses: () => { readonly baseUrl: string; readonly webUrl: string };
+  readonly addresses: () => Addresses;
 }

@@ -7,15 +7,9 @@
  */
 import type { IncomingMessage, Server } from 'node:http';
 import { Socket } from 'node:net';
-import type { Settings } from './settings.ts';
 
 const ABSOLUTE = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(.*)$/is;
 const DEFAULT_PORTS: Readonly<Record<string, RegExp>> = { http: /:(80)?$/, https: /:(443)?$/ };
-
-/** The authorities of the service, as users see them. */
-export function ownAuthorities({ baseUrl, webUrl }: Pick<Settings, 'baseUrl' | 'webUrl'>): ReadonlySet<string> {
-  return new Set([baseUrl, webUrl].map((url) => new URL(url).host));
-}
 
 /**
  * Makes of a request in absolute form one that names its path alone, with its authority as `Host`. Any other request

@@ -15,7 +15,7 @@ import { createCacheDrops } from '../../core/use-cases/sweeping/remove-cached-la
 import { backlogOf } from '../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { answerUnreadable } from '../api/faults.ts';
-import { ownAuthorities } from './absolute-form.ts';
+import { ownAuthorities } from '../front-door/own-authorities.ts';
 import { startPeriodic } from './background.ts';
 import { createBackground } from './behind-answers.ts';
 import type { Closer } from './closer.ts';

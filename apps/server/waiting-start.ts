@@ -10,7 +10,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { uuids } from '../../adapters/node/ids.ts';
 import { answerUnreadable } from '../api/faults.ts';
-import { ownAuthorities } from './absolute-form.ts';
+import { ownAuthorities } from '../front-door/own-authorities.ts';
 import { createHttpServer } from './http.ts';
 import { type NeededPart, PartUnreachable } from './part-unreachable.ts';
 import type { Probes } from './probes.ts';

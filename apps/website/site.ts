@@ -20,6 +20,7 @@ import { CSRF_FIELD, SentForm } from './layout/forms.ts';
 import type { Room } from './layout/room.ts';
 import type { SignedIn, Visit } from './layout/visit.ts';
 import { FORM_BYTES_MAX } from './limits.ts';
+import { goImportPage } from './repositories/go-import.ts';
 import { ROOMS } from './rooms.ts';
 import { registerSessions } from './sessions/browser-sessions.ts';
 import { type Cookies, cookiesFor } from './sessions/cookies.ts';
@@ -59,6 +60,7 @@ export function createWebsite(context: SiteContext, options: WebsiteOptions = {}
   app.decorateRequest('identity', null);
   secureHeaders(app, cookies);
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
+  answerGo(app, context);
   serveAssets(app);
   app.register(async (pages) => {
     pages.setErrorHandler((error: FastifyError, request, reply) => answerFault(serving, error, request, reply));
@@ -114,6 +116,15 @@ function secureHeaders(app: FastifyInstance, { secure }: Cookies): void {
     if (formFault(request.raw) === null) return;
     reply.code(400).header('connection', 'close').type('text/plain; charset=utf-8');
     return reply.send('The request is not well-formed HTTP\n');
+  });
+}
+
+/** Before a sender is identified, since Go's client brings no credentials to pages. */
+function answerGo(app: FastifyInstance, context: SiteContext): void {
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return;
+    const page = goImportPage(request.originalUrl, request.headers.host, context.addresses());
+    if (page !== null) return reply.type('text/html; charset=utf-8').send(page.markup());
   });
 }
 

@@ -83,6 +83,11 @@ export const OPTIONAL_SUITES = [
     command: 'apt-get install fish && npm test -- completion',
   },
   {
+    name: 'modules of Go from repositories',
+    part: 'go',
+    command: 'apt-get install golang-go && npm test -- go-get',
+  },
+  {
     name: "the unit by systemd's own check",
     part: 'systemd-analyze',
     command: 'apt-get install systemd && npm test -- deploy/service-unit',
@@ -112,7 +117,7 @@ export function isThere(part: Part): boolean {
 }
 
 function isProgram(part: Part): boolean {
-  return ['iconv', 'zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
+  return ['go', 'iconv', 'zsh', 'fish', 'systemd-analyze', 'kubectl-validate'].includes(part);
 }
 
 function isTool(part: Part): part is Tool & Part {

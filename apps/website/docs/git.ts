@@ -20,6 +20,7 @@ ${commands('Let git remember the token for an hour', "git config --global creden
 <p>Programs without a terminal read it from their environment, where no list of processes shows it:</p>
 ${commands('Clone with a token from the environment', `git -c credential.helper='!f() { echo username=token; echo "password=$TOKEN"; }; f' clone ${webUrl}/r/${name}/hello.git`)}
 <p>A token in an address works too, and stays in the repository's configuration: ${html`<code>${new URL(webUrl).protocol}//token:$TOKEN@${host}/r/…</code>`}.</p>
+<p>Go's modules need no more than that: <code>go get ${host}/&lt;owner&gt;/&lt;name&gt;</code> clones with the same token. Name <code>${host}</code> in <code>GOPRIVATE</code>, so that Go asks no public proxy for them.</p>
 <h2>What is kept</h2>
 <p>A push that git reported as done is on disk, objects and refs. A push is whole or not there at all: with <code>git push --atomic</code> all refs move or none does. Force pushes and deleted branches remove no objects; they are part of the history of the repository.</p>
 <h2>Large and partial</h2>
