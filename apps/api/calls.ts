@@ -23,7 +23,7 @@ import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { denialAnswer, rateAnswer } from './denials.ts';
 import { type Answer, problem } from './http/answer.ts';
-import { createUnmatched } from './http/targets.ts';
+import { createUnmatched, slashedParameter } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import type { ApiServices } from './services.ts';
@@ -99,7 +99,7 @@ export async function run(
   admitted: Admitted | null,
 ): Promise<Outcome> {
   const { raw, id: requestId, query, body } = request;
-  const input = { params: parseParams(request.params), query, body };
+  const input = { params: paramsOf(request.params, route), query, body };
   const call: PublicCall = {
     context,
     request: raw,
@@ -121,15 +121,20 @@ export async function run(
   return route.run({ ...accountCall, repository }, input);
 }
 
-/** The router's `*` is the `path` of the table. */
-function parseParams(params: unknown): Readonly<Record<string, string | undefined>> {
-  const named = params as Readonly<Record<string, string | undefined>>;
-  const { '*': path } = named;
-  return path === undefined ? named : { ...named, path };
+/** The router gives every parameter as a text. */
+function parseNamed(params: unknown): Readonly<Record<string, string | undefined>> {
+  return params as Readonly<Record<string, string | undefined>>;
+}
+
+/** The router calls the last parameter `*` if it matches slashes too. */
+function paramsOf(params: unknown, { path }: Pick<Route, 'path'>): ReturnType<typeof parseNamed> {
+  const named = parseNamed(params);
+  const slashed = slashedParameter(path);
+  return slashed === null ? named : { ...named, [slashed]: named['*'] };
 }
 
 /** The path parameters that admission checks; empty where the path lacks them. */
 function pathNames(params: unknown): RepositoryNames & { readonly id: string } {
-  const { username = '', name = '', id = '' } = parseParams(params);
+  const { username = '', name = '', id = '' } = parseNamed(params);
   return { username, name, id };
 }

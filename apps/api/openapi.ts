@@ -6,6 +6,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { routerPath, slashedParameter } from './http/targets.ts';
 import type { Route } from './route.ts';
 import { ERROR } from './schemas/common.ts';
 
@@ -116,6 +117,7 @@ function override({ zodSchema: { _zod }, jsonSchema }: Written): void {
 
 /** The options of the generator for those routes. */
 export function swaggerOptions(version: string, routes: readonly Route[]): FastifyDynamicSwaggerOptions {
+  const slashed = new Map(routes.map(({ path }) => [routerPath(path), slashedParameter(path)]));
   const leavable = new Set(routes.filter(takesNoBodyToo).map(({ operationId }) => operationId));
   const zodToJsonConfig = { override };
   const described = createJsonSchemaTransform({ zodToJsonConfig });
@@ -137,7 +139,7 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
     },
     transform: (route) => {
       const documented = described(route);
-      return { ...documented, url: documented.url.replace(/\*$/, ':path') };
+      return { ...documented, url: documented.url.replace(/\*$/, `:${slashed.get(documented.url) ?? ''}`) };
     },
     transformObject: (document) =>
       withRateHeaders(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable)),

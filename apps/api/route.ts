@@ -55,7 +55,7 @@ export interface RouteFacts {
   readonly summary: string;
   readonly description?: string;
   readonly method: Method;
-  /** In OpenAPI's notation: `/v1/repos/{username}/{name}`. A last parameter `{path}` also matches slashes. */
+  /** In OpenAPI's notation: `/v1/repos/{username}/{name}`. `slashedParameter` says which match slashes. */
   readonly path: string;
   /** Costs more of the caller's rate than a read does, though it changes nothing. */
   readonly costly?: true;

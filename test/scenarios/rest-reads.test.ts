@@ -131,18 +131,29 @@ describe('REST reads of a pushed repository', () => {
     assert.equal((await get(`commits/${hexsha.toUpperCase()}`)).status, 200);
   });
 
-  test('a branch is found by its name, with slashes escaped', async () => {
+  test('a branch is found by its name, and its archive, also behind a proxy that decodes slashes', async () => {
     await git(work, ['push', '--quiet', url, 'main:refs/heads/feature/one']);
     const answer = await get('branches/feature%2Fone');
+    assert.deepEqual(await get('branches/feature/one').then(({ body }) => body), answer.body);
+    const archives = await Promise.all(
+      ['feature%2Fone', 'feature/one'].map((name) =>
+        fetch(`${strata.url}/v1/repos/ada/reads/archive/${name}.tar.gz`, {
+          ...{ method: 'HEAD', headers: { authorization: `Bearer ${ada.token}` } },
+        }),
+      ),
+    );
+    assert.deepEqual(new Set(archives.map(({ status }) => status)), new Set([200]));
+    assert.equal(new Set(archives.map(({ headers }) => headers.get('etag'))).size, 1);
     assert.equal(answer.status, 200, answer.text);
     const { branches } = (await get('branches')).body as { readonly branches: readonly { readonly name: string }[] };
     assert.deepEqual(
       answer.body,
       branches.find(({ name }) => name === 'feature/one'),
     );
-    for (const name of ['feature', 'v1', 'refs%2Fheads%2Fmain', '..', '%00']) {
+    for (const name of ['feature', 'v1', 'refs%2Fheads%2Fmain', 'refs/heads/main', '..', '%00', '', 'feature//one']) {
       assert.equal((await get(`branches/${name}`)).status, 404, name);
     }
+    assert.equal((await get('branches/feature%252Fone')).status, 404, 'no name is decoded twice');
   });
 
   test('tags are listed in byte order, annotated and light ones, with the commit they lead to', async () => {

@@ -4,9 +4,20 @@ import { type Answer, problem } from './answer.ts';
 
 export const NOT_FOUND = problem(404, 'Not found');
 
+/**
+ * Last parameters that match slashes too: what they name may hold some, and no route lies below. So a proxy in front
+ * may decode the slashes of a branch's name.
+ */
+const WITH_SLASHES = /\{(path|branch|archive)\}$/;
+
+/** Returns the name of the last parameter if it matches slashes too, which the router calls `*`; else null. */
+export function slashedParameter(path: string): string | null {
+  return WITH_SLASHES.exec(path)?.[1] ?? null;
+}
+
 /** Returns a path of the table of routes in the router's notation. */
 export function routerPath(path: string): string {
-  return path.replace(/\{path\}$/, '*').replaceAll(/\{(\w+)\}/g, ':$1');
+  return path.replace(WITH_SLASHES, '*').replaceAll(/\{(\w+)\}/g, ':$1');
 }
 
 export interface PathMethod {
@@ -36,7 +47,7 @@ export function createUnmatched(routes: readonly PathMethod[]): (target: string)
 
 function patternOf(path: string): RegExp {
   const literals = path.split(/\{\w+\}/).map((literal) => literal.replaceAll('.', '\\.'));
-  const last = path.endsWith('{path}') ? '.*' : null;
+  const last = slashedParameter(path) === null ? null : '.*';
   const joined = literals.reduce((pattern, literal, index) => {
     const isLast = index === literals.length - 1;
     return `${pattern}${isLast && last !== null ? last : '[^/]+'}${literal}`;

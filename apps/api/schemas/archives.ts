@@ -16,7 +16,7 @@ export const ARCHIVE_PARAMS = z.object({
     })
     .meta({
       description:
-        '`<ref>.tar.gz` or `<ref>.zip`, where `<ref>` is what `ref` takes in `GET …/contents`. Its slashes are percent-encoded.',
+        '`<ref>.tar.gz` or `<ref>.zip`, where `<ref>` is what `ref` takes in `GET …/contents`. Its slashes may be percent-encoded.',
       examples: ['main.tar.gz', 'v1.0.zip'],
       wire: { type: 'string', pattern: '^.+\\.(tar\\.gz|zip)$' },
     }),

@@ -16,5 +16,5 @@ export const BRANCHES = z
 
 export const BRANCH_PARAMS = z.object({
   ...REPOSITORY_PARAMS.shape,
-  branch: z.string().meta({ description: 'Its slashes are percent-encoded.', examples: ['main'] }),
+  branch: z.string().meta({ description: 'Its slashes may be percent-encoded.', examples: ['main'] }),
 });

@@ -1220,7 +1220,7 @@ export interface Operations {
       /** The owner, without case. */ readonly username: string;
       /** The repository, without case. */
       readonly name: string;
-      /** Its slashes are percent-encoded. */
+      /** Its slashes may be percent-encoded. */
       readonly branch: string;
     };
     readonly query: undefined;
@@ -1280,7 +1280,7 @@ export interface Operations {
       /** The owner, without case. */ readonly username: string;
       /** The repository, without case. */
       readonly name: string;
-      /** `<ref>.tar.gz` or `<ref>.zip`, where `<ref>` is what `ref` takes in `GET …/contents`. Its slashes are percent-encoded. */
+      /** `<ref>.tar.gz` or `<ref>.zip`, where `<ref>` is what `ref` takes in `GET …/contents`. Its slashes may be percent-encoded. */
       readonly archive: string;
     };
     readonly query: undefined;
