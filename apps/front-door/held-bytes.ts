@@ -15,6 +15,8 @@ export type Caller = { readonly account: string } | { readonly address: string }
 export interface Held {
   /** Holds more bytes; holds nothing more and returns why if there is no room. */
   grow(bytes: number): HeldRefusal | null;
+  /** Holds no more than these bytes from now on. */
+  keep(bytes: number): void;
   /** Later calls do nothing. */
   release(): void;
 }
@@ -85,6 +87,11 @@ export function createHeldBytes({ accounts, strangers }: HeldBounds, texts: Held
           held += bytes;
           share.add(bytes);
           return null;
+        },
+        keep(bytes) {
+          if (released || bytes >= held) return;
+          share.add(bytes - held);
+          held = bytes;
         },
         release() {
           if (released) return;

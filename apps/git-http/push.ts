@@ -3,8 +3,8 @@
  *
  * Invariants: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
  * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
- * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies,
- * and none are while the rest of a refused push is read.
+ * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies.
+ * Of a push that is refused as a whole only the report is, which names them in fewer bytes, while its rest is read.
  */
 import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
@@ -60,8 +60,8 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
     const begun = await begin(git, body, held);
     packFollows = begun.packFollows;
     if ('refused' in begun) {
-      // Nothing of the commands is left, however long the client takes for what it still sends.
-      held.release();
+      // Nothing else of the commands is left, however long the client takes for what it still sends.
+      held.keep(begun.refused instanceof GitHttpError ? 0 : begun.refused.length);
       finished.result = begun.result;
       await discard(git, body);
       if (begun.refused instanceof GitHttpError) throw begun.refused;
@@ -112,7 +112,7 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
     const used = await refusedChange(context, principal, packFollows ? 'token' : 'ref-deletion');
     const refusal = used ?? context.callers.record(principal, refChanges);
     if (refusal === null) return { list, rest, packFollows };
-    const text = pushRefusal(rateRefusalText(refusal), list.capabilities);
+    const text = pushRefusal(rateRefusalText(refusal), list.capabilities, refusedRefs(list, NOT_UNPACKED));
     return { refused: text, result: refusedFor(refusal.exceeded), packFollows };
   } finally {
     span.end();
@@ -131,9 +131,21 @@ async function holdsBytes(rest: AsyncIterable<Uint8Array>): Promise<boolean> {
  * A body that is not a command list gets status 400. Any other refusal is a report, since git shows nothing but the
  * status of a refused POST.
  */
-function refusedWhole({ refused, detail, capabilities }: CommandListRefusal): Uint8Array | GitHttpError {
+function refusedWhole({ refused, detail, capabilities, names }: CommandListRefusal): Uint8Array | GitHttpError {
   if (capabilities === null && MALFORMED.has(refused)) return new GitHttpError(400, `Not a push: ${detail}`);
-  return pushRefusal(detail, capabilities);
+  const refs = names.map((name): RefReport => ({ name, refused: NOT_UNPACKED }));
+  return pushRefusal(detail, capabilities, refs);
+}
+
+/** What git says of a ref whose push is refused as a whole. */
+const NOT_UNPACKED = 'unpacker error';
+
+/** Every command of a push that is refused as a whole: bad names have reasons of their own. */
+function refusedRefs({ commands, refusedCommands }: CommandList, reason: string): readonly RefReport[] {
+  return [
+    ...commands.map(({ ref }): RefReport => ({ name: ref, refused: reason })),
+    ...refusedCommands.map(({ name, detail }): RefReport => ({ name, refused: detail })),
+  ];
 }
 
 const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
@@ -212,10 +224,13 @@ function reportFailure(git: GitRequest, list: CommandList, { line, reason, error
   finished.result = resultOfError(error, { repository, hasLeft: signal.aborted });
   // The failure of work for a client that left is no news.
   if (!signal.aborted) logFault(context, error, { requestId, operation: finished.operation, status: 503 });
-  const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
+  const refs = refusedRefs(list, reason);
   const { reportStatus, sideBand64k } = list.capabilities;
   const isShown = reportStatus !== 'none' || sideBand64k;
-  send(git, isShown ? pushAnswer({ unpackFailed: line, refs }, list.capabilities, [line]) : pushRefusal(line, null));
+  send(
+    git,
+    isShown ? pushAnswer({ unpackFailed: line, refs }, list.capabilities, [line]) : pushRefusal(line, null, []),
+  );
 }
 
 async function push(
@@ -251,17 +266,16 @@ async function push(
 }
 
 function report(repository: FoundRepository, list: CommandList, outcome: PushOutcome, read: ReadBody): Uint8Array {
-  const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
   if ('refused' in outcome) {
     const { code } = outcome.refused;
     const shallow = code === 'pack-not-connected' && list.shallow.length > 0;
-    const reason = shallow ? 'shallow update not allowed' : 'unpacker error';
-    const refs = list.commands.map(({ ref }): RefReport => ({ name: ref, refused: reason }));
+    const refs = refusedRefs(list, shallow ? 'shallow update not allowed' : NOT_UNPACKED);
     const detail = pushRefusalText(outcome.refused, read);
     const unpackFailed = shallow ? null : detail;
     const messages = [detail, ...adviceFor(code, shallow)];
-    return pushAnswer({ unpackFailed, refs: [...refs, ...badNames] }, list.capabilities, messages);
+    return pushAnswer({ unpackFailed, refs }, list.capabilities, messages);
   }
+  const badNames = list.refusedCommands.map((refused): RefReport => ({ name: refused.name, refused: refused.detail }));
   const refs = outcome.results.map(
     ({ ref, code }): RefReport => ({ name: ref, refused: code === null ? null : REF_REFUSALS[code] }),
   );

@@ -95,6 +95,8 @@ export type CommandListRefusalCode =
 /** Why the whole push is refused. The answer's form depends on `capabilities`; null if they were not read yet. */
 export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCode> {
   readonly capabilities: PushCapabilities | null;
+  /** The names of the commands that were read before, as the client sent them, for the report. */
+  readonly names: readonly (RefName | Uint8Array)[];
 }
 
 /** Holds this many more bytes of memory for the list. Returns why not, a line for the client, if there is no room. */
@@ -197,8 +199,8 @@ export function createCommandListParser(): CommandListParser {
     section: 'commands',
   };
   let result: CommandList | CommandListRefusal | null = null;
-  const refuse = (refusal: Refusal): CommandListRefusal => {
-    const refused = { ...refusal, capabilities: draft.capabilities };
+  const refuse = (refusal: Refusal, names = namesOf(draft)): CommandListRefusal => {
+    const refused = { ...refusal, capabilities: draft.capabilities, names };
     result = refused;
     return refused;
   };
@@ -216,10 +218,15 @@ export function createCommandListParser(): CommandListParser {
     },
     result: () => result,
     end: () => result ?? refuse(TRUNCATED),
-    refuse: (detail) => refuse({ refused: 'list-not-held', detail }),
+    // There is no memory for the names either.
+    refuse: (detail) => refuse({ refused: 'list-not-held', detail }, []),
     takenBytes: () => decoder.takenBytes(),
     rest: () => decoder.rest(),
   };
+}
+
+function namesOf({ commands, refusedCommands }: Draft): CommandListRefusal['names'] {
+  return [...commands.map(({ ref }) => ref), ...refusedCommands.map(({ name }) => name)];
 }
 
 function finished(draft: Draft): CommandList {
@@ -248,7 +255,11 @@ function readLine(draft: Draft, line: Uint8Array): Refusal | null {
   if (head.startsWith('shallow ')) return readShallow(draft, head.slice('shallow '.length));
   if (draft.capabilities === null) {
     const refusal = readCapabilities(draft, nul === -1 ? '' : decodeUtf8Lossy(line.subarray(nul + 1)));
-    if (refusal !== null) return refusal;
+    if (refusal !== null) {
+      // The report names the command.
+      readCommand(draft, head, command.subarray(HEAD_BYTES));
+      return refusal;
+    }
   } else if (nul !== -1) {
     return { refused: 'command-malformed', detail: 'only the first command may name capabilities' };
   }

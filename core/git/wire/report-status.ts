@@ -61,11 +61,15 @@ export function pushAnswer(
 /**
  * Returns the answer to a push that is refused as a whole, in a form whose reason the client displays: a report that
  * nothing was unpacked, an error on the side band, or an error packet. (Of an HTTP error, git displays only the
- * status.)
+ * status.) Git shows each of its commands that the report does not name as one without a result.
  */
-export function pushRefusal(detail: string, capabilities: PushCapabilities | null): Uint8Array {
+export function pushRefusal(
+  detail: string,
+  capabilities: PushCapabilities | null,
+  refs: readonly RefReport[],
+): Uint8Array {
   if (capabilities !== null && capabilities.reportStatus !== 'none') {
-    return pushAnswer({ unpackFailed: detail, refs: [] }, capabilities);
+    return pushAnswer({ unpackFailed: detail, refs }, capabilities);
   }
   return capabilities?.sideBand64k === true ? fatalPackets(reason(detail)) : errorPacket(reason(detail));
 }

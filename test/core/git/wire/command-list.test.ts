@@ -266,4 +266,21 @@ describe('A push is refused as a whole', () => {
     assert.equal(await refusal(fill(PUSH_COMMANDS_BYTES_MAX)), 'accepted');
     assert.equal(await refusal(fill(PUSH_COMMANDS_BYTES_MAX + 1)), 'packets-too-large');
   });
+
+  test('names the commands that were read, for the report, and none where there is no memory for them', async () => {
+    const names = async (whole: Uint8Array): Promise<readonly string[]> => {
+      const { list } = await read(whole);
+      assert.ok('refused' in list);
+      return list.names.map((name) => Buffer.from(name).toString());
+    };
+    const [x, y] = ['refs/heads/x', 'refs/strata/y'];
+    const commands = (more: string) => [`${ZERO} ${A} ${x}\0push-options ${more}`, `${ZERO} ${A} ${y}`];
+    assert.deepEqual(await names(body(commands(''), body(['a\nb']))), [x, y]);
+    assert.deepEqual(await names(body([...commands(''), `${ZERO} ${A} ${x}`])), [x, y]);
+    assert.deepEqual(await names(body(commands('object-format=sha256'))), [x]);
+    assert.deepEqual(await names(body([`${ZERO} ${A}`])), []);
+    const { list } = await readCommandList(chunked(body(commands('')), 90), () => 'full');
+    assert.ok('refused' in list && list.refused === 'list-not-held');
+    assert.deepEqual(list.names, []);
+  });
 });

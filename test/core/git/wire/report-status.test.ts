@@ -124,7 +124,7 @@ describe('A real client that pushes', () => {
       const { list, rest } = await readCommandList(body, () => null);
       response.setHeader('content-type', 'application/x-git-receive-pack-result');
       if ('refused' in list) {
-        response.end(pushRefusal(list.detail, list.capabilities));
+        response.end(pushRefusal(list.detail, list.capabilities, []));
         return;
       }
       packBytes = 0;
@@ -210,9 +210,12 @@ describe('A real client that pushes', () => {
   });
 
   test('and is refused as a whole displays the reason', async () => {
-    answer = (list) => pushRefusal('the quota is used up', list.capabilities);
-    assert.match((await push('main:refs/heads/q')).stderr, /remote unpack failed: the quota is used up/);
-    answer = (list) => pushRefusal('the quota is used up', { ...list.capabilities, reportStatus: 'none' });
+    const refs = [{ name: 'refs/heads/q', refused: 'unpacker error' }];
+    answer = (list) => pushRefusal('the quota is used up', list.capabilities, refs);
+    const { stdout, stderr } = await push('main:refs/heads/q');
+    assert.match(stderr, /remote unpack failed: the quota is used up/);
+    assert.match(stdout, /!\t.*:refs\/heads\/q\t\[remote rejected\] \(unpacker error\)/);
+    answer = (list) => pushRefusal('the quota is used up', { ...list.capabilities, reportStatus: 'none' }, refs);
     assert.match((await push('main:refs/heads/q')).stderr, /remote: the quota is used up/);
   });
 });
