@@ -12,7 +12,7 @@ import type { RateRefusal } from '../front-door/callers.ts';
 /** Why a request is refused, for the metrics and the log. `request-not-valid` stands for every other reason. */
 export type GitHttpErrorCode = Denial['denied'] | RateRefusal['exceeded'] | 'push-too-slow' | 'request-not-valid';
 
-/** Ends the request with an error answer: its status, the message for the user, and the headers it needs. */
+/** Ends the request with an answer outside the protocol: its status, the message for the user, and its headers. */
 export class GitHttpError extends Error {
   override readonly name = 'GitHttpError';
   readonly status: number;

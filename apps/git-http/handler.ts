@@ -6,6 +6,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
+import { excerpt } from '../../core/git/wire/side-band.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
@@ -24,7 +25,7 @@ import { denialError, faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
 import { createPolledRequests } from './polled-requests.ts';
 import { resultOfError } from './push-result.ts';
-import { type GitRoute, routesOf } from './routes.ts';
+import { type GitRoute, routesOf, serviceOf } from './routes.ts';
 import { type GitTarget, pageOfCloneAddress, parseGitTarget } from './target.ts';
 
 export type GitHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -130,12 +131,20 @@ async function repositoryOf(
 
 const NO_REPOSITORY = { denied: 'repository-not-found' } as const;
 
+/** Refuses a service with 403 and names it, as git-http-backend(1) does. */
+function notOffered(target: GitTarget): GitHttpError {
+  const service = serviceOf(target);
+  if (service === null) return new GitHttpError(404, `Nothing is served at ${excerpt(target.path)} below a repository`);
+  const offered = 'git-upload-pack and git-receive-pack are';
+  return new GitHttpError(403, `The service ${excerpt(service)} is not offered here: ${offered}`);
+}
+
 function routeOf(request: IncomingMessage, target: GitTarget): GitRoute {
   const routes = routesOf(target);
   if (routes === 'dumb') {
     throw new GitHttpError(403, 'Strata speaks the smart HTTP protocol only: use git 1.6.6 or newer');
   }
-  if (routes.length === 0) throw denialError(NO_REPOSITORY);
+  if (routes.length === 0) throw notOffered(target);
   // Node drops the body of an answer to HEAD.
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = routes.find((candidate) => candidate.method === method);

@@ -1,8 +1,8 @@
 /**
  * Every endpoint below a repository's URL: its method and path, its requirement, and its handler.
  *
- * Invariants: the transport enforces this table and the tests walk it. A path that is not in it gets the answer of
- * a repository that does not exist.
+ * Invariants: the transport enforces this table and the tests walk it. The answer to a path that is not in it names the
+ * path, and is the same for every repository, whether it exists or not.
  */
 import type { Grant } from '../../core/kernel/grants.ts';
 import type { Requirement } from '../../core/use-cases/callers/permission.ts';
@@ -113,7 +113,13 @@ const NONE: readonly GitRoute[] = [];
 export function isForGit(target: string): boolean {
   if (isBelowGit(target)) return true;
   const named = parseGitTarget(target);
-  return named !== null && (QUERIED.has(named.path) || routesOf(named) !== NONE);
+  return named !== null && (serviceOf(named) !== null || QUERIED.has(named.path) || routesOf(named) !== NONE);
+}
+
+/** Returns the service that a target asks for, offered or not; null if it names none. */
+export function serviceOf({ path, query }: GitTarget): string | null {
+  if (QUERIED.has(path)) return PLAIN_QUERIES.get(query) ?? new URLSearchParams(query).get('service');
+  return /^git-[^/]*$/.test(path) ? path : null;
 }
 
 /** No path holds a question mark, so `<path>?<service>` never equals a path without a service. */
@@ -125,11 +131,12 @@ function routesByKey(routes: readonly GitRoute[]): ReadonlyMap<string, readonly 
  * Returns the routes of a target, for all methods; none for an unknown path. Returns `dumb` for a client without the
  * smart protocol, which Strata does not serve.
  */
-export function routesOf({ moment, path, query }: GitTarget): readonly GitRoute[] | 'dumb' {
+export function routesOf(target: GitTarget): readonly GitRoute[] | 'dumb' {
+  const { moment, path } = target;
   const routes = moment === null ? NOW : PAST;
   if (moment === null && (path === LFS || path.startsWith(`${LFS}/`))) return LFS_ROUTES;
   if (!QUERIED.has(path)) return routes.get(path) ?? NONE;
-  const service = PLAIN_QUERIES.get(query) ?? new URLSearchParams(query).get('service');
+  const service = serviceOf(target);
   return service === null ? 'dumb' : (routes.get(keyOf(path, service)) ?? NONE);
 }
 

@@ -9,6 +9,7 @@ import * as isomorphic from 'isomorphic-git';
 import http from 'isomorphic-git/http/node';
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
+import { signIn } from '../support/site-browser.ts';
 import {
   type Account,
   api,
@@ -17,9 +18,9 @@ import {
   git,
   newWorkTree,
   type Strata,
-  startStrata,
   tryGit,
 } from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 async function ask(url: string, headers: Readonly<Record<string, string>>) {
@@ -34,7 +35,7 @@ describe('Whoever comes from another service', () => {
   let work: string;
 
   beforeAll(async () => {
-    strata = await startStrata(ending);
+    strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
     work = await newWorkTree(ending);
     await git(work, ['push', '--quiet', await createRepository(strata, ada, 'feat'), 'main']);
@@ -88,7 +89,10 @@ describe('Whoever comes from another service', () => {
   test('finds the same door at both addresses of a repository', async () => {
     const basic = (token: string): string => `Basic ${Buffer.from(`ada:${token}`).toString('base64')}`;
     const eve = await createAccount(strata, 'eve');
-    const cookie = { cookie: 'strata_session=anything' };
+    const { cookies } = await signIn(strata, ada);
+    const cookie = { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') };
+    const page = await ask(`${strata.url}/ada/feat`, cookie);
+    assert.equal(page.url, `${strata.url}/ada/feat`, 'the page knows the cookie');
     for (const endpoint of ['info/refs?service=git-receive-pack', 'info/refs', 'info/lfs/locks', 'git-upload-pack']) {
       for (const headers of [
         {},

@@ -46,16 +46,37 @@ describe('At the Git endpoints', () => {
       ...['HEAD', 'config', 'description', 'packed-refs', 'info/exclude', 'info/refs/', 'hooks/pre-receive'],
       ...['objects/info/alternates', 'objects/info/http-alternates', 'objects/info/packs', 'shallow'],
       `objects/${FIRST.id.slice(0, 2)}/${FIRST.id.slice(2)}`,
-      ...['logs/HEAD', 'refs/heads/main', 'git-upload-archive'],
+      ...['logs/HEAD', 'refs/heads/main'],
     ]) {
       const answer = await get(`/r/ada/${target.name}.git/${file}`);
       assert.equal(answer.status, 404, file);
-      assert.equal(answer.body, 'Repository not found\n', file);
+      assert.equal(answer.body, `Nothing is served at ${file} below a repository\n`);
       assert.equal((await get(`/r/ada/${target.name}.git/${file}`, [])).status, 401, file);
     }
     const dumb = await get(`/r/ada/${target.name}.git/info/refs`);
     assert.equal(dumb.status, 403);
     assert.doesNotMatch(dumb.body, new RegExp(FIRST.id));
+  });
+
+  test('a service that is not offered is named, whether there is a repository or not, after the credential', async () => {
+    for (const service of ['git-upload-archive', 'git-', 'git-shell', '--help', `git-${'x'.repeat(2_000)}`]) {
+      for (const place of [`/r/ada/${target.name}.git`, '/r/ada/nothing.git', `/ada/${target.name}`, '/eve/nothing']) {
+        const shown = service.slice(0, 100);
+        const text = `The service ${shown} is not offered here: git-upload-pack and git-receive-pack are\n`;
+        const refs = await get(`${place}/info/refs?service=${service}`);
+        assert.deepEqual([refs.status, refs.body], [403, text]);
+        assert.equal((await get(`${place}/info/refs?service=${service}`, [])).status, 401);
+        if (!service.startsWith('git-u')) continue;
+        const posted = await rawRequest(server.port, {
+          ...{ method: 'POST', target: `${place}/${service}`, headers: [authorization, 'Content-Length: 0'] },
+        });
+        assert.deepEqual([posted.status, posted.body], [403, text]);
+      }
+    }
+    const escaped = await get(`/r/ada/${target.name}.git/info/refs?service=%1b[31m%0d%0aX-Y:%20z`);
+    assert.equal(escaped.status, 403);
+    assert.doesNotMatch(escaped.body, /\x1b|\r/);
+    assert.equal(escaped.headers['x-y'], undefined);
   });
 
   test('a path with dots, encoded or extra characters names no repository', async () => {
@@ -87,7 +108,7 @@ describe('At the Git endpoints', () => {
       `/r/ada/${name}.git/info/refs?service=--help`,
     ]) {
       const answer = await get(Buffer.from(path, 'utf8').toString('latin1'));
-      assert.ok(answer.status === 404 || answer.status === 400, `${path}: ${answer.status}`);
+      assert.ok([400, 403, 404].includes(answer.status), `${path}: ${answer.status}`);
       assert.doesNotMatch(answer.body, /service=|version 2/, path);
       const without = await get(Buffer.from(path, 'utf8').toString('latin1'), []);
       assert.ok(without.status === 401 || without.status === 400, `${path} without credentials: ${without.status}`);

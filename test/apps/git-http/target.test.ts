@@ -118,7 +118,7 @@ describe('A request', () => {
   test('is for git below /r/, and where an endpoint is below the address of a page', () => {
     for (const endpoint of [
       ...['info/refs', 'info/refs?service=git-upload-pack', 'info/refs?x', 'git-upload-pack', 'git-receive-pack'],
-      ...['info/lfs', 'info/lfs/objects/batch'],
+      ...['info/lfs', 'info/lfs/objects/batch', 'git-upload-archive'],
     ]) {
       for (const place of ['/r/ada/engine.git', '/ada/engine', '/ada/engine.git', '/ada/engine@20261103T140200Z.git']) {
         const isLfsOfMoment = place.includes('@') && endpoint.startsWith('info/lfs');
