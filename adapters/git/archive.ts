@@ -9,6 +9,7 @@ import { MIB } from '../../core/kernel/byte-units.ts';
 import { createFairSlots, type FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccountId, ObjectId } from '../../core/kernel/ids.ts';
 import { ARCHIVES_AT_ONCE_MAX } from '../../core/kernel/limits.ts';
+import { type CountedCache, countedCache } from '../../core/kernel/shown-caches.ts';
 import type { ArchiveOptions } from '../../core/ports/object-database.ts';
 import { type CacheFolder, viewOf, viewOfRefs } from './cache/cache-folder.ts';
 import type { ViewFolders } from './cache/view-folders.ts';
@@ -29,7 +30,7 @@ export interface ArchiveContext {
   readonly slots: FairSlots;
   readonly limits: OwnLimits;
   /** By commit. Internal: what is not kept is looked for again. */
-  readonly substituting: LRUCache<ObjectId, boolean>;
+  readonly substituting: CountedCache<ObjectId, boolean>;
 }
 
 /** Commits of which it is kept whether their archives read refs. Internal: the others are looked at again. */
@@ -45,7 +46,11 @@ export function createArchiveContext(git: Git, limits: Partial<OwnLimits> = {}):
     git,
     slots: createFairSlots({ slots: ARCHIVES_AT_ONCE_MAX, slotsPerKey: ARCHIVES_AT_ONCE_MAX }),
     limits: { cpuSecondsMax: ARCHIVE_CPU_SECONDS_MAX, memoryBytesMax: ARCHIVE_MEMORY_BYTES_MAX, ...limits },
-    substituting: new LRUCache({ max: SUBSTITUTING_MAX }),
+    substituting: countedCache(
+      'git_export_subst',
+      'entries',
+      new LRUCache<ObjectId, boolean>({ max: SUBSTITUTING_MAX }),
+    ),
   };
 }
 

@@ -30,8 +30,8 @@ const TEXTS = [
 ];
 
 /**
- * Where glibc and the decoders here differ, by a name of the encoding: what is shown here is another character of the same
- * look, or the bytes as they are.
+ * Where glibc and the decoders here differ, by a name of the encoding: what is shown here is another character of the
+ * same look, or the bytes as they are.
  */
 const DIFFERENT: { readonly [name: string]: string } = {
   '1046': '83-86 a1-a3 a5 d8 f6',
