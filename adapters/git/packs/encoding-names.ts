@@ -26,6 +26,8 @@ export interface NamedEncoding {
   /** Separated by spaces. */
   readonly names: string;
   readonly form?: ByteForm;
+  /** Whether glibc makes one character of a letter and the mark behind it. */
+  readonly composes?: true;
 }
 
 const ASCII: Span = [0x00, 0x7f];
@@ -202,7 +204,7 @@ export const NAMED_ENCODINGS: readonly NamedEncoding[] = [
   { codec: 'mik', names: 'MIK' },
   { codec: 'pt154', names: 'PT154' },
   { codec: 'rk1048', names: 'RK1048 STRK1048-2002' },
-  { codec: 'tcvn', names: 'TCVN-5712 TCVN TCVN5712-1 TCVN5712-1:1993' },
+  { codec: 'tcvn', names: 'TCVN-5712 TCVN TCVN5712-1 TCVN5712-1:1993', composes: true },
   { codec: 'tis620', names: 'ISO-IR-166 TIS-620 TIS620-0 TIS620.2529-1 TIS620.2533-0 TIS620' },
   { codec: 'viscii', names: 'VISCII' },
   { codec: 'windows1250', names: 'CP1250 MS-EE WINDOWS-1250' },
@@ -210,10 +212,10 @@ export const NAMED_ENCODINGS: readonly NamedEncoding[] = [
   { codec: 'windows1252', names: 'CP1252 MS-ANSI WINDOWS-1252' },
   { codec: 'windows1253', names: 'CP1253 MS-GREEK WINDOWS-1253' },
   { codec: 'windows1254', names: 'CP1254 MS-TURK WINDOWS-1254' },
-  { codec: 'windows1255', names: 'CP1255 MS-HEBR WINDOWS-1255' },
+  { codec: 'windows1255', names: 'CP1255 MS-HEBR WINDOWS-1255', composes: true },
   { codec: 'windows1256', names: 'CP1256 MS-ARAB WINDOWS-1256 CP9448 CSIBM9448 IBM-9448 IBM9448' },
   { codec: 'windows1257', names: 'CP1257 WINBALTRIM WINDOWS-1257' },
-  { codec: 'windows1258', names: 'CP1258 WINDOWS-1258' },
+  { codec: 'windows1258', names: 'CP1258 WINDOWS-1258', composes: true },
   { codec: 'windows874', names: '874 CP874 IBM874 WINDOWS-874' },
   { codec: 'big5', names: 'BIG-5 BIG-FIVE BIG5 BIGFIVE CN-BIG5 CP950', form: BIG5 },
   { codec: 'big5hkscs', names: 'BIG5-HKSCS BIG5HKSCS' },

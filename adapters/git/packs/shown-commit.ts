@@ -39,11 +39,26 @@ function findEncoding(name: string): NamedEncoding | undefined {
 }
 
 /** Returns null if a byte is not in the encoding. */
-function decodeStrictly(bytes: Buffer, { codec, form }: NamedEncoding): string | null {
+function decodeStrictly(bytes: Buffer, { codec, form, composes }: NamedEncoding): string | null {
   if (form !== undefined && !hasForm(bytes, form)) return null;
   if (BY_PLATFORM.has(codec)) return decodeByPlatform(bytes, codec);
   const text = iconv.decode(bytes, codec);
-  return text.includes(REPLACEMENT) ? null : text;
+  if (text.includes(REPLACEMENT)) return null;
+  return composes === true ? text.replaceAll(LETTER_AND_MARK, composed) : text;
+}
+
+const LETTER_AND_MARK = /\P{M}\p{M}/gu;
+/** The letters of Hebrew with a mark, which Unicode keeps apart in its composed form. */
+const HEBREW = new Map(
+  Array.from({ length: 0x32 }, (_, at) => String.fromCharCode(0xfb1d + at)).map((letter) => [
+    letter.normalize('NFD'),
+    letter,
+  ]),
+);
+
+function composed(pair: string): string {
+  const one = HEBREW.get(pair) ?? pair.normalize('NFC');
+  return one.length === 1 ? one : pair;
 }
 
 function decodeByPlatform(bytes: Buffer, label: string): string | null {

@@ -42,6 +42,8 @@ const DIFFERENT: { readonly [name: string]: string } = {
   'KOI8-RU': '93 96-99 9b-9d 9f',
   CSMACINTOSH: 'bd c6 db f0',
   CP1255: 'ca',
+  CP1258: 'd3de d6de dade f3de f6de fade',
+  'TCVN-5712': '95b2 e3b2 f3b2',
   'BIG-5': '80',
   'BIG5-HKSCS':
     '80 8e69 8e6f 8e7e 8eab 8eb4 8ecd 8ed0 8f57 8f69 8f6e 8fcb-8fcc 8ffe 906d 907a 90dc 90f1 91bf 9244 ' +
@@ -121,12 +123,13 @@ describe('commits in other encodings', needs('iconv'), () => {
     const dice = createDice(7);
     const byteFrom = (first: number, last: number) => first + dice.below(last - first + 1);
     const high = () => byteFrom(0xa1, 0xfe);
-    const commits = NAMED_ENCODINGS.flatMap(({ names, codec, form }) => {
+    const commits = NAMED_ENCODINGS.flatMap(({ names, codec, form, composes }) => {
       const random = (make: () => number[], isWanted: boolean) => Array.from({ length: isWanted ? 2_000 : 0 }, make);
       const isPaired = form !== undefined || ['cp936', 'cp949', 'big5hkscs'].includes(codec);
       const longer = [
         ...random(() => [byteFrom(0x81, 0xfe), byteFrom(0x21, 0xfe)], isPaired),
         ...random(() => [0x8f, high(), high()], codec === 'eucjp'),
+        ...random(() => [byteFrom(0x41, 0xfe), byteFrom(0xb0, 0xf2)], composes === true),
         ...random(
           () => [byteFrom(0x81, 0xfe), byteFrom(0x30, 0x39), byteFrom(0x81, 0xfe), byteFrom(0x30, 0x39)],
           codec === 'gb18030',
