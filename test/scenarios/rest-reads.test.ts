@@ -170,10 +170,11 @@ describe('REST reads of a pushed repository', () => {
     const at = async (name: string) => (await git(work, ['rev-parse', name])).trim();
     const [light, v1, tree] = [await at('light'), await at('v1^{commit}'), await at('of-a-tree^{tree}')];
     const tagger = { name: 'C O Mitter', email: 'committer@example.org' };
+    const [commit, annotated] = [{ type: 'commit' }, { annotated: true, tagger }];
     assert.deepEqual(shown, [
-      { name: 'light', target: light, annotated: false, message: null, tagger: null, commit: light },
-      { name: 'of-a-tree', target: tree, annotated: true, message: 'a tree\n', tagger, commit: null },
-      { name: 'v1', target: v1, annotated: true, message: 'one\n', tagger, commit: v1 },
+      { ...commit, name: 'light', target: light, annotated: false, message: null, tagger: null, commit: light },
+      { ...annotated, name: 'of-a-tree', target: tree, type: 'tree', message: 'a tree\n', commit: null },
+      { ...commit, ...annotated, name: 'v1', target: v1, message: 'one\n', commit: v1 },
     ]);
     assert.deepEqual(pagination, { page: 0, limit: 50, total: 3, has_more: false });
     const second = (await get('tags?limit=1&page=1')).body as { readonly tags: readonly { readonly name: string }[] };
