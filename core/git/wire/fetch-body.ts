@@ -22,6 +22,11 @@ import { excerpt } from './side-band.ts';
 
 const DONE_BYTES = 'done'.length;
 
+const FILTER_NOT_NEGOTIATED: FetchRefusal = {
+  refused: 'filter-not-negotiated',
+  detail: 'filtering capability not negotiated',
+};
+
 /** Parses the packets of a body that does not start with a flush. */
 export async function parseFetchBody(
   packets: TurnedPackets,
@@ -39,17 +44,17 @@ async function readWants(draft: FetchDraft, packets: TurnedPackets): Promise<Fet
     const packet = packets.next();
     if (packet === 'end') return TRUNCATED;
     if ('refused' in packet) return packet;
-    if (packet.kind === 'flush') break;
+    if (packet.kind === 'flush') return null;
     const line = packet.kind === 'data' ? decodeUtf8(lineOf(packet.payload)) : null;
     // git reads lines as C strings, so it would ignore what this parser reads after a NUL.
     if (line === null || line.includes('\0')) return NOT_TEXT;
+    // git reads line by line: a filter that stands before the capability ends it.
+    if (line.startsWith('filter ') && !filterNegotiated) return FILTER_NOT_NEGOTIATED;
     const names = line.startsWith('want ') ? capabilityNames(line) : [];
     if (names.includes('filter')) filterNegotiated = true;
     const refusal = readWantOrBoundary(draft, line) ?? readCapabilities(draft, names);
     if (refusal !== null) return refusal;
   }
-  if (draft.flags.filter === null || filterNegotiated) return null;
-  return { refused: 'filter-not-negotiated', detail: 'filtering capability not negotiated' };
 }
 
 function readWantOrBoundary(draft: FetchDraft, line: string): FetchRefusal | null {
@@ -88,8 +93,8 @@ async function readHaves(draft: FetchDraft, packets: TurnedPackets): Promise<Fet
     const turn = packets.turn();
     if (turn !== null) await turn;
     const packet = packets.next();
-    // A client that only wants the new shallow boundary ends its body here; git treats that like a flush.
-    if (packet === 'end') return null;
+    // A client that only wants the new shallow boundary ends its body here. After a `have` git would wait for more.
+    if (packet === 'end') return draft.haveCount === 0 || draft.wants.size === 0 ? null : TRUNCATED;
     if ('refused' in packet) return packet;
     if (packet.kind === 'flush') return null;
     if (packet.kind !== 'data') return NOT_TEXT;

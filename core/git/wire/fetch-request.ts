@@ -204,7 +204,8 @@ export function readBoundary(draft: FetchDraft, line: string): FetchRefusal | nu
       draft.depth = decimal(value, DEPTH_OF_ALL);
       return draft.depth === null ? deepenMalformed(line) : null;
     case 'deepen-since':
-      draft.sinceSeconds = decimal(value, Number.MAX_SAFE_INTEGER);
+      // Since the epoch means all commits, to git as well.
+      draft.sinceSeconds = value === '0' ? 0 : decimal(value, Number.MAX_SAFE_INTEGER);
       return draft.sinceSeconds === null ? deepenMalformed(line) : null;
     case 'deepen-not':
       return readDeepenNot(draft, value, line);

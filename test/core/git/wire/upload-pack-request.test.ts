@@ -233,6 +233,10 @@ describe('A body that', () => {
     ['want-malformed', 0, ['want x', FLUSH, 'done']],
     ['have-malformed', 0, [`want ${ID}`, FLUSH, `want ${ID}`, 'done']],
     ['filter-not-negotiated', 0, [`want ${ID} side-band`, 'filter blob:none', FLUSH, 'done']],
+    ['filter-not-negotiated', 0, ['filter blob:none', `want ${ID} filter`, FLUSH, 'done']],
+    ['packet-truncated', 0, [`want ${ID}`, FLUSH, `have ${ID}`]],
+    ['packet-truncated', 0, [`want ${ID}`, 'deepen 1', FLUSH, `have ${ID}`]],
+    ['deepen-conflict', 2, v2(`want ${ID}`, 'deepen 1', 'deepen-since 0', 'done')],
     ['deepen-conflict', 0, [`want ${ID}`, 'deepen 1', 'deepen-since 5', FLUSH, 'done']],
   ];
   for (const [code, version, parts] of refusals) {
@@ -312,6 +316,12 @@ describe('A body that', () => {
       if (taken) assert.ok(gitServes(v2(`want ${ID}`, `filter ${filter}`, 'done'), 2));
     });
   }
+
+  test('asks for all commits since the epoch is accepted, as by git', async () => {
+    const since = v2(`want ${ID}`, 'deepen-since 0', 'done');
+    assert.deepEqual((await fetched(body(since), 2)).deepen, { kind: 'limits', sinceSeconds: 0, not: [] });
+    assert.ok(gitServes(since, 2));
+  });
 
   test('reaches a limit is accepted, and one past it refused', async () => {
     const ids = (count: number) =>
