@@ -8,7 +8,7 @@ import { withoutEdges } from '../../core/git/history/hidden-edges.ts';
 import type { FetchRequest } from '../../core/git/wire/fetch-request.ts';
 import { createPacketFraming } from '../../core/git/wire/packet-framing.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
-import { excerpt } from '../../core/git/wire/side-band.ts';
+import { excerpt } from '../../core/git/wire/safe-line.ts';
 import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { logFault } from '../front-door/fault-log.ts';

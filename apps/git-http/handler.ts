@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseGitProtocolHeader } from '../../core/git/wire/protocol-version.ts';
-import { excerpt } from '../../core/git/wire/side-band.ts';
+import { excerpt } from '../../core/git/wire/safe-line.ts';
 import type { Actor } from '../../core/kernel/envelope.ts';
 import type { Uuid } from '../../core/kernel/ids.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';

@@ -25,7 +25,7 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
-import { excerpt } from './side-band.ts';
+import { excerpt } from './safe-line.ts';
 
 /**
  * Memory for each byte of a list of commands: a short command takes 3.4 times its bytes, and half as much to be read.

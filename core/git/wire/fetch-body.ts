@@ -18,7 +18,7 @@ import {
 } from './fetch-request.ts';
 import type { TurnedPackets } from './packet-turns.ts';
 import { lineOf, type PacketRefusal, TRUNCATED } from './pkt-line.ts';
-import { excerpt } from './side-band.ts';
+import { excerpt } from './safe-line.ts';
 
 const DONE_BYTES = 'done'.length;
 

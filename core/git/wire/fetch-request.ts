@@ -12,7 +12,8 @@ import { decodeUtf8, encodeUtf8, utf8Length } from '../utf8.ts';
 import { SHALLOW_LINES_MAX } from './limits.ts';
 import { type ObjectFilter, parseObjectFilter } from './object-filter.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
-import { excerpt, type SideBandKind } from './side-band.ts';
+import { excerpt } from './safe-line.ts';
+import { type SideBandKind } from './side-band.ts';
 
 /**
  * Wants of one fetch: a clone wants as many as there are refs, and a checkout of a partial clone each file of a tree.

@@ -10,7 +10,7 @@ import { decodeUtf8, decodeUtf8Lossy } from '../utf8.ts';
 import { type AdvertisedRefs, firstPlace, headIdOf, type RefPlace } from './advertisement.ts';
 import type { CommandArguments, ProtocolRefusal } from './pkt-line.ts';
 import { type AdvertisedRun, createRefParts, type RefPart, type RefParts, type WriteRef } from './ref-parts.ts';
-import { excerpt } from './side-band.ts';
+import { excerpt } from './safe-line.ts';
 
 /**
  * From this many prefixes on, or this length of them in UTF-16 code units, ls-refs returns every ref, as git does from

@@ -5,6 +5,7 @@
  * as C does, so `010` means eight there: numbers with leading zeros are refused.
  */
 import type { ProtocolRefusal } from './pkt-line.ts';
+import { excerpt } from './safe-line.ts';
 
 /** The depth of the filter `tree:<depth>`: upload-pack gets it too, as uploadpackfilter.tree.maxDepth. */
 const FETCH_TREE_DEPTH_MAX = 16;
@@ -29,11 +30,11 @@ export function parseObjectFilter(text: string): ObjectFilter | ProtocolRefusal<
   if (size !== undefined && suffix !== undefined) {
     const sizeBytes = Number(size) * (UNITS[suffix.toLowerCase()] ?? 1);
     if (Number.isSafeInteger(sizeBytes)) return { kind: 'blob:limit', sizeBytes };
-    return { refused: 'filter-unsupported', detail: `filter size is too large: '${text.slice(0, 100)}'` };
+    return { refused: 'filter-unsupported', detail: `filter size is too large: '${excerpt(text)}'` };
   }
   const depth = DEPTH.exec(text)?.[1];
   if (depth === undefined) {
-    return { refused: 'filter-unsupported', detail: `filter '${text.slice(0, 100)}' not supported` };
+    return { refused: 'filter-unsupported', detail: `filter '${excerpt(text)}' not supported` };
   }
   if (Number(depth) <= FETCH_TREE_DEPTH_MAX) return { kind: 'tree', depth: Number(depth) };
   const shown = depth.slice(0, DEPTH_SHOWN_DIGITS_MAX);

@@ -5,6 +5,7 @@
  * bytes are split. It consumes no byte after the packet that it returns, because a raw pack may follow.
  */
 import { encodeUtf8, utf8Length } from '../utf8.ts';
+import { oneSafeLine } from './safe-line.ts';
 
 /** The largest payload of one packet: 65,520 bytes less the four digits of the length. */
 export const PACKET_PAYLOAD_BYTES_MAX = 65_516;
@@ -117,9 +118,15 @@ function framedLines(lines: readonly string[]): Uint8Array {
   return encodeUtf8(lines.map((line) => `${packetHeader(utf8Length(line) + 1)}${line}\n`).join(''));
 }
 
-/** Returns an error instead of an answer: `ERR <message>`, which every client displays (gitprotocol-pack(5)). */
+/** What a client displays of an error. Internal: the messages are shorter, and quote at most 100 characters. */
+const ERROR_LENGTH_MAX = 1_000;
+
+/**
+ * Returns an error instead of an answer, or of the rest of one: `ERR <message>`, which every client displays
+ * (gitprotocol-pack(5)). The message becomes one safe line.
+ */
 export function errorPacket(message: string): Uint8Array {
-  return dataPacket(`ERR ${message}`);
+  return dataPacket(`ERR ${oneSafeLine(message.slice(0, ERROR_LENGTH_MAX))}`);
 }
 
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array {

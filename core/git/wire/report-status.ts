@@ -9,7 +9,8 @@ import { REF_NAME_BYTES_MAX } from '../../kernel/limits.ts';
 import { encodeUtf8 } from '../utf8.ts';
 import type { PushCapabilities } from './command-list.ts';
 import { concatBytes, createLineWriter, errorPacket, FLUSH_PACKET, PACKET_PAYLOAD_BYTES_MAX } from './pkt-line.ts';
-import { fatalPackets, oneSafeLine, progressPackets, sideBandPackets } from './side-band.ts';
+import { oneSafeLine } from './safe-line.ts';
+import { fatalPackets, progressPackets, sideBandPackets } from './side-band.ts';
 
 /** The result of one command. */
 export interface RefReport {

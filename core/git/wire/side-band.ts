@@ -6,6 +6,7 @@
  */
 import { encodeUtf8 } from '../utf8.ts';
 import { FLUSH_PACKET, packetHeader } from './pkt-line.ts';
+import { oneSafeLine } from './safe-line.ts';
 
 /** 1 is the answer itself, 2 text that the client displays after `remote: `, 3 an error that ends the answer. */
 export type Band = 1 | 2 | 3;
@@ -63,20 +64,4 @@ export function progressPackets(lines: readonly string[], kind: SideBandKind = '
  */
 export function fatalPackets(message: string, kind: SideBandKind = 'side-band-64k'): Uint8Array {
   return sideBandPackets(3, encodeUtf8(`${oneSafeLine(message)}\n`), kind);
-}
-
-/**
- * Returns a text as one line without anything that a terminal interprets. Control characters of ASCII and Latin-1, line
- * and paragraph separators, and the marks that change the writing direction become spaces.
- */
-export function oneSafeLine(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ')
-    .trim();
-}
-
-/** Returns the start of a client's own text, to quote it in a message to that client. */
-export function excerpt(text: string): string {
-  return oneSafeLine(text.slice(0, 100));
 }

@@ -19,7 +19,7 @@ import {
   type ProtocolRefusal,
   TRUNCATED,
 } from './pkt-line.ts';
-import { excerpt } from './side-band.ts';
+import { excerpt } from './safe-line.ts';
 
 /** Lines of a request of protocol v2 before its arguments; git sends three, and its server options. */
 export const REQUEST_CAPABILITIES_MAX = 1_000;

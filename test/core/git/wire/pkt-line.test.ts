@@ -15,10 +15,10 @@ import {
   type PacketRefusal,
   RESPONSE_END_PACKET,
 } from '../../../../core/git/wire/pkt-line.ts';
+import { oneSafeLine } from '../../../../core/git/wire/safe-line.ts';
 import {
   fatalPackets,
   KEEP_ALIVE_PACKET,
-  oneSafeLine,
   progressPackets,
   sideBandPackets,
   sideBandStream,
@@ -67,6 +67,8 @@ describe('Packets', () => {
     assert.equal(text(dataPacket('')), '0004');
     assert.equal(text(dataPacket('é')), '0006Ã©');
     assert.equal(text(errorPacket('no')), '000aERR no');
+    assert.equal(text(errorPacket('no\n\u001b[31mx')), '0010ERR no [31mx');
+    assert.ok(errorPacket('x'.repeat(PACKET_PAYLOAD_BYTES_MAX)).length < 2_000);
     assert.equal(text(concatBytes([FLUSH_PACKET, DELIMITER_PACKET, RESPONSE_END_PACKET])), '000000010002');
     assert.equal(text(lineOf(bytes('a\n\n'))), 'a\n');
   });
