@@ -92,7 +92,8 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
   const { context, repository } = git;
   const opened = await openFetch(context, repository, request, context.clock.now());
   if ('refused' in opened) {
-    refuseFetch(git, opened.refused);
+    // Git shows nothing of a status but its number to a client that has sent its wants.
+    sendBytes(git, RESULT_TYPE, errorPacket(refusalText(opened.refused)));
     return;
   }
   context.warmClones.asked({ repository, fetch: request, body });
@@ -111,19 +112,20 @@ async function serveFetch(git: GitRequest, request: FetchRequest, body: Uint8Arr
   }
 }
 
-/** Refuses as git's upload-pack does, where git knows the refusal. */
-function refuseFetch(git: GitRequest, denial: FetchDenial): void {
-  const refuse = (reason: string): void => sendBytes(git, RESULT_TYPE, errorPacket(`upload-pack: ${reason}`));
+/**
+ * Why a fetch is refused, in the words of git's upload-pack where it knows the refusal. Git has one text for both kinds
+ * of `deepen-not`.
+ */
+function refusalText(denial: FetchDenial): string {
   switch (denial.code) {
     case 'transfer-quota-reached':
-      // Git shows nothing of a status but its number to a client that has sent its wants.
-      sendBytes(git, RESULT_TYPE, errorPacket('the transfer quota of this month is used up: it is reset next month'));
-      return;
+      return 'the transfer quota of this month is used up: it is reset next month';
     case 'want-not-reachable':
-      refuse(`not our ref ${denial.id}`);
-      return;
+      return `upload-pack: not our ref ${denial.id}`;
     case 'deepen-not-unresolved':
-      refuse(`deepen-not is not a ref: ${excerpt(denial.name)}`);
+      return `deepen-not is not a ref: ${excerpt(denial.name)}`;
+    case 'deepen-not-ambiguous':
+      return `ambiguous deepen-not: ${excerpt(denial.name)}`;
   }
 }
 

@@ -17,7 +17,7 @@ import type { FoundRepository } from '../repositories/repositories.ts';
 import { refsViewOf } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';
-import { isOneRefToGit } from './resolve-ref.ts';
+import { countRefsToGit } from './resolve-ref.ts';
 
 /** The size of all layers of a repository whose answers to clones are kept; those of larger ones are not. */
 export const ANSWER_KEPT_BYTES_MAX = GIB;
@@ -39,8 +39,8 @@ export type FetchDenial =
   | { readonly code: 'transfer-quota-reached' }
   /** No current ref reaches the object, or there is none with this id. */
   | { readonly code: 'want-not-reachable'; readonly id: ObjectId }
-  /** upload-pack exits on a `deepen-not` that does not name exactly one ref. */
-  | { readonly code: 'deepen-not-unresolved'; readonly name: string };
+  /** upload-pack exits on a `deepen-not` that names no ref, or more than one. */
+  | { readonly code: 'deepen-not-unresolved' | 'deepen-not-ambiguous'; readonly name: string };
 
 /** A fetch that may be answered. */
 export interface OpenFetch {
@@ -100,9 +100,8 @@ async function authorise(
   const viewKey = view.key;
   const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
   if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
-  const nots = fetch.deepen?.kind === 'limits' ? fetch.deepen.not : [];
-  const unknown = nots.find((name) => !isOneRefToGit(repository, name));
-  if (unknown !== undefined) return { refused: { code: 'deepen-not-unresolved', name: unknown } };
+  const not = deniedDeepenNot(repository, fetch);
+  if (not !== null) return { refused: not };
   const hidden = deepensToAll(fetch) ? await unauthorisedMentions(state, fetch.shallow, viewKey, now, objects) : [];
   const key = hidden.length > 0 ? null : await answerKey(context, repository, fetch, viewKey);
   const held = key === null ? null : context.objects.heldAnswer(repository.id, key);
@@ -115,6 +114,14 @@ async function authorise(
     clone: plainCloneOf(fetch),
     close: () => opening.close(),
   };
+}
+
+function deniedDeepenNot(repository: FoundRepository, { deepen }: FetchRequest): FetchDenial | null {
+  for (const name of deepen?.kind === 'limits' ? deepen.not : []) {
+    const found = countRefsToGit(repository, name);
+    if (found !== 1) return { code: found === 0 ? 'deepen-not-unresolved' : 'deepen-not-ambiguous', name };
+  }
+  return null;
 }
 
 /**

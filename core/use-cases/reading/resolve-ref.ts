@@ -217,13 +217,13 @@ export async function reachableCommit(
 }
 
 /**
- * Whether git's upload-pack finds exactly one ref by the name, by the rules of gitrevisions(7): it exits on any other
- * `deepen-not`.
+ * Returns how many refs git's upload-pack finds by the name, by the rules of gitrevisions(7): it exits on a
+ * `deepen-not` unless it finds one.
  */
-export function isOneRefToGit(repository: RefsOf, name: string): boolean {
+export function countRefsToGit(repository: RefsOf, name: string): number {
   const { refs } = repository.entity.state;
   const folders = ['', FULL, FOLDERS.tag, FOLDERS.branch, 'refs/remotes/'];
   const names = [...folders.map((folder) => folder + name), `refs/remotes/${name}/HEAD`];
   const found = names.filter((text) => refNamed(refs, text) !== null).length;
-  return found + (name === HEAD && findDefaultBranch(repository) !== null ? 1 : 0) === 1;
+  return found + (name === HEAD && findDefaultBranch(repository) !== null ? 1 : 0);
 }

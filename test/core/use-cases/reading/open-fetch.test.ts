@@ -84,7 +84,7 @@ describe('A fetch is refused', () => {
     assert.equal(both.code, 'want-not-reachable');
   });
 
-  test('when a deepen-not names no ref, an expression, or more than one ref', async () => {
+  test('when a deepen-not names no ref or an expression, and in other words when it names more than one ref', async () => {
     const { reading, repository, context, refused, second } = await started();
     for (const name of ['none', 'topic', 'HEAD~1', second, '--all', '']) {
       const denial = await refused({ wants: [second], deepen: excluding('v1', name) });
@@ -96,7 +96,7 @@ describe('A fetch is refused', () => {
     for (const name of ['v1', 'v2']) {
       const fetch = { ...request, deepen: excluding(name) };
       const answer = await openFetch(context, twice, fetch, context.clock.now());
-      assert.deepEqual(answer, { refused: { code: 'deepen-not-unresolved', name } });
+      assert.deepEqual(answer, { refused: { code: 'deepen-not-ambiguous', name } });
     }
   });
 });
