@@ -296,6 +296,7 @@ describe('A fetch that the service cannot answer', () => {
     ['git finds a bad object', 'echo "fatal: bad object HEAD" >&2; exit 128', 503, DOWN],
     ['git names a reason of the client among other lines', `echo "fatal: ${NO_COMMITS}" >&2; kill -9 $$`, 503, DOWN],
     ['git quotes one', `echo "fatal: bad ref: fatal: ${NO_COMMITS}" >&2; exit 128`, 503, DOWN],
+    ['what git starts takes too long', 'echo "error: pack-objects died of signal 24" >&2; exit 128', 500, LARGE],
     ['git gets no more memory', 'echo "fatal: Out of memory, malloc failed" >&2; exit 128', 500, LARGE],
   ];
   for (const [name, script, status, told] of ends) {

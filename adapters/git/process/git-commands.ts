@@ -245,7 +245,11 @@ export function commandError(command: GitCommand, end: ProcessEnd): ObjectDataba
   return new ObjectDatabaseError(isBound(end) ? 'reading-too-costly' : 'object-database-unavailable', message);
 }
 
-/** Whether the process reached its limit on memory or time, as it would again over the same objects. */
+/**
+ * Whether the process, or one that it started, reached its limit on memory or time, as it would again over the same
+ * objects. Signal 24 is SIGXCPU.
+ */
 function isBound({ killed, signal, stderr }: ProcessEnd): boolean {
-  return killed === 'timeout' || signal === 'SIGXCPU' || /Out of memory|[Cc]annot allocate memory/.test(stderr);
+  const said = /Out of memory|[Cc]annot allocate memory|^error: \S+ died of signal 24$/m;
+  return killed === 'timeout' || signal === 'SIGXCPU' || said.test(stderr);
 }
