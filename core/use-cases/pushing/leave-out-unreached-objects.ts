@@ -52,6 +52,11 @@ export interface LeftOut {
  */
 const NEAR_TIPS_MAX = 1_000;
 
+/** Whether a lost race has refused refs since then: the pack still holds what they reach. */
+export function refusesMore({ results }: UpdateRefsDecision, refused: RefusedRefs): boolean {
+  return results.some(({ ref, code }) => code !== null && !refused.has(ref));
+}
+
 /** Leaves what no accepted ref reaches out of the pack, and returns the refused refs. */
 export async function leaveOutUnreached(about: LeftOut): Promise<RefusedRefs> {
   const { quarantine, decision, refusedNames, checked, signal } = about;

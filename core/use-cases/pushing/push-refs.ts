@@ -37,7 +37,13 @@ import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
 import { exceededQuota, type QuotaRefusal, roomForPack } from '../../usage/quota.ts';
 import { committedObjects } from '../reading/committed-objects.ts';
 import { type FoundRepository, placeOf } from '../repositories/repositories.ts';
-import { decideOthers, leaveOutUnreached, NONE_REFUSED, type RefusedRefs } from './leave-out-unreached-objects.ts';
+import {
+  decideOthers,
+  leaveOutUnreached,
+  NONE_REFUSED,
+  type RefusedRefs,
+  refusesMore,
+} from './leave-out-unreached-objects.ts';
 import { commitSpan, type NewLayers, wasTooLate, withNewLayers } from './new-layers.ts';
 import { createPushEvents, type PartsContext } from './push-events.ts';
 import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
@@ -184,7 +190,9 @@ async function decideAndAppend(
     const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
     const decision = await decideOthers(entity.state, command, refused ?? NONE_REFUSED, context.clock.nextTurn);
     const changesRefs = decision.updates.length > 0;
-    if (changesRefs) refused ??= await leaveOutUnreached({ ...push, quarantine, decision, checked });
+    if (changesRefs && (refused === null || refusesMore(decision, refused))) {
+      refused = await leaveOutUnreached({ ...push, quarantine, decision, checked });
+    }
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
     const { results, defaultBranch } = decision;
     if (attempt === 'appended') return { results, defaultBranch };

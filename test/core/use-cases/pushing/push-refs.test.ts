@@ -524,6 +524,22 @@ describe('A push that is refused in part', () => {
     assert.deepEqual(pushing.objects.keptTips, []);
   });
 
+  test('keeps no more what a ref reaches that a lost race has refused', async () => {
+    const pushing = await startPushing();
+    await pushing.push([create]);
+    pushing.onFailpoint = async (point) => {
+      if (point !== 'push-layer-stored') return;
+      pushing.onFailpoint = () => undefined;
+      await pushing.push([{ ref: main, before: A, after: C }]);
+    };
+    const outcome = pushing.push([
+      { ref: branch('fine'), before: null, after: B },
+      { ref: main, before: A, after: D },
+    ]);
+    assert.deepEqual(await codes(outcome), [null, 'ref-moved']);
+    assert.deepEqual(pushing.objects.keptTips, [[B]]);
+  });
+
   test('accepts nothing later that it refused first, since its layer lacks the objects', async () => {
     const pushing = await startPushing();
     await pushing.push([create]);
