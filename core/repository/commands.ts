@@ -56,6 +56,8 @@ export type RepositoryCommand =
       readonly added: readonly { readonly layer: Layer; readonly holds: 'refs' | 'retention' }[];
       /** Whether refs reach every object that these and the layers committed since hold. */
       readonly clean: boolean;
+      /** Whether a ref once reached every object that these and the layers committed since hold. */
+      readonly onceReached: boolean;
     }
   | {
       /** Makes the list of a restored log that of a newer manifest, whose layers its store holds. */

@@ -128,7 +128,7 @@ function expireReplacedLayers(
 
 /** Accepts nothing if one of the layers is no longer in the list: another compaction has replaced it. */
 function mergeLayers(
-  { layers, shrinkEpoch, clean }: OpenRepository,
+  { layers, shrinkEpoch, clean, onceReached }: OpenRepository,
   { revision, removed, added }: Extract<RepositoryCommand, { type: 'MergeLayers' }>,
 ): Decision<RepositoryEvent> {
   const wanted = new Set(removed);
@@ -143,6 +143,7 @@ function mergeLayers(
       shrink_epoch: shrinkEpoch + 1,
       // The objects are the same.
       clean,
+      once_reached: onceReached,
     },
   });
 }
@@ -150,7 +151,7 @@ function mergeLayers(
 /** Accepts nothing if another compaction has replaced one of the layers: the list begins with them until then. */
 function dropUnreached(
   { layers, shrinkEpoch }: OpenRepository,
-  { revision, removed, added, clean }: Extract<RepositoryCommand, { type: 'DropUnreached' }>,
+  { revision, removed, added, clean, onceReached }: Extract<RepositoryCommand, { type: 'DropUnreached' }>,
 ): Decision<RepositoryEvent> {
   const found = [...layers].slice(0, removed.length);
   if (found.length < removed.length || found.some(({ id }, index) => id !== removed[index])) {
@@ -164,6 +165,7 @@ function dropUnreached(
       added: added.map(({ layer, holds }) => ({ ...recordedLayer(layer), holds })),
       shrink_epoch: shrinkEpoch + 1,
       clean,
+      once_reached: onceReached,
     },
   });
 }
@@ -173,7 +175,7 @@ function dropUnreached(
  * so that it leaves storage after the retention, as after any compaction.
  */
 function adoptLayers(
-  { layers, shrinkEpoch }: OpenRepository,
+  { layers, shrinkEpoch, onceReached }: OpenRepository,
   { revision, gone, replaced, added }: Extract<RepositoryCommand, { type: 'AdoptLayers' }>,
 ): Decision<RepositoryEvent> {
   const sizes = new Map([...layers].map(({ id, sizeBytes }) => [id, sizeBytes] as const));
@@ -189,6 +191,7 @@ function adoptLayers(
       added: by.map((layer) => ({ ...recordedLayer(layer), holds: 'retention' })),
       shrink_epoch: epoch,
       clean,
+      once_reached: onceReached && added.length === 0,
     },
   });
   const rest = replaced.length === 0 ? [] : [compacted(replaced, shrinkEpoch + 2, [])];

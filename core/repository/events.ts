@@ -6,6 +6,7 @@
  */
 import type { ObjectType } from '../git/objects.ts';
 import { type DomainEvent, type EventKind, type EventKinds, RECORD_V1 } from '../kernel/decider.ts';
+import type { JsonObject } from '../kernel/json.ts';
 
 export type RefUpdateKind = 'create' | 'fast-forward' | 'force-push' | 'delete';
 
@@ -48,6 +49,8 @@ export type RefsUpdated = DomainEvent<
     readonly parts: UpdateParts | null;
     /** Null if the push brought no objects. */
     readonly layer: RecordedLayer | null;
+    /** Whether the accepted refs reach every object that the layer adds. Older versions did not look: false. */
+    readonly once_reached: boolean;
     readonly push_options: readonly string[];
     /**
      * The number of the push's commands that were refused. If it is not 0, the layer may hold objects no ref reaches.
@@ -104,6 +107,8 @@ export type LayersCompacted = DomainEvent<
     readonly shrink_epoch: number;
     /** Whether every object in the layers is now reachable from a ref. */
     readonly clean: boolean;
+    /** Whether a ref once reached every object in the layers. False in older versions, which did not say it. */
+    readonly once_reached: boolean;
   }
 >;
 
@@ -145,8 +150,32 @@ export type RepositoryEvent =
   | RepositoryClosed
   | RepositoryReopened;
 
-/** In version 1 refs could not be restored. */
-const REFS_UPDATED: EventKind = { version: 2, record: true, upcasters: [(data) => ({ ...data, restored: null })] };
+/** Upcasts a version that did not look whether refs reach what its layers hold. */
+function notLookedAt(data: JsonObject): JsonObject {
+  return { ...data, once_reached: false };
+}
+
+/** Writes that version. */
+function withoutOnceReached(data: JsonObject): JsonObject {
+  const { once_reached: _, ...rest } = data;
+  return rest;
+}
+
+/** In version 1 refs could not be restored; up to version 2 layers could hold what no ref ever reached. */
+const REFS_UPDATED: EventKind = {
+  version: 3,
+  record: true,
+  upcasters: [(data) => ({ ...data, restored: null }), notLookedAt],
+  downcasters: [withoutOnceReached],
+};
+
+/** In version 1 layers could hold what no ref ever reached. */
+const LAYERS_COMPACTED: EventKind = {
+  version: 2,
+  record: true,
+  upcasters: [notLookedAt],
+  downcasters: [withoutOnceReached],
+};
 
 /** In version 1 no compaction was named. */
 const LAYERS_EXPIRED: EventKind = {
@@ -158,7 +187,7 @@ const LAYERS_EXPIRED: EventKind = {
 export const repositoryEventKinds: EventKinds<RepositoryEvent> = {
   RefsUpdated: REFS_UPDATED,
   DefaultBranchChanged: RECORD_V1,
-  LayersCompacted: RECORD_V1,
+  LayersCompacted: LAYERS_COMPACTED,
   LayersExpired: LAYERS_EXPIRED,
   RepositoryClosed: RECORD_V1,
   RepositoryReopened: RECORD_V1,

@@ -35,10 +35,13 @@ function evolveRepository(state: Repository, event: RepositoryEvent, at: Timesta
     case 'LayersCompacted': {
       const { clean } = event.data;
       const compacted = withLayersOf(open(state, event), event);
-      const since = dropsObjects(event) ? at : compacted.uncleanSince;
+      const drops = dropsObjects(event);
+      const since = drops ? at : compacted.uncleanSince;
+      // Merged layers hold the same objects as before.
+      const onceReached = drops ? event.data.once_reached : compacted.onceReached;
       // If the layers are clean, objects that only earlier tips reach are gone, so nobody can fetch those tips.
       const leftTips = clean ? NO_LEFT_TIPS : compacted.leftTips;
-      return { ...compacted, clean, uncleanSince: clean ? null : since, leftTips };
+      return { ...compacted, clean, uncleanSince: clean ? null : since, onceReached, leftTips };
     }
     case 'LayersExpired': {
       if (state.status === 'open') return withExpired(state, event);
@@ -88,6 +91,7 @@ function evolveRefs(state: OpenRepository, event: RefsUpdated, at: Timestamp): O
     ),
     clean,
     uncleanSince: clean ? null : (state.uncleanSince ?? at),
+    onceReached: state.onceReached && (data.layer === null || data.once_reached),
     hadBranch:
       state.hadBranch || data.updates.some(({ ref, kind }) => kind === 'create' && branchOfRef(refName(ref)) !== null),
     pushedAt: at,
@@ -133,6 +137,7 @@ const openRepository = object<Omit<OpenRepository, 'status' | 'refs' | 'layersSi
   keptSinceEpoch: nullable(number),
   clean: flag,
   uncleanSince: nullable(time),
+  onceReached: flag,
   hadBranch: flag,
   pushedAt: nullable(time),
   leftTips: list(
@@ -176,7 +181,7 @@ async function* parsedRuns(parts: Parts): AsyncGenerator<RefRun> {
 }
 
 const repositorySnapshots: SnapshotCodec<Repository> = {
-  version: 5,
+  version: 6,
   write: (state) => (state.status === 'open' ? openRepository.write(state) : null),
   read(snapshot) {
     const stored = openRepository.read(snapshot);
@@ -197,6 +202,7 @@ export const repositories: Decider<Repository, RepositoryEvent> = {
     layersSizeBytes: 0,
     clean: true,
     uncleanSince: null,
+    onceReached: true,
     hadBranch: false,
     pushedAt: null,
     leftTips: NO_LEFT_TIPS,

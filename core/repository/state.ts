@@ -34,6 +34,11 @@ export interface OpenRepository extends CommittedLayers {
    * dropped some of them and kept others for the retention: since that compaction.
    */
   readonly uncleanSince: Timestamp | null;
+  /**
+   * Whether a ref once reached every object in the layers, as far as events say it. Then a fetch may have what was
+   * forced away (`servesAllObjects`), until a drop or a purge.
+   */
+  readonly onceReached: boolean;
   /** Whether a push ever created a branch. The first push that does may choose the default branch. */
   readonly hadBranch: boolean;
   readonly pushedAt: Timestamp | null;

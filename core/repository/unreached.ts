@@ -30,6 +30,14 @@ export function isDroppingDue(state: OpenRepository, now: Timestamp, retentionMs
   return layers.length > 0 && isDroppable(state);
 }
 
+/**
+ * Whether a fetch may have every object that the layers hold: a ref once reached each of them, and a purge can remove
+ * those that no ref reaches any more.
+ */
+export function servesAllObjects(state: OpenRepository): boolean {
+  return state.onceReached && isDroppable(state);
+}
+
 /** Whether one compaction can drop objects: one event must name all layers, and one disk must hold them twice. */
 export function isDroppable({ layers, layersSizeBytes }: OpenRepository): boolean {
   return layers.length <= LAYERS_REMOVED_AT_ONCE_MAX && layersSizeBytes <= DROPPING_BYTES_MAX;

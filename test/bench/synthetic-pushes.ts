@@ -290,7 +290,7 @@ async function append(
         push_id: randomUUID(),
         updates: [update],
         ...{ parts: null, layer: recordedLayer(layer), push_options: [], refused: 0, received_bytes: 1_000 },
-        restored: null,
+        ...{ once_reached: true, restored: null },
       },
     };
   });

@@ -187,13 +187,14 @@ describe('The golden events', () => {
     assert.deepEqual(due?.status === 'pending' && [due.attempts, due.next], [0, { status: 'due' }]);
   });
 
-  test('of a repository fold into one that was compacted, closed and reopened', () => {
-    const [state] = folded(repositories);
-    assert.ok(state?.status === 'open');
+  test('of repositories fold into one that was compacted, closed and reopened, and one whose layers refs reached', () => {
+    const [state, reached] = folded(repositories);
+    assert.ok(state?.status === 'open' && reached?.status === 'open');
     assert.deepEqual([state.defaultBranch, state.shrinkEpoch, state.layersSizeBytes], ['trunk', 2, 31_000]);
+    assert.deepEqual([reached.layersSizeBytes, reached.onceReached, state.onceReached], [1_000, true, false]);
     assert.deepEqual(
       folded(repositories, 'RepositoryReopened').map(({ status }) => status),
-      ['closed'],
+      ['closed', 'open'],
     );
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Attempts to read without permission: objects that no ref reaches, other accounts' repositories, and ways around the
- * checks.
+ * Attempts to read without permission: objects that no ref reached, or none after a purge, other accounts'
+ * repositories, and ways around the checks.
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -19,7 +19,7 @@ import {
   wirePush,
 } from '../support/git-wire.ts';
 import { rawRequest } from '../support/raw-http.ts';
-import { type Account, createAccount, git } from '../support/strata.ts';
+import { type Account, api, createAccount, git } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
 import { cannotBeFetched, startWatchedServer, type WatchedServer } from '../support/watched-push.ts';
 import { type Story, story } from '../support/wire-story.ts';
@@ -27,7 +27,7 @@ import { type Story, story } from '../support/wire-story.ts';
 const MAIN = 'refs/heads/main';
 const VERSIONS = [0, 2] as const;
 
-describe('An object that no ref reaches', () => {
+describe('An object that no ref reached, or none after a purge', () => {
   const ending = suiteEnding();
   let server: WatchedServer;
   const open = story('open to all');
@@ -41,6 +41,13 @@ describe('An object that no ref reaches', () => {
     const pushed = await wirePush(target, [{ ref: MAIN, after: open.tip.id }], open.all);
     assert.equal(pushed.refs.get(MAIN), 'ok', pushed.remote);
     return target;
+  }
+
+  async function purge({ strata, account, name }: WireTarget): Promise<void> {
+    const { body } = await api(strata, account.token, 'GET', `/v1/repos/${account.username}/${name}`);
+    const { id } = body as { readonly id: string };
+    const purged = await api(strata, account.token, 'POST', `/v1/repositories/${id}/purge`, {});
+    assert.equal(purged.status, 202, purged.text);
   }
 
   async function stillServes(target: WireTarget): Promise<void> {
@@ -72,7 +79,7 @@ describe('An object that no ref reaches', () => {
     }
   });
 
-  test('cannot be fetched after its branch was forced or deleted, except the tip, for a minute', async () => {
+  test('cannot be fetched after its branch was forced or deleted and the repository purged, not even the tip', async () => {
     for (const leave of ['forced', 'deleted'] as const) {
       const target = await newTarget();
       const first = story(`first secret, ${leave}`, [open.tip.id]);
@@ -83,10 +90,9 @@ describe('An object that no ref reaches', () => {
       const away = leave === 'forced' ? { after: open.tip.id } : {};
       const left = await wirePush(target, [{ ref, before: second.tip.id, ...away }], leave === 'forced' ? [] : null);
       assert.equal(left.refs.get(ref), 'ok', left.remote);
-      // A clone that began before may still finish: the server sends an advertised tip and everything that the tip
-      // still reaches.
-      assert.ok('pack' in (await wireFetch(target, second.tip.id, 2)));
-      for (const { id } of [...first.all, second.folder, second.file]) await cannotBeFetched(target, id);
+      for (const { id } of [...first.all, ...second.all]) assert.ok('pack' in (await wireFetch(target, id, 0)));
+      await purge(target);
+      for (const { id } of [...first.all, ...second.all]) await cannotBeFetched(target, id);
       await stillServes(target);
     }
   });

@@ -151,7 +151,7 @@ describe('An object of a pack that the push leads to by no ref', () => {
       ];
       const report = await wirePush(target, commands, [...secret.all, ...made.all], { capabilities });
       assert.deepEqual([...report.refs.values()], ['ok', 'ok'], report.remote);
-      await areNotServed(target, [...secret.all, gone.folder, gone.file], [...open.all, ...made.all]);
+      await areNotServed(target, secret.all, [...open.all, ...made.all, gone.folder, gone.file]);
     }
   });
 

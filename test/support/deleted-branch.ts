@@ -90,19 +90,20 @@ export async function found(reading: GitReading, ids: readonly ObjectId[]): Prom
   }
 }
 
-/** Pushes as a client that packs for itself. `onReceived` runs after the check of the pack. */
+/** Pushes as a client that packs for itself. `onPoint` runs at a failpoint, by default after the check of the pack. */
 export async function pushPack(
   reading: GitReading,
   commands: readonly { readonly ref: string; readonly before: ObjectId | null; readonly after: ObjectId }[],
   pack: Buffer,
-  onReceived: () => Promise<void> = async () => undefined,
+  onPoint: () => Promise<void> = async () => undefined,
+  at: FailpointName = 'push-pack-received',
 ): Promise<PushOutcome> {
   const { node, database } = reading;
   const context = {
     ...{ ...node, layers: layersIn(database.layers), objects: database.database, onLayer: () => undefined },
     usage: { usageOf: async () => ({ storageBytes: 0, transferBytes: 0, ingressBytes: 0 }) },
     failpoint: async (point: FailpointName) => {
-      if (point === 'push-pack-received') await onReceived();
+      if (point === at) await onPoint();
     },
   };
   return pushRefs(context, {

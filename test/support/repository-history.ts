@@ -45,6 +45,7 @@ export function pushed(updates: readonly StoredRefUpdate[], more: Partial<RefsUp
       updates,
       parts: null,
       layer: null,
+      once_reached: true,
       push_options: [],
       refused: 0,
       received_bytes: 100,

@@ -197,12 +197,14 @@ async function check(
 
 /**
  * The refs of that moment, over today's layers. These hold more than the refs reach, so a want is never allowed just
- * because its object exists.
+ * because its object exists, unless today's refs are the same and reach every object.
  */
 function withRefsOf(repository: FoundRepository, { owned, entity: then, defaultBranch }: KeptPast): FoundRepository {
   const { state: now, revision } = repository.entity;
-  if (then.revision === revision) return { ...repository, owned };
+  if (then.revision === revision) {
+    return { ...repository, owned, entity: { ...repository.entity, state: { ...now, onceReached: false } } };
+  }
   const { layers, shrinkEpoch, keptSinceEpoch } = now;
-  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, clean: false, leftTips: [] };
+  const state = { ...then.state, layers, shrinkEpoch, keptSinceEpoch, clean: false, onceReached: false, leftTips: [] };
   return { ...repository, owned, entity: { ...then, state }, defaultBranch };
 }

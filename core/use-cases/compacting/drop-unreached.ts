@@ -7,8 +7,8 @@
  *   has, or had within the retention;
  * - the append of `LayersCompacted` is the only commit point. It expects the revision up to which later layers and tips
  *   were checked against what is kept; what they lack is added first. So the committed layers stay closed;
- * - it calls the layers clean only if none that came while it ran holds an object of the replaced ones that is not
- *   kept;
+ * - it calls the layers clean, or once reached, only if none that came while it ran holds an object of the replaced
+ *   ones that is not kept;
  * - it drops nothing that a webhook delivery is still to be made of;
  * - it raises the shrink epoch, and a push that was checked before is checked again;
  * - every exit without an append removes the layers that it stored (new-layers.ts). The replaced layers stay in
@@ -243,6 +243,8 @@ interface Changes {
   readonly moved: boolean;
   /** Whether a push left objects that no ref may reach. */
   readonly leaves: boolean;
+  /** Whether the refs of each push reached all that its layer added. */
+  readonly onceReached: boolean;
   /** The last event that was not read, because it is too old; null if all were read. */
   readonly before: RecordedEvent | null;
 }
@@ -263,6 +265,7 @@ async function changesBetween(
   const left = new Set<ObjectId>();
   let moved = false;
   let leaves = false;
+  let onceReached = true;
   for (let next = from; next > after; ) {
     const page = await context.events.readStream(stream, {
       direction: 'backwards',
@@ -273,19 +276,20 @@ async function changesBetween(
     for (const recorded of page) {
       // The times of a stream never go back.
       if (recorded.revision <= after || (since !== null && recorded.occurredAt <= since)) {
-        return { left, moved, leaves, before: recorded };
+        return { left, moved, leaves, onceReached, before: recorded };
       }
       if (recorded.type !== 'RefsUpdated') continue;
       const event = readEvent(repositoryEventKinds, await withUpdatesInPlace(context, recorded));
       if (event.type !== 'RefsUpdated') continue;
       moved = true;
       leaves ||= leavesObjects(event.data);
+      onceReached &&= event.data.layer === null || event.data.once_reached;
       for (const tip of leftTipsOf(event.data)) left.add(tip);
       if (left.size > DROPPING_TIPS_MAX) return null;
     }
     next -= page.length;
   }
-  return { left, moved, leaves, before: null };
+  return { left, moved, leaves, onceReached, before: null };
 }
 
 interface Run extends Dropped {
@@ -313,6 +317,8 @@ class Dropping {
   /** The revision up to which layers and tips are checked against what is kept. */
   #checked: OpenEntity;
   #clean: boolean;
+  /** What is kept, a ref once reached; a later layer may hold something else. */
+  #onceReached = true;
 
   constructor(context: DroppingContext, run: Run) {
     this.#context = context;
@@ -360,7 +366,9 @@ class Dropping {
     if (changes.moved) {
       const pack = await kept.supplement(committedObjects(found, current), added, tips);
       await this.#add(pack, 'retention');
-      this.#clean &&= pack === null && !changes.leaves && !(await kept.areDroppedIn(added));
+      const areDropped = await kept.areDroppedIn(added);
+      this.#clean &&= pack === null && !changes.leaves && !areDropped;
+      this.#onceReached &&= changes.onceReached && !areDropped;
     }
     this.#checked = current;
   }
@@ -375,6 +383,7 @@ class Dropping {
       removed: [...begun.state.layers].map(({ id }) => id),
       added: this.#added,
       clean: this.#clean,
+      onceReached: this.#onceReached,
     });
     if ('refused' in decision) return 'nothing';
     const [event] = decision.events;

@@ -1,7 +1,7 @@
 /**
  * What the layer of a push leaves out: objects that no accepted ref reaches. Some are of refs that were refused: a
- * mirrored push that is refused in part would store them each time. Others nothing refers to: they could be fetched by
- * their ids, since a clean repository serves whatever its layers hold.
+ * mirrored push that is refused in part would store them each time. Others nothing refers to. Both could be fetched by
+ * their ids, since a repository serves what its layers hold (docs/git-path.md, Wants).
  *
  * Invariants: from then on the refused refs stay refused, whatever a later race decides, since the layer may lack
  * what they reach.

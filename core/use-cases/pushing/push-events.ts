@@ -84,6 +84,8 @@ export function createPushEvents(
       updates,
       parts: isNarrow(updates, facts.pushOptions) ? null : await partsOf(updates, lastAt),
       layer: facts.layer === null ? null : recordedLayer(facts.layer),
+      // leave-out-unreached-objects.ts has seen to it.
+      once_reached: true,
       push_options: facts.pushOptions,
       refused: facts.refusedNames + decision.results.filter(({ code }) => code !== null).length,
       received_bytes: facts.receivedBytes,

@@ -1,13 +1,15 @@
 /**
- * Decides which objects a fetch may want: those that are reachable from a current ref (docs/git-path.md, Wants).
+ * Decides which objects a fetch may want: every one that the repository's layers hold, if a ref once reached them all,
+ * and else those that are reachable from a current ref (docs/git-path.md, Wants).
  *
- * Invariants: this is the only check, because git's upload-pack refuses no want over stateless HTTP. An object that
- * no ref reaches cannot be fetched by its id, over any protocol version.
+ * Invariants: this is the only check, because git's upload-pack refuses no want over stateless HTTP. An object that no
+ * ref ever reached cannot be fetched by its id, over any protocol version, and neither can one that a purge removed.
  */
 import { type ObjectId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
+import { servesAllObjects } from '../../repository/unreached.ts';
 
 /**
  * A time that is further ahead of this node's clock was written by a node whose clock was wrong. Internal: only a
@@ -83,7 +85,7 @@ async function unreached(
   tipsKey: string,
   open: () => Promise<ObjectReader>,
 ): Promise<readonly ObjectId[]> {
-  if (ids.length === 0 || repository.clean) return [];
+  if (ids.length === 0 || repository.clean || servesAllObjects(repository)) return [];
   const reached = await (await open()).reachable(ids, [...currentTips(repository)], tipsKey);
   return ids.filter((id) => !reached.has(id));
 }

@@ -37,7 +37,7 @@ export interface OpenFetchContext {
 /** Why a fetch is refused. Git's clients read the reasons in Git's own words, so they are no codes of the API. */
 export type FetchDenial =
   | { readonly code: 'transfer-quota-reached' }
-  /** No current ref reaches the object, or there is none with this id. */
+  /** There is no object with this id, or none that may be fetched. */
   | { readonly code: 'want-not-reachable'; readonly id: ObjectId }
   /** upload-pack exits on a `deepen-not` that names no ref, or more than one. */
   | { readonly code: 'deepen-not-unresolved' | 'deepen-not-ambiguous'; readonly name: string };

@@ -163,7 +163,8 @@ const richRepository = given<ReturnType<typeof repositories.evolve>, RepositoryE
   {
     type: 'LayersCompacted',
     data: {
-      ...{ revision: 2, removed: [{ id: layer(1).id, size_bytes: 1_000 }], shrink_epoch: 1, clean: false },
+      ...{ revision: 2, removed: [{ id: layer(1).id, size_bytes: 1_000 }], shrink_epoch: 1 },
+      ...{ clean: false, once_reached: true },
       added: [{ ...layer(4, 900), holds: 'refs' }],
     },
   },

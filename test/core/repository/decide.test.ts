@@ -64,7 +64,7 @@ describe('A merge of layers', () => {
   test('replaces them, in their order, and raises the shrink epoch', () => {
     const removed = [1, 3].map((n) => ({ id: layer(n).id, size_bytes: 10 }));
     const added = [{ ...layer(9, 25), holds: 'merged' }];
-    const data = { revision: 2, removed, added, shrink_epoch: 1, clean: true };
+    const data = { revision: 2, removed, added, shrink_epoch: 1, clean: true, once_reached: true };
     assert.deepEqual(merge([3, 1]), [{ type: 'LayersCompacted', data }]);
   });
 
@@ -98,7 +98,8 @@ describe('The adoption of the layers of a manifest', () => {
 
   test('puts those that the log does not know in the place of those that are gone, which it lets go', () => {
     const added = [{ ...layer(9, 25), holds: 'retention' }];
-    const data = { revision: 2, removed: removed([1, 3]), added, shrink_epoch: 1, clean: false };
+    const unknown = { clean: false, once_reached: false };
+    const data = { revision: 2, removed: removed([1, 3]), added, shrink_epoch: 1, ...unknown };
     const events = adopt({ gone: [1, 3], added: [9] });
     assert.deepEqual(events, [{ type: 'LayersCompacted', data }, expired([1, 3], 1)]);
     const after = given(repositories, ...history, ...events);
@@ -111,7 +112,8 @@ describe('The adoption of the layers of a manifest', () => {
 
   test('replaces those that are in storage by an event of its own, and lets none of them go', () => {
     const [, second, third] = adopt({ gone: [1], replaced: [2], added: [9] });
-    const data = { revision: 2, removed: removed([2]), added: [], shrink_epoch: 2, clean: false };
+    const unknown = { clean: false, once_reached: false };
+    const data = { revision: 2, removed: removed([2]), added: [], shrink_epoch: 2, ...unknown };
     assert.deepEqual([second, third], [{ type: 'LayersCompacted', data }, expired([1], 2)]);
   });
 
@@ -179,7 +181,8 @@ describe('The expiry of a deleted repository', () => {
   test(`names ${LAYERS_REMOVED_AT_ONCE_MAX} layers together, and the next ones the next time`, () => {
     const holding = (count: number): readonly RepositoryEvent[] => {
       const added = Array.from({ length: count }, (_, n) => ({ ...layer(n + 2), holds: 'merged' }) as const);
-      const data = { revision: 0, removed: [{ id: layer(1).id, size_bytes: 10 }], added, shrink_epoch: 1, clean: true };
+      const removed = [{ id: layer(1).id, size_bytes: 10 }];
+      const data = { revision: 0, removed, added, shrink_epoch: 1, clean: true, once_reached: true };
       return [push, { type: 'LayersCompacted', data }, closed];
     };
     const history = holding(LAYERS_REMOVED_AT_ONCE_MAX + 1);

@@ -40,6 +40,7 @@ function compacted(
       added: added.map((n) => ({ ...layer(n, 15), holds: 'merged' })),
       shrink_epoch: 1,
       clean: true,
+      once_reached: true,
       ...more,
     },
   };

@@ -10,7 +10,7 @@ import { repositories } from '../../../core/repository/evolve.ts';
 import { layerOf } from '../../../core/repository/layers.ts';
 import { LAYERS_REMOVED_AT_ONCE_MAX } from '../../../core/repository/limits.ts';
 import type { OpenRepository } from '../../../core/repository/state.ts';
-import { isDroppingDue } from '../../../core/repository/unreached.ts';
+import { isDroppingDue, servesAllObjects } from '../../../core/repository/unreached.ts';
 import { branch, layer, moved, oid, pushed } from '../../support/repository-history.ts';
 
 const START = timestamp('2026-11-21T10:00:00.000Z');
@@ -31,8 +31,18 @@ function open(...events: readonly RepositoryEvent[]): OpenRepository {
 function dropped(clean: boolean, shrink_epoch = 1): RepositoryEvent {
   const holds = clean ? 'refs' : 'retention';
   const removed = [{ id: layer(1).id, size_bytes: 1_000 }];
-  const data = { revision: 0, removed, added: [{ ...layer(9), holds } as const], shrink_epoch, clean };
+  const added = [{ ...layer(9), holds } as const];
+  const data = { revision: 0, removed, added, shrink_epoch, clean, once_reached: true };
   return { type: 'LayersCompacted', data };
+}
+
+function merged(once_reached: boolean): RepositoryEvent {
+  const removed = [{ id: layer(1).id, size_bytes: 1_000 }];
+  const added = [{ ...layer(9), holds: 'merged' } as const];
+  return {
+    type: 'LayersCompacted',
+    data: { revision: 0, removed, added, shrink_epoch: 1, clean: false, once_reached },
+  };
 }
 
 const created = pushed([moved(MAIN, null, A)], { layer: layer(1) });
@@ -54,9 +64,7 @@ describe('A repository is unclean since', () => {
   });
 
   test('the same time after layers were merged, and after a snapshot', () => {
-    const data = { revision: 0, removed: [{ id: layer(1).id, size_bytes: 1_000 }], shrink_epoch: 1, clean: false };
-    const merged = { type: 'LayersCompacted', data: { ...data, added: [{ ...layer(9), holds: 'merged' }] } } as const;
-    const state = open(created, advanced, forced, merged);
+    const state = open(created, advanced, forced, merged(true));
     assert.deepEqual([state.uncleanSince, state.keptSinceEpoch], [plusMs(START, 2), 0]);
     const read = repositories.snapshots?.read(repositories.snapshots.write(state) ?? assert.fail());
     assert.ok(read?.status === 'open');
@@ -65,6 +73,47 @@ describe('A repository is unclean since', () => {
 
   test('and a drop is known by its epoch', () => {
     assert.equal(open(created, advanced, forced, dropped(false, 4)).keptSinceEpoch, 4);
+  });
+});
+
+describe('Every object of the layers is served', () => {
+  const old = pushed([moved(MAIN, null, A)], { layer: layer(1), once_reached: false });
+  const serves = (...events: readonly RepositoryEvent[]) => servesAllObjects(open(...events));
+
+  test('of a new repository, whatever was forced away, deleted or merged since', () => {
+    assert.equal(serves(), true);
+    assert.equal(serves(created, advanced, forced, deleted, dropped(false)), true);
+    assert.equal(serves({ ...created, data: { ...created.data, refused: 1 } }), true);
+  });
+
+  test('of no repository with a layer from a version that stored what no ref reached, or merged from one', () => {
+    assert.equal(serves(old), false);
+    assert.equal(serves(created, { ...old, data: { ...old.data, layer: layer(2) } }), false);
+    assert.equal(serves(old, merged(false)), false);
+    assert.equal(serves(old, merged(true)), false);
+    assert.equal(serves(pushed([moved(MAIN, null, A)], { once_reached: false })), true);
+  });
+
+  test('again from the drop on that says so, and a merge says nothing', () => {
+    assert.equal(serves(old, dropped(false)), true);
+    assert.equal(serves(created, merged(false)), true);
+    const unknown = dropped(false);
+    assert.ok(unknown.type === 'LayersCompacted');
+    assert.equal(serves(created, { ...unknown, data: { ...unknown.data, once_reached: false } }), false);
+  });
+
+  test('after a snapshot as before it', () => {
+    for (const state of [open(created), open(old)]) {
+      const read = repositories.snapshots?.read(repositories.snapshots.write(state) ?? assert.fail());
+      assert.ok(read?.status === 'open');
+      assert.equal(servesAllObjects(read), servesAllObjects(state));
+    }
+  });
+
+  test('of no repository that is too large for a purge', () => {
+    const state = open(created);
+    assert.equal(servesAllObjects({ ...state, layersSizeBytes: DROPPING_BYTES_MAX }), true);
+    assert.equal(servesAllObjects({ ...state, layersSizeBytes: DROPPING_BYTES_MAX + 1 }), false);
   });
 });
 
@@ -99,7 +148,7 @@ describe('What no ref reaches is dropped', () => {
         revision: 1,
         removed,
         added,
-        clean: true,
+        ...{ clean: true, onceReached: false },
       });
     };
     const decided = drop(1, 2);
@@ -109,7 +158,7 @@ describe('What no ref reaches is dropped', () => {
       removed: [1, 2].map((n) => ({ id: layer(n).id, size_bytes: 1_000 })),
       added: [{ ...layer(9), holds: 'refs' }],
       shrink_epoch: 1,
-      clean: true,
+      ...{ clean: true, once_reached: false },
     });
     for (const numbers of [
       [2, 3],

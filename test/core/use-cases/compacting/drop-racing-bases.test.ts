@@ -69,7 +69,8 @@ describe('A push that comes while a branch is being dropped', () => {
       assert.deepEqual(await found(reading, [made.id, object, gone]), [true, true, false]);
       assert.equal(await isServed(reading, object), clean);
       assert.equal(await isServed(reading, made.id), true);
-      assert.equal((await stateOf(reading)).clean, clean);
+      const state = await stateOf(reading);
+      assert.deepEqual([state.clean, state.onceReached], [clean, clean]);
     });
   }
 });

@@ -1,4 +1,4 @@
-/** Which objects a fetch may want. The attack: the id of an object that no ref reaches, or none any more. */
+/** Which objects a fetch may want. The attack: the id of an object that no ref ever reached, or none after a purge. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type ObjectId, plusMs } from '../../../../core/kernel/ids.ts';
@@ -13,10 +13,13 @@ import {
 } from '../../../../core/use-cases/reading/authorise-wants.ts';
 import { FIRST_AT, given } from '../../../support/fold.ts';
 import { NO_HISTORY } from '../../../support/no-history.ts';
-import { branch, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
+import { branch, layer, moved, oid, pushed, tag } from '../../../support/repository-history.ts';
 
 const [A, B, C, D, E] = [oid('a'), oid('b'), oid('c'), oid('d'), oid('e')];
-const first = pushed([moved(branch('main'), null, A), moved(tag('v1'), null, B, { type: 'tag', peeled: C })]);
+const created = [moved(branch('main'), null, A), moved(tag('v1'), null, B, { type: 'tag', peeled: C })];
+const first = pushed(created, { layer: layer(1) });
+/** The same push to a version that stored what no ref reached. */
+const old = pushed(created, { layer: layer(1), once_reached: false });
 
 function started(
   history: readonly RepositoryEvent[],
@@ -89,36 +92,50 @@ describe('A want', () => {
     assert.deepEqual(asked, ['open', 'lookup']);
   });
 
-  test('of an object is served in a repository that lost refs if a current ref reaches the object', async () => {
-    const history = [first, pushed([moved(branch('main'), A, E)])];
+  test('of what was forced away, deleted or refused is served without a walk, because a ref once reached it', async () => {
+    const [forced, deleted] = [pushed([moved(branch('main'), A, E)]), pushed([moved(branch('main'), E, null)])];
+    for (const history of [
+      [first, forced],
+      [first, forced, deleted],
+      [{ ...first, data: { ...first.data, refused: 1 } }],
+    ]) {
+      const { denied, asked } = started(history, [A, D, E]);
+      assert.deepEqual(await denied([A, D, E], LEFT_TIP_SPAN_MS * 2), []);
+      assert.deepEqual(asked, ['open', 'lookup']);
+    }
+  });
+
+  test('of an object that layers of older versions hold is served if a current ref reaches the object', async () => {
+    const history = [old, pushed([moved(branch('main'), A, E)])];
     const { denied, asked } = started(history, [A, D, E], [D]);
     assert.deepEqual(await denied([D], LEFT_TIP_SPAN_MS * 2), []);
     assert.deepEqual(await denied([A, D], LEFT_TIP_SPAN_MS * 2), [A]);
     assert.ok(asked.includes('reachable from bce at key'));
   });
 
-  test('of an object from a refused part of a push is denied', async () => {
-    const { denied } = started([pushed([moved(branch('main'), null, A)], { refused: 1 })], [A, D]);
+  test('of an object from the refused part of a push to an older version is denied', async () => {
+    const { denied } = started([{ ...old, data: { ...old.data, refused: 1 } }], [A, D]);
     assert.deepEqual(await denied([D]), [D]);
   });
 
-  test('of a tip that its ref has left is served for a minute, for clients that saw it, and no longer', async () => {
-    const { denied } = started([first, pushed([moved(branch('main'), A, null)])], [A, B, C]);
+  test('of a tip of an older version that its ref has left is served for a minute, for clients that saw it', async () => {
+    const { denied } = started([old, pushed([moved(branch('main'), A, null)])], [A, B, C]);
     assert.deepEqual(await denied([A], 1_000), []);
     assert.deepEqual(await denied([A], 1_000 + LEFT_TIP_SPAN_MS), []);
     assert.deepEqual(await denied([A], 1_001 + LEFT_TIP_SPAN_MS), [A]);
   });
 
-  test('of a tip that a node with a clock ahead saw left is not served until that time comes', async () => {
-    const { denied } = started([first, pushed([moved(branch('main'), A, null)])], [A, B, C]);
+  test('of such a tip that a node with a clock ahead saw left is not served until that time comes', async () => {
+    const { denied } = started([old, pushed([moved(branch('main'), A, null)])], [A, B, C]);
     assert.deepEqual(await denied([A], 1_000 - CLOCK_AHEAD_MS_MAX), []);
     assert.deepEqual(await denied([A], 999 - CLOCK_AHEAD_MS_MAX), [A]);
   });
 });
 
 test('ids that a client only mentions are reported if they exist and it could not fetch them', async () => {
-  const history = [first, pushed([moved(branch('main'), A, D)])];
-  const { hidden } = started(history, [A, B, D], [B]);
+  const forced = pushed([moved(branch('main'), A, D)]);
+  const { hidden } = started([old, forced], [A, B, D], [B]);
   assert.deepEqual(await hidden([A, B, C, D, E], 1_000), []);
   assert.deepEqual(await hidden([A, B, C, D, E], LEFT_TIP_SPAN_MS * 2), [A]);
+  assert.deepEqual(await started([first, forced], [A, B, D]).hidden([A, B, C, D, E], LEFT_TIP_SPAN_MS * 2), []);
 });

@@ -11,6 +11,7 @@ import {
   openFetch,
 } from '../../../../core/use-cases/reading/open-fetch.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import { appendPush } from '../../../support/memory/pushes.ts';
 import { startReading } from '../../../support/reading.ts';
 
 const WANTS_NOTHING: FetchRequest = {
@@ -25,7 +26,10 @@ function excluding(...not: readonly string[]): FetchRequest['deepen'] {
   return { kind: 'limits', sinceSeconds: null, not };
 }
 
-/** A repository whose branch `topic` was deleted, long enough ago for its commits to be out of reach. */
+/**
+ * A repository with a layer of an older version, whose branch `topic` was deleted long enough ago for its commits to be
+ * out of reach.
+ */
 async function started() {
   const reading = await startReading();
   const { objects, node } = reading;
@@ -34,7 +38,8 @@ async function started() {
   const second = objects.commit({ tree, seconds: 2, parents: [first] });
   const gone = objects.commit({ tree, seconds: 3, parents: [first] });
   const known = await reading.repository('r');
-  await reading.push(known, { 'refs/heads/master': second, 'refs/tags/v1': first, 'refs/heads/topic': gone });
+  const refs = { 'refs/heads/master': second, 'refs/tags/v1': first, 'refs/heads/topic': gone };
+  await appendPush(node, objects, known, refs, 1_000);
   const repository = await reading.push(known, { 'refs/heads/topic': null });
   node.clock.advance(2 * LEFT_TIP_SPAN_MS);
   const state = { hasRoom: true };
