@@ -12,6 +12,7 @@ import { cutText } from '../../../core/kernel/text.ts';
 import { type AccountRecord, type Proof, proveInclusion } from '../../../core/use-cases/auditing/checkpoints.ts';
 import { findEntry } from '../../../core/use-cases/auditing/list-entries.ts';
 import type { ReadEntry } from '../../../core/use-cases/auditing/read-entries.ts';
+import type { LogNames } from '../../../core/use-cases/reading/names-of-log-entries.ts';
 import type { SiteContext } from '../context.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { copyBox } from '../layout/copy-box.ts';
@@ -27,7 +28,7 @@ import { historyAddress } from './filters.ts';
 import { namesOf } from './list.ts';
 import { readRecord } from './record.ts';
 import { actorText, addressOf } from './who.ts';
-import { repositoryIdOf, tellEvent } from './words.ts';
+import { mayLeaveObjects, repositoryIdOf, tellEvent } from './words.ts';
 
 export async function showEntry(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
   const wanted = entryAsked(visit.params['entry'] ?? '');
@@ -48,8 +49,16 @@ export async function showEntry(context: SiteContext, visit: PersonVisit): Promi
   const content = html`<div class="stack middle start"><div class="row"><h1>Event #${sequence}</h1><a class="button end" href="/history">History</a></div>${what}${
     isChanged &&
     html`<p class="note bad" role="alert">This event is not the one that its leaf was made of: the log was changed.</p>`
-  }${factsOf(visit, read)}${entryBox(read)}${openingsBox(read)}${proofBox(read, tree, proof)}</div>`;
+  }${purgeOffer(visit, read, names)}${factsOf(visit, read)}${entryBox(read)}${openingsBox(read)}${proofBox(read, tree, proof)}</div>`;
   return showPage(page(visit, { title: `Event #${sequence}` }, content));
+}
+
+/** Leads from a forced push or a deletion to the purge, where the repository is still there. */
+function purgeOffer({ person }: PersonVisit, { event }: ReadEntry, { repositories }: LogNames): Content {
+  const id = mayLeaveObjects(event) ? repositoryIdOf(event) : null;
+  const name = id === null ? undefined : repositories.get(id);
+  if (name === undefined) return null;
+  return html`<p class="soft">What a forced push or a deletion left can be fetched by its id until <a href="/${person.username}/${name}/purge">a purge</a> removes it.</p>`;
 }
 
 /** A sequence, or the id of an event; null for any other text. */

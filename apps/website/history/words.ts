@@ -229,6 +229,12 @@ function updatesOf(data: JsonObject): readonly { readonly ref: string; readonly 
   });
 }
 
+/** Whether an event may have left commits that no ref reaches. The kinds of a wide push stand in its parts. */
+export function mayLeaveObjects({ type, data }: Told): boolean {
+  if (type !== 'RefsUpdated') return false;
+  return isJsonObject(data['parts'] ?? null) || updatesOf(data).some(({ mark }) => mark !== null);
+}
+
 function countOf(parts: JsonValue): number {
   const updates = isJsonObject(parts) ? parts['updates'] : undefined;
   return typeof updates === 'number' ? updates : 0;

@@ -9,7 +9,7 @@ import { listActivity } from '../../../core/use-cases/reading/list-activity.ts';
 import type { SiteAnswer } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import { repositoryAddress, shownAddress } from './addresses.ts';
+import { purgeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
@@ -54,10 +54,13 @@ function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }:
   const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
   const ids = [before, after].filter((id) => !/^0+$/.test(id)).map((id) => shortId(id));
   const change = html`<span class="id">${ids.join(' → ')}</span>`;
+  const isLeft = kind === 'force-push' || kind === 'delete' || (kind === 'restore' && !/^0+$/.test(before));
   const then = shownAddress({ asOf: { event: push.eventId } }, repositoryAddress(repository));
   return html`<li class="${LAYERS[kind]}">${timeAgo(push.at, visit.now)}<span class="what">${WORDS[kind]} the ${what} <strong><bdi>${shownName(
     short,
   )}</bdi></strong> ${change}${kind === 'force-push' && html` <span class="mark bad">force push</span>`}</span><span class="by">${pusher(
     push,
-  )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a> · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a></span></li>`;
+  )} · <a href="/history/${push.eventId}">event ${push.revision}</a> · <a href="${then}">Browse<span class="unseen"> at this point</span></a> · <a href="${restorationAddress(repository, push.eventId, ref)}">Restore to before</a>${
+    isLeft && html` · <a href="${purgeAddress(repository)}">Purge<span class="unseen"> what it left</span></a>`
+  }</span></li>`;
 }

@@ -42,6 +42,11 @@ export function repositoryAddress({ account, owned }: Pick<FoundRepository, 'acc
   return `/${account.username}/${owned.name}`;
 }
 
+/** The address of the page that purges a repository of the account. */
+export function purgeAddress(repository: Parameters<typeof repositoryAddress>[0]): string {
+  return `${repositoryAddress(repository)}/purge`;
+}
+
 /** Returns the address of a path at a ref. */
 export function placeAddress(repository: FoundRepository, kind: PlaceKind, ref: string, names: Names): string {
   const parts = [...addressedRef(repository, ref, names).split('/').map(encodeURIComponent), ...names.map(encodeName)];

@@ -16,7 +16,7 @@ import { page } from '../layout/page.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { repositoryAddress } from './addresses.ts';
+import { purgeAddress, repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 
 /** What a page purges, and where it leads. */
@@ -33,9 +33,9 @@ function living({ repository }: Asked): Purged {
   return {
     id: repository.id,
     name: repository.owned.name,
-    action: `${home}/purge`,
+    action: purgeAddress(repository),
     back: `${home}/settings`,
-    what: html`<p>Commits and files that no branch and no tag reaches now are removed for good, such as a secret that you pushed and forced away. What your branches and tags reach stays. Earlier states cannot be restored any more.</p>`,
+    what: html`<p>Commits and files that no branch and no tag reaches now are removed for good, such as a secret that you pushed and forced away. Until then, whoever may read the repository can fetch them by their ids. What your branches and tags reach stays. Earlier states cannot be restored any more.</p>`,
   };
 }
 

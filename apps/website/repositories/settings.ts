@@ -9,7 +9,7 @@ import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
-import { repositoryAddress } from './addresses.ts';
+import { purgeAddress, repositoryAddress } from './addresses.ts';
 import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
@@ -59,9 +59,9 @@ function storedIn({ account, owned: { storageBucketId } }: Asked['repository']):
 }
 
 function purge({ repository }: Asked): Html {
-  return html`<section class="box"><header><h2>Purge</h2></header><div class="stack part"><p>Removes for good what no branch and no tag reaches any more, such as a secret that you pushed and forced away.</p><div class="row"><a class="button" href="${repositoryAddress(
+  return html`<section class="box"><header><h2>Purge</h2></header><div class="stack part"><p>Removes for good what no branch and no tag reaches any more, such as a secret that you pushed and forced away.</p><div class="row"><a class="button" href="${purgeAddress(
     repository,
-  )}/purge">Purge…</a></div></div></section>`;
+  )}">Purge…</a></div></div></section>`;
 }
 
 function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {

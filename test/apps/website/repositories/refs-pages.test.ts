@@ -120,6 +120,21 @@ describe('The pages of comparisons and pushes', () => {
     assert.doesNotMatch(activity.html, /[0-9]\.[0-9]+\.[0-9]+\.[0-9]+/, 'no address of a client');
   });
 
+  test('lead from a forced push and a deletion to the purge, on their rows and the pages of their events', async () => {
+    const { html } = await page('/ada/engine/activity');
+    const offers = new Map<string, boolean>();
+    for (const [row] of html.matchAll(/<li class.*?<\/li>/gs)) {
+      const leaves = /Force-pushed|>Deleted|Deleted the/.test(row);
+      assert.equal(/href="\/ada\/engine\/purge"/.test(row), leaves, row);
+      const [, event = ''] = /href="(\/history\/[^"]+)"/.exec(row) ?? [];
+      offers.set(event, leaves || offers.get(event) === true);
+    }
+    assert.deepEqual(new Set(offers.values()), new Set([true, false]));
+    for (const [event, leaves] of offers) {
+      assert.equal(links(await page(event)).includes('/ada/engine/purge'), leaves, event);
+    }
+  });
+
   test('say on a commit which push brought it, by which token, as which event', async () => {
     assert.match(textOf(await page(`/ada/engine/commit/${base}`)), /Pushed .* with the token .*, as event 0 of the/);
     assert.match(textOf(await page(`/ada/engine/commit/${forced}`)), /as event 2 of the/);
