@@ -4,13 +4,14 @@
  *
  * Invariants: every answer to an admitted or refused request names the request's id and may be cached by nobody.
  */
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { TLSSocket } from 'node:tls';
+import type { CutCode } from '../../core/git/wire/command-list.ts';
 import type { Denial } from '../front-door/admission.ts';
 import type { RateRefusal } from '../front-door/callers.ts';
 
 /** Why a request is refused, for the metrics and the log. `request-not-valid` stands for every other reason. */
-export type GitHttpErrorCode = Denial['denied'] | RateRefusal['exceeded'] | 'push-too-slow' | 'request-not-valid';
+export type GitHttpErrorCode = Denial['denied'] | RateRefusal['exceeded'] | CutCode | 'request-not-valid';
 
 /** Ends the request with an answer outside the protocol: its status, the message for the user, and its headers. */
 export class GitHttpError extends Error {
@@ -65,6 +66,36 @@ export function sendError(answering: Answering, error: GitHttpError): void {
 export function sendBytes(answering: Answering, contentType: string, bytes: Uint8Array): void {
   writeHead(answering, 200, ['Content-Type', contentType, 'Content-Length', String(bytes.length)]);
   answering.response.end(bytes);
+}
+
+/**
+ * How long a connection stays open behind an answer whose client still sends. Internal: the client has its answer by
+ * then, and a later end would only drop more of what it sends.
+ */
+const EARLY_ANSWER_SPAN_MS = 5_000;
+
+/**
+ * Sends an answer to a client that still sends, and ends the connection. What arrives is dropped for a moment: a
+ * connection that is closed before its bytes are read is reset, and the client may lose the answer by that. git sends
+ * no more once it has read the whole of such an answer.
+ */
+export async function sendEarly(
+  answering: Answering & { readonly request: IncomingMessage },
+  contentType: string,
+  bytes: Uint8Array,
+): Promise<void> {
+  const { request, response } = answering;
+  const length = ['Content-Length', String(bytes.length)];
+  writeHead(answering, 200, ['Content-Type', contentType, ...length, 'Connection', 'close']);
+  response.write(bytes);
+  const { promise: read, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, EARLY_ANSWER_SPAN_MS);
+  response.once('close', resolve);
+  request.once('end', resolve);
+  request.resume();
+  await read;
+  clearTimeout(timer);
+  response.end();
 }
 
 /**

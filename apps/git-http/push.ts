@@ -2,11 +2,17 @@
  * POST git-receive-pack: reads the command list, runs the use case, and reports in the form that the client chose.
  *
  * Invariants: an `ok` line is sent only after the append that commits it. A client that reads the answer late, or
- * never, changes nothing. The server sends a refusal after it has read the body, or closes the connection with it,
- * since git shows the reason only if it could send its whole body. The commands are held within the memory for bodies.
+ * never, changes nothing. The server sends a refusal after it has read the body, or ends the connection behind it:
+ * else git shows no reason while it cannot send its whole body. The commands are held within the memory for bodies.
  * Of a push that is refused as a whole only the report is, which names them in fewer bytes, while its rest is read.
  */
-import { type CommandList, type CommandListRefusal, readCommandList } from '../../core/git/wire/command-list.ts';
+import {
+  type CommandList,
+  type CommandListRefusal,
+  type CutCode,
+  readCommandList,
+} from '../../core/git/wire/command-list.ts';
+import type { ProtocolRefusal } from '../../core/git/wire/pkt-line.ts';
 import { pushAnswer, pushRefusal, type RefReport } from '../../core/git/wire/report-status.ts';
 import { fatalPackets, KEEP_ALIVE_PACKET } from '../../core/git/wire/side-band.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
@@ -23,7 +29,7 @@ import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
 import { rateRefusalText } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
 import { countRefused } from '../front-door/transfer-budget.ts';
-import { GitHttpError, sendBytes, writeHead } from './answer.ts';
+import { GitHttpError, sendBytes, sendEarly, writeHead } from './answer.ts';
 import { type Body, openBody } from './body.ts';
 import { faultError } from './faults.ts';
 import type { GitRequest } from './git-request.ts';
@@ -36,7 +42,7 @@ import {
   REF_REFUSALS,
   type ReadBody,
 } from './push-messages.ts';
-import { createPushPace } from './push-pace.ts';
+import { createPushPace, PushCut } from './push-pace.ts';
 import { PUSHED, type PushResult, refusedFor, resultOfError, resultOfList, resultOfPush } from './push-result.ts';
 
 /** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
@@ -52,7 +58,8 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
   const held = context.bodyBudget.open({ account: git.principal.account });
   // The report names the commands again, so it is covered too.
   releaseWith(response, held);
-  const pace = createPushPace(context.clock.monotonicMs);
+  const place = git.slowPushes.open({ account: git.principal.account, address });
+  const pace = createPushPace(context.clock.monotonicMs, place);
   const body = openBody(request, { idleMs: BODY_IDLE_MS, pace });
   let packFollows = false;
   let isCommitted = false;
@@ -65,11 +72,12 @@ export async function serveReceivePack(git: GitRequest): Promise<void> {
       finished.result = begun.result;
       await discard(git, body);
       if (begun.refused instanceof GitHttpError) throw begun.refused;
-      sendBytes(git, RESULT_TYPE, begun.refused);
+      await send(git, begun.refused);
       return;
     }
     isCommitted = await answer(git, begun.list, begun.rest, body);
   } finally {
+    place.leave();
     finished.receivedBytes = body.receivedBytes();
     // A push that commits has its bytes in its event, and a request whose connection broke is not complete.
     if (packFollows && !isCommitted && finished.result?.outcome === 'refused' && request.complete) {
@@ -94,10 +102,11 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
   const span = limitListSpan(body, context.clock.monotonicMs);
   try {
     let full: HeldRefusal | null = null;
-    const { list, rest } = await readCommandList(span.bytes, (bytes) => {
+    const hold = (bytes: number): string | null => {
       full = held.grow(bytes);
       return full?.text ?? null;
-    });
+    };
+    const { list, rest } = await readCommandList(span.bytes, hold, cutOf);
     if ('refused' in list) {
       return { refused: refusedWhole(list), result: resultOfList(list, full), packFollows: false };
     }
@@ -119,6 +128,10 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
   }
 }
 
+function cutOf(error: unknown): ProtocolRefusal<CutCode> | null {
+  return error instanceof PushCut ? { refused: error.code, detail: error.message } : null;
+}
+
 const NO_COMMAND = 'Not a push: bytes follow a command list that holds no command';
 
 /** Whether a pack, or anything else, follows the command list. Git's probe for a login ends with the list. */
@@ -133,6 +146,7 @@ async function holdsBytes(rest: AsyncIterable<Uint8Array>): Promise<boolean> {
  */
 function refusedWhole({ refused, detail, capabilities, names }: CommandListRefusal): Uint8Array | GitHttpError {
   if (capabilities === null && MALFORMED.has(refused)) return new GitHttpError(400, `Not a push: ${detail}`);
+  if (capabilities === null && CUTS.has(refused)) return new GitHttpError(408, detail, { Connection: 'close' });
   const refs = names.map((name): RefReport => ({ name, refused: NOT_UNPACKED }));
   return pushRefusal(detail, capabilities, refs);
 }
@@ -155,6 +169,8 @@ const MALFORMED: ReadonlySet<CommandListRefusal['refused']> = new Set([
   'shallow-malformed',
 ] as const);
 
+const CUTS: ReadonlySet<CommandListRefusal['refused']> = new Set(['push-too-slow', 'too-many-slow-pushes'] as const);
+
 /** Resolves whether it committed anything. */
 async function answer(
   git: GitRequest,
@@ -174,7 +190,7 @@ async function answer(
     // Git reads no answer while it cannot send its body.
     await discard(git, body);
     if (failure !== null) {
-      reportFailure(git, list, failure);
+      await reportFailure(git, list, failure);
       return false;
     }
     // The keep-alive packets were sent with status 200, so the failure can only follow them, on the side band.
@@ -185,15 +201,17 @@ async function answer(
   }
   const bytes = report(git.repository, list, outcome, { receivedBytes: body.receivedBytes(), whole });
   git.finished.result = resultOfPush(list, outcome);
-  send(git, bytes);
+  await send(git, bytes);
   await context.failpoint('push-answered');
   return 'results' in outcome && outcome.results.some(({ code }) => code === null);
 }
 
-function send(git: GitRequest, bytes: Uint8Array): void {
-  git.finished.sentBytes = bytes.length;
-  if (git.response.headersSent) git.response.end(bytes);
-  else sendBytes(git, RESULT_TYPE, bytes);
+async function send(git: GitRequest, bytes: Uint8Array): Promise<void> {
+  const { request, response, finished } = git;
+  finished.sentBytes = bytes.length;
+  if (response.headersSent) response.end(bytes);
+  else if (request.complete || response.destroyed) sendBytes(git, RESULT_TYPE, bytes);
+  else await sendEarly(git, RESULT_TYPE, bytes);
 }
 
 interface ReportedFailure {
@@ -205,10 +223,12 @@ interface ReportedFailure {
 }
 
 /**
- * Git would show nothing but the status of a refused POST, so a report says what the client must know of an outage.
- * Only an append without an answer may have changed something: nothing fails after the append that commits a push.
+ * Git would show nothing but the status of a refused POST, so a report says what the client must know of an outage, or
+ * why it is cut. Only an append without an answer may have changed something: nothing fails after the append that
+ * commits a push.
  */
 function failureToReport({ repository }: GitRequest, error: unknown): ReportedFailure | null {
+  if (error instanceof PushCut) return { error, line: error.message, reason: error.reason };
   const line = bucketOutageLine(repository, error);
   if (line !== null) return { error, line, reason: 'the storage bucket failed' };
   if (error instanceof EventStoreError && error.code === 'append-outcome-unknown') {
@@ -219,15 +239,20 @@ function failureToReport({ repository }: GitRequest, error: unknown): ReportedFa
   return { error, line: outageLine(outage), reason: 'nothing was changed: try again later' };
 }
 
-function reportFailure(git: GitRequest, list: CommandList, { line, reason, error }: ReportedFailure): void {
+async function reportFailure(
+  git: GitRequest,
+  list: CommandList,
+  { line, reason, error }: ReportedFailure,
+): Promise<void> {
   const { context, requestId, repository, finished, signal } = git;
   finished.result = resultOfError(error, { repository, hasLeft: signal.aborted });
-  // The failure of work for a client that left is no news.
-  if (!signal.aborted) logFault(context, error, { requestId, operation: finished.operation, status: 503 });
+  // The failure of work for a client that left is no news, nor is a client that is slow.
+  const isNews = !signal.aborted && !(error instanceof PushCut);
+  if (isNews) logFault(context, error, { requestId, operation: finished.operation, status: 503 });
   const refs = refusedRefs(list, reason);
   const { reportStatus, sideBand64k } = list.capabilities;
   const isShown = reportStatus !== 'none' || sideBand64k;
-  send(
+  await send(
     git,
     isShown ? pushAnswer({ unpackFailed: line, refs }, list.capabilities, [line]) : pushRefusal(line, null, []),
   );

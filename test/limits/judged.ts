@@ -210,7 +210,14 @@ const TESTED: LimitTests = {
   'test/apps/git-http/push-pace.test.ts': {
     'is enough at the least rate, and cuts a client that sends a byte a second less':
       'PUSH_BYTES_PER_SECOND_MIN PUSH_PACE_SPAN_MS',
+    'counts as slow below its rate, and no longer when it is faster again': 'SLOW_PUSH_BYTES_PER_SECOND_MAX',
     'counts a silence whole up to the limit, and no more of a longer one': 'SILENCE_COUNTED_MS_MAX',
+  },
+  'test/apps/git-http/slow-pushes.test.ts': {
+    'of an account are as many as its limit, wherever they come from': 'SLOW_PUSHES_OF_ACCOUNT_MAX',
+    'of a network are as many as its limit, whoever sends them': 'SLOW_PUSHES_OF_NETWORK_MAX',
+    'of the networks of a /48 of IPv6 are as many as its limit, and those of neighbours in IPv4 are not counted together':
+      'SLOW_PUSHES_OF_WIDE_NETWORK_MAX',
   },
   'test/apps/git-http/unread-answers.test.ts': {
     'have a part of the memory for answers of the API, and short ones beside it': 'UNSENT_BOUNDS',

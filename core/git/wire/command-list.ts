@@ -90,7 +90,11 @@ export type CommandListRefusalCode =
   | 'push-options-too-large'
   | 'too-many-push-options'
   /** There is no memory for it now. */
-  | 'list-not-held';
+  | 'list-not-held'
+  | CutCode;
+
+/** Why the client of a push is not read on: it sends too slowly, or slowly beside too many others. */
+export type CutCode = 'push-too-slow' | 'too-many-slow-pushes';
 
 /** Why the whole push is refused. The answer's form depends on `capabilities`; null if they were not read yet. */
 export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCode> {
@@ -102,6 +106,9 @@ export interface CommandListRefusal extends ProtocolRefusal<CommandListRefusalCo
 /** Holds this many more bytes of memory for the list. Returns why not, a line for the client, if there is no room. */
 export type HoldList = (bytes: number) => string | null;
 
+/** Returns why the list is refused that this error of its source has ended; null if the error passes through. */
+export type CutOf = (error: unknown) => ProtocolRefusal<CutCode> | null;
+
 /** The command list and the rest of the body. */
 export interface PushBody {
   readonly list: CommandList | CommandListRefusal;
@@ -110,18 +117,26 @@ export interface PushBody {
 }
 
 /**
- * Reads an inflated body up to the end of its command list. Errors of the source pass through. If the caller stops
- * reading `rest` early, the source is closed: to answer after that, pass a source that can be closed without closing
- * the connection.
+ * Reads an inflated body up to the end of its command list. Errors of the source pass through, but for those of
+ * `cutOf`. If the caller stops reading `rest` early, the source is closed: to answer after that, pass a source that can
+ * be closed without closing the connection.
  */
-export async function readCommandList(body: AsyncIterable<Uint8Array>, hold: HoldList): Promise<PushBody> {
+export async function readCommandList(
+  body: AsyncIterable<Uint8Array>,
+  hold: HoldList,
+  cutOf: CutOf = () => null,
+): Promise<PushBody> {
   const source = body[Symbol.asyncIterator]();
   const parser = createCommandListParser();
   let list = parser.result();
   let received = 0;
   let heldFor = 0;
   while (list === null) {
-    const chunk = await source.next();
+    const chunk = await nextOf(source, cutOf);
+    if ('refused' in chunk) {
+      list = parser.cut(chunk);
+      break;
+    }
     if (chunk.done === true) {
       list = parser.end();
       continue;
@@ -136,6 +151,19 @@ export async function readCommandList(body: AsyncIterable<Uint8Array>, hold: Hol
     if (full !== null) list = parser.refuse(full);
   }
   return { list, rest: restOf(parser.rest(), source) };
+}
+
+async function nextOf(
+  source: AsyncIterator<Uint8Array>,
+  cutOf: CutOf,
+): Promise<IteratorResult<Uint8Array> | ProtocolRefusal<CutCode>> {
+  try {
+    return await source.next();
+  } catch (error) {
+    const cut = cutOf(error);
+    if (cut === null) throw error;
+    return cut;
+  }
 }
 
 async function* restOf(first: Uint8Array, source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -164,6 +192,8 @@ export interface CommandListParser {
   end(): CommandList | CommandListRefusal;
   /** Refuses the list, since there is no memory for it: `detail` is a line for the client. */
   refuse(detail: string): CommandListRefusal;
+  /** Refuses the list, since its client is not read on. */
+  cut(refusal: ProtocolRefusal<CutCode>): CommandListRefusal;
   /** Returns the size of the list as far as it was read. */
   takenBytes(): number;
   /** Returns the pushed bytes that are after the list. */
@@ -220,6 +250,7 @@ export function createCommandListParser(): CommandListParser {
     end: () => result ?? refuse(TRUNCATED),
     // There is no memory for the names either.
     refuse: (detail) => refuse({ refused: 'list-not-held', detail }, []),
+    cut: (refusal) => refuse(refusal),
     takenBytes: () => decoder.takenBytes(),
     rest: () => decoder.rest(),
   };
