@@ -1,9 +1,8 @@
 /** Pushes over slow links: which are taken, which of too many gives way, and that git shows why. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
@@ -22,6 +21,7 @@ import { createFakeObjects } from '../../support/fake-objects.ts';
 import { type GitFixture, startGit } from '../../support/git-fixture.ts';
 import { basicAuthorization, commandList, commit } from '../../support/git-wire.ts';
 import { eventually } from '../../support/processes.ts';
+import { startSlowLink } from '../../support/slow-link.ts';
 import { type Finished, git, newWorkTree, tryGit } from '../../support/strata.ts';
 
 const KIB = 1024;
@@ -136,26 +136,31 @@ interface Client {
   leave(): void;
 }
 
-const PACK_BYTES = 64 * KIB * KIB;
+const BODY_BYTES = 64 * KIB * KIB;
 
 /** Begins a push of a large pack, and sends its commands. */
-function begin({ git: { port }, token }: Scene, context: TestContext): Client {
+function begin(slow: Scene, context: TestContext): Client {
+  const list = commandList([{ ref: 'refs/heads/main', after: commit('slow').id }]);
+  return open(slow, context, Buffer.concat([list, Buffer.alloc(1)]));
+}
+
+/** Begins a push with this start of its body. What it sends later means nothing. */
+function open({ git: { port }, token }: Scene, context: TestContext, start: Buffer): Client {
   const socket = connect(port, '127.0.0.1');
   cleanUp(context, () => void socket.destroy());
   socket.on('error', () => undefined);
   let answer = '';
   socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
-  const list = commandList([{ ref: 'refs/heads/main', after: commit('slow').id }]);
   const head = [
     'POST /r/ada/engine.git/git-receive-pack HTTP/1.1',
     'Host: localhost',
     `Authorization: ${basicAuthorization({ username: 'ada', token: token.secret })}`,
     'Content-Type: application/x-git-receive-pack-request',
-    `Content-Length: ${list.length + PACK_BYTES}`,
+    `Content-Length: ${BODY_BYTES}`,
   ];
-  socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), list, Buffer.alloc(1)]));
+  socket.write(Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), start]));
   return {
-    send: (bytes) => void socket.write(Buffer.alloc(bytes)),
+    send: (bytes) => void socket.write(Buffer.alloc(bytes, '0')),
     answer: () => answer,
     leave: () => void socket.destroy(),
   };
@@ -204,6 +209,25 @@ describe('A client that sends slowly', () => {
     assert.deepEqual(slow.fixture.logged, []);
   });
 
+  test('is told while it sends its commands too, of which those that were read are named', async (context) => {
+    const slow = await scene(context);
+    const commands = ['one', 'two'].map((name) => ({ ref: `refs/heads/${name}`, after: commit('slow').id }));
+    // The list goes on with a packet that has no end.
+    const start = Buffer.concat([commandList(commands).subarray(0, -4), Buffer.from('fff0')]);
+    const client = open(slow, context, start);
+    for (let second = 0; client.answer() === '' && second < 3 * SECONDS; second += 1) {
+      client.send(1);
+      await sleep(5);
+      slow.fixture.clock.advance(1_000);
+    }
+    assert.match(client.answer(), /unpack The push sent less than 4 KiB\/s/);
+    for (const name of ['one', 'two']) assert.ok(client.answer().includes(`ng refs/heads/${name} unpacker error`));
+    client.leave();
+    await eventually('it is counted', () => slow.git.finished.length === 1);
+    assert.deepEqual(slow.git.finished[0]?.result, { outcome: 'refused', class: 'push-too-slow' });
+    assert.equal(slow.fixture.context.bodyBudget.heldBytes(), 0);
+  });
+
   test('is cut if it is the slowest of too many, and the others go on', async (context) => {
     const slow = await scene(context);
     const clients = Array.from({ length: SLOW_PUSHES_OF_ACCOUNT_MAX + 1 }, () => begin(slow, context));
@@ -224,57 +248,22 @@ describe('A client that sends slowly', () => {
   });
 });
 
-/** A link on which this many bytes arrive in each second of the false clock; no more wait on it than a chunk. */
-async function slowLink(
-  context: TestContext,
-  { fixture, git: { port }, receivedBytes }: Scene,
-  bytesPerSecond: number,
-): Promise<number> {
-  const pass = async (client: Socket, upstream: Socket): Promise<void> => {
-    let isAnswered = false;
-    upstream.on('data', () => {
-      isAnswered = true;
-    });
-    for await (const chunk of client) {
-      if (!(chunk instanceof Buffer)) throw new TypeError('A socket is read as bytes');
-      isAnswered = false;
-      for (let at = 0; at < chunk.length; at += bytesPerSecond) {
-        const bytes = chunk.subarray(at, at + bytesPerSecond);
-        fixture.clock.advance((bytes.length / bytesPerSecond) * 1_000);
-        const before = receivedBytes();
-        upstream.write(bytes);
-        // The server asks for more before the clock goes on. A piece of a head is not counted.
-        for (let turn = 0; turn < 100 && receivedBytes() === before && !isAnswered; turn += 1) await sleep(1);
-        await setImmediate();
-      }
-    }
-    upstream.end();
-  };
-  const server = createServer((client) => {
-    const upstream = connect(port, '127.0.0.1');
-    const end = (): void => {
-      client.destroy();
-      upstream.destroy();
-    };
-    cleanUp(context, end);
-    for (const socket of [client, upstream]) socket.on('error', end);
-    upstream.pipe(client);
-    pass(client, upstream).catch(end);
-  });
-  cleanUp(context, () => void server.close());
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-/** Pushes a file of random bytes by the real git. */
+/** Pushes a file of random bytes by the real git, over a link of this many bytes in each second of the false clock. */
 async function pushOver(
   context: TestContext,
   slow: Scene,
   fileBytes: number,
   bytesPerSecond: number,
 ): Promise<Finished> {
-  const port = await slowLink(context, slow, bytesPerSecond);
+  const { fixture, receivedBytes } = slow;
+  const port = await startSlowLink(context, slow.git.port, bytesPerSecond, async ({ bytes, send, isAnswered }) => {
+    fixture.clock.advance((bytes / bytesPerSecond) * 1_000);
+    const before = receivedBytes();
+    send();
+    // The server asks for more before the clock goes on. A piece of a head is not counted.
+    for (let turn = 0; turn < 100 && receivedBytes() === before && !isAnswered(); turn += 1) await sleep(1);
+    await setImmediate();
+  });
   const work = await newWorkTree(context);
   await writeFile(path.join(work, 'large'), randomBytes(fileBytes));
   await git(work, ['add', 'large']);
