@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { buffer } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 
 export interface RecordedRequest {
@@ -73,11 +73,21 @@ interface CgiRequest {
   readonly type?: string | undefined;
 }
 
+export interface CgiAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  /** Whether git ended well: HTTP does not tell its client when git ends in the middle of an answer. */
+  readonly endedWell: boolean;
+  /** What git wrote to its standard error: a server keeps it in its log. */
+  readonly messages: string;
+}
+
 /** Runs `git http-backend` for one request, without an HTTP server. */
-export async function runHttpBackend(projectRoot: string, request: CgiRequest) {
+export async function runHttpBackend(projectRoot: string, request: CgiRequest): Promise<CgiAnswer> {
   const [path = '/', query = ''] = request.target.split('?');
   const child = spawn('git', ['http-backend'], {
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       PATH: process.env['PATH'],
       GIT_CONFIG_NOSYSTEM: '1',
@@ -93,7 +103,11 @@ export async function runHttpBackend(projectRoot: string, request: CgiRequest) {
   });
   child.stdin.on('error', () => child.stdin.destroy());
   child.stdin.end(request.body ?? '');
-  const output = await buffer(child.stdout);
+  const [output, messages, [code]] = await Promise.all([
+    buffer(child.stdout),
+    text(child.stderr),
+    once(child, 'close') as Promise<[number | null]>,
+  ]);
   const end = output.indexOf('\r\n\r\n');
   const headers: Record<string, string> = {};
   for (const line of output.subarray(0, end).toString().split('\r\n')) {
@@ -101,5 +115,6 @@ export async function runHttpBackend(projectRoot: string, request: CgiRequest) {
     headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 2);
   }
   const { status = '200', ...others } = headers;
-  return { status: Number.parseInt(status, 10), headers: others, body: output.subarray(end + 4) };
+  const body = output.subarray(end + 4);
+  return { status: Number.parseInt(status, 10), headers: others, body, endedWell: code === 0, messages };
 }
