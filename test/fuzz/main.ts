@@ -7,7 +7,7 @@
 import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
-import { type FuzzOptions, readOptions, USAGE, UsageError } from './options.ts';
+import { type FuzzOptions, readOptions, UsageError, usageOf } from './options.ts';
 import { type FuzzResult, fuzz } from './run.ts';
 import { MEMORY_BYTES_MAX } from './watch.ts';
 
@@ -31,7 +31,7 @@ function optionsOrExplain(): FuzzOptions | null {
     return readOptions(process.argv.slice(2), () => randomInt(2 ** 32));
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    say(`${error.message}\n\n${USAGE}`);
+    say(`${error.message}\n\n${usageOf('fuzz')}`);
     return null;
   }
 }

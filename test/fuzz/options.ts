@@ -1,5 +1,5 @@
 /**
- * The command line of `npm run fuzz`.
+ * The command line of `npm run fuzz` and `npm run differential`.
  *
  * Invariants: an unknown option or value ends the run with the list of valid ones.
  */
@@ -18,15 +18,16 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const USAGE = [
-  'npm run fuzz -- [options]',
-  '',
-  '  --seconds N        how long inputs are sent (default 60, without --inputs)',
-  '  --inputs N         how many are sent at most',
-  '  --seed N           decides the inputs (default: a new one, which is printed)',
-  '  --replay S:N       sends input N of seed S alone, and prints it',
-  '',
-].join('\n');
+export const usageOf = (program: 'fuzz' | 'differential'): string =>
+  [
+    `npm run ${program} -- [options]`,
+    '',
+    '  --seconds N        how long inputs are sent (default 60, without --inputs)',
+    '  --inputs N         how many are sent at most',
+    '  --seed N           decides the inputs (default: a new one, which is printed)',
+    '  --replay S:N       sends input N of seed S alone, and prints it',
+    '',
+  ].join('\n');
 
 const SECONDS_MAX = 24 * 3_600;
 const INPUTS_MAX = 1_000_000_000;

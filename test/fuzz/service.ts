@@ -52,7 +52,7 @@ export const FUZZED_SETTINGS: Readonly<Record<string, string>> = {
   STRATA_TRUSTED_PROXIES: '127.0.0.1',
 };
 
-export async function startService(ending: Ending): Promise<Service> {
+export async function startService(ending: Ending, settings = FUZZED_SETTINGS): Promise<Service> {
   const [dataDir, port] = [await tempDir(ending), await freePort()];
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('STRATA_'));
   const env = {
@@ -60,7 +60,7 @@ export async function startService(ending: Ending): Promise<Service> {
     STRATA_PORT: `${port}`,
     STRATA_DATA_DIR: dataDir,
     STRATA_LOG_LEVEL: 'warn',
-    ...FUZZED_SETTINGS,
+    ...settings,
   };
   const child = spawn(process.execPath, SERVER_COMMAND, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const faults: string[] = [];

@@ -305,8 +305,13 @@ const GIT_ENVIRONMENT = {
 };
 
 /** Runs the real git without the user's configuration; does not reject when git fails. */
-export function tryGit(cwd: string, args: readonly string[], input?: string | Uint8Array): Promise<Finished> {
-  const env = { ...GIT_ENVIRONMENT, PATH: process.env['PATH'] ?? '/usr/bin:/bin' };
+export function tryGit(
+  cwd: string,
+  args: readonly string[],
+  input?: string | Uint8Array,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const env = { ...GIT_ENVIRONMENT, PATH: process.env['PATH'] ?? '/usr/bin:/bin', ...variables };
   return run('git', args, { cwd, env, ...(input === undefined ? {} : { input }) });
 }
 
