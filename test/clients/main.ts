@@ -24,6 +24,7 @@ import {
   startStrata,
 } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { chooseTestGit } from '../support/test-git.ts';
 import { CLIENTS, type Client } from './catalogue.ts';
 import { cellOf, missingRow } from './cells.ts';
 import { askDriver, type DriverCommand } from './client.ts';
@@ -45,6 +46,7 @@ interface Matrix {
 }
 
 async function main(names: readonly string[]): Promise<number> {
+  chooseTestGit();
   const known = CLIENTS.map(({ name }) => name);
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {

@@ -9,10 +9,12 @@ import { renderTable } from '../bench/table.ts';
 import { type FuzzOptions, readOptions, UsageError, usageOf } from '../fuzz/options.ts';
 import { runGit } from '../support/git.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
+import { chooseTestGit } from '../support/test-git.ts';
 import { MEANT } from './meant.ts';
 import { compareWithGit, type Differences } from './run.ts';
 
 async function main(): Promise<number> {
+  chooseTestGit();
   const options = optionsOrExplain();
   if (options === null) return 2;
   say(`Seed ${options.seed}, ${runGit(['version']).toString().trim()}`);

@@ -7,11 +7,13 @@
 import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
+import { chooseTestGit } from '../support/test-git.ts';
 import { type FuzzOptions, readOptions, UsageError, usageOf } from './options.ts';
 import { type FuzzResult, fuzz } from './run.ts';
 import { MEMORY_BYTES_MAX } from './watch.ts';
 
 async function main(): Promise<number> {
+  chooseTestGit();
   const options = optionsOrExplain();
   if (options === null) return 2;
   say(`Seed ${options.seed}`);

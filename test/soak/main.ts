@@ -20,6 +20,7 @@ import { createOwnEnding } from '../support/own-ending.ts';
 import { isAlive } from '../support/processes.ts';
 import { answering, startReceiver } from '../support/receiver.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
+import { chooseTestGit } from '../support/test-git.ts';
 import { createWebhook } from '../support/webhook-receiver.ts';
 import { createFilling, FILLING_FIGURES, FREE_PLAN, LONG_ANSWER } from './filling.ts';
 import { isTelling, judge, renderFigures, SAMPLES_MIN, type Sample } from './flatness.ts';
@@ -224,6 +225,7 @@ async function untilQuiet(
 }
 
 async function main(): Promise<number> {
+  chooseTestGit();
   let options: SoakOptions;
   try {
     options = readOptions(process.argv.slice(2), () => randomInt(2 ** 32));

@@ -8,9 +8,12 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig, type ViteUserConfig, type ViteUserConfigFnObject } from 'vitest/config';
 import { ROOT } from '../architecture/source-tree.ts';
+import { chooseTestGit } from '../support/test-git.ts';
 import { createProcessPool } from './process-pool.ts';
 import { createRunReporter } from './run-reporter.ts';
 import { ServersFirst } from './servers-first.ts';
+
+chooseTestGit();
 
 const MINUTE_MS = 60_000;
 /** Files that take minutes: `npm run test:long`. */
