@@ -38,7 +38,7 @@ export const MEANT: readonly MeantDifference[] = [
   refusedAs('a body that holds more than one request', /^the body holds more than one request/),
   refusedAs(
     'an id or a number in a form that git does not write',
-    /^(protocol error, expected to get object ID|expected SHA1 object|invalid shallow line|Invalid deepen: \S+ ([+-]|0\d|\d{11}|2147483648$))/,
+    /^(protocol error, expected to get object ID|expected SHA1 object|invalid shallow line|Invalid deepen: (deepen-since$|\S+ ([+-]|0\d|\d{11}|2147483648$)))/,
   ),
   // In versions 0 and 1 git passes over it, and answers with ids that such a client does not understand.
   refusedAs('a client that asks for SHA-256', /^unsupported object format/),
