@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import path from 'node:path';
-import { beforeAll, describe, test } from 'vitest';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
 import { objectId } from '../../core/kernel/ids.ts';
 import { type Ending, suiteEnding } from '../support/cleanup.ts';
 import { blob, commit, pack, tree, type WireTarget, wireFetch } from '../support/git-wire.ts';
@@ -200,7 +200,7 @@ describe('What was forced away or deleted', () => {
 
   test('of a repository with a layer of an older version is served only after a purge has rewritten it', async (context) => {
     const name = `old-${++names}`;
-    await createRepository(nodes[0], ada, name);
+    const url = await createRepository(nodes[0], ada, name);
     const file = blob('of an older version\n');
     const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
     const old = commit('old', folder.id);
@@ -217,6 +217,7 @@ describe('What was forced away or deleted', () => {
     const before = await forcedAway(context, name);
     const { tip: _, ...notTips } = before.ids;
     await assertRefused(name, { ...notTips, tag: before.ids.tree, lone: lone.id });
+    await assertCompletedWithoutWhatWasForced(context, url);
     await purge(name, nodes[0]);
     const after = await forcedAway(context, name);
     await assertServed(after);
@@ -224,6 +225,29 @@ describe('What was forced away or deleted', () => {
     assert.deepEqual(new Set(await answers(name, file.id)), new Set(['served']));
   });
 });
+
+/** Forces a branch away below the edges of shallow clones, which get the whole new one, and nothing behind an edge. */
+async function assertCompletedWithoutWhatWasForced(context: TestContext, url: string): Promise<void> {
+  const work = await newWorkTree(context);
+  const behind = await commitFile(work, 'behind', 'left behind\n');
+  await commitFile(work, 'edge', 'the edge of the clones\n');
+  await commitFile(work, 'tip', 'their tip\n');
+  await git(work, ['push', '--quiet', url, 'HEAD:shallow']);
+  const clones = await tempDir(context);
+  for (const version of VERSIONS) {
+    await git(clones, ['clone', '--quiet', '--depth=2', '--branch=shallow', url, version]);
+  }
+  await git(work, ['reset', '--quiet', '--hard', 'HEAD~3']);
+  const kept = await commitFile(work, 'kept', 'kept\n');
+  await git(work, ['push', '--quiet', '--force', url, 'HEAD:shallow']);
+  for (const version of VERSIONS) {
+    const shallow = path.join(clones, version);
+    await git(shallow, ['-c', `protocol.version=${version}`, 'fetch', '--quiet', '--unshallow']);
+    assert.equal((await git(shallow, ['rev-list', '--first-parent', 'origin/shallow'])).split('\n', 1)[0], kept);
+    assert.notEqual((await tryGit(shallow, ['cat-file', '-e', behind])).code, 0, 'no ref reaches it any more');
+    await git(shallow, ['fsck', '--full']);
+  }
+}
 
 interface Forced {
   readonly name: string;

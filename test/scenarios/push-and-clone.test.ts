@@ -160,7 +160,7 @@ describe('With git', () => {
     }
   });
 
-  test('a shallow clone whose history was forced away can be completed, without the commits that no ref reaches', async (context) => {
+  test('a shallow clone whose history was forced away can be completed, with what lies behind its edge', async (context) => {
     const url = await newRepository();
     const work = await newWorkTree(context);
     const behind = await commitFile(work, 'behind', 'left behind\n');
@@ -179,7 +179,7 @@ describe('With git', () => {
       await git(shallow, ['-c', `protocol.version=${version}`, 'fetch', '--quiet', '--unshallow']);
       assert.equal((await git(shallow, ['rev-parse', 'origin/main'])).trim(), kept);
       assert.equal((await git(shallow, ['rev-list', '--count', 'origin/main'])).trim(), '2');
-      assert.notEqual((await tryGit(shallow, ['cat-file', '-e', behind])).code, 0, 'no ref reaches it any more');
+      await git(shallow, ['cat-file', '-e', behind]);
       await git(shallow, ['fsck', '--full']);
     }
   });
