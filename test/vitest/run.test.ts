@@ -14,7 +14,16 @@ import { ROOT } from '../architecture/source-tree.ts';
 const scratch = mkdtempSync(join(tmpdir(), 'strata-run-'));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-const SUPPORT = ['after-process', 'chromium', 'optional-suites', 'figures', 'skipped', 'tools', 'cloud/network'];
+const SUPPORT = [
+  'after-process',
+  'chromium',
+  'optional-suites',
+  'figures',
+  'skipped',
+  'test-git',
+  'tools',
+  'cloud/network',
+];
 const COPIED = [
   '.gitignore',
   'test/vitest',
@@ -194,7 +203,7 @@ test('goes on', async () => {
       const root = project({ 'test/a.test.ts': endless });
       const running = startTests(root);
       const ended = new Promise((resolve) => running.once('exit', resolve));
-      while (!existsSync(join(root, 'pids'))) await sleep(20);
+      for (; !existsSync(join(root, 'pids')); await sleep(20)) assert.equal(running.exitCode, null);
       running.kill('SIGTERM');
       assert.notEqual(await ended, 0);
       for (const pid of readFileSync(join(root, 'pids'), 'utf8').split(' ')) await untilEnded(Number(pid));
