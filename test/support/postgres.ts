@@ -17,7 +17,7 @@ import { keepLog } from './log.ts';
 import { copyMadeDataDir } from './made-data-dir.ts';
 
 /** No data outlives a test, so PostgreSQL neither syncs nor writes full pages. */
-const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '400' };
+const FAST_SETTINGS = { fsync: 'off', full_page_writes: 'off', max_connections: '1000' };
 /** Any number will do; every process that makes the template uses the same one. */
 const TEMPLATE_LOCK = 7_303_014;
 /** The role that serves, of every test database on a server. */
