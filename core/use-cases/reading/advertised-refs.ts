@@ -10,9 +10,14 @@ export function advertisedRefs(repository: Pick<FoundRepository, 'entity' | 'def
 }
 
 /**
- * Returns the refs in the form in which git reads them. The last event determines them, and the default branch `HEAD`.
- * A revision may belong to another event after a failover that lost the log's tail.
+ * Names the refs without listing them. The last event determines them, and the default branch `HEAD`. A revision may
+ * belong to another event after a failover that lost the log's tail.
  */
+export function refsKeyOf({ entity, defaultBranch }: Pick<FoundRepository, 'entity' | 'defaultBranch'>): string {
+  return `${entity.lastEventId} ${defaultBranch}`;
+}
+
+/** Returns the refs in the form in which git reads them. */
 export function refsViewOf(repository: Pick<FoundRepository, 'entity' | 'defaultBranch'>): RefsView {
-  return { key: `${repository.entity.lastEventId} ${repository.defaultBranch}`, ...advertisedRefs(repository) };
+  return { key: refsKeyOf(repository), ...advertisedRefs(repository) };
 }

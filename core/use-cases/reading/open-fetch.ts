@@ -14,7 +14,7 @@ import type { Clock } from '../../ports/clock.ts';
 import type { HeldAnswer, ObjectDatabase, ObjectReader, PlainClone, RefsView } from '../../ports/object-database.ts';
 import type { TransferBudget } from '../../usage/budget.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { refsViewOf } from './advertised-refs.ts';
+import { refsKeyOf, refsViewOf } from './advertised-refs.ts';
 import { unauthorisedMentions, unauthorisedWants } from './authorise-wants.ts';
 import { openView, type RepositoryView } from './repository-view.ts';
 import { countRefsToGit } from './resolve-ref.ts';
@@ -96,8 +96,7 @@ async function authorise(
   const { repository } = opening;
   const { state } = repository.entity;
   const objects = () => opening.objects();
-  const view = refsViewOf(repository);
-  const viewKey = view.key;
+  const viewKey = refsKeyOf(repository);
   const [denied] = await unauthorisedWants(state, fetch.wants, viewKey, now, objects);
   if (denied !== undefined) return { refused: { code: 'want-not-reachable', id: denied } };
   const not = deniedDeepenNot(repository, fetch);
@@ -108,7 +107,7 @@ async function authorise(
   if (held !== null) return { held };
   return {
     reader: await objects(),
-    view,
+    view: refsViewOf(repository),
     hiddenEdges: new Set(hidden),
     answerKey: key,
     clone: plainCloneOf(fetch),
