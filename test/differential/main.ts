@@ -4,9 +4,8 @@
  * Invariants: both servers are made for the run and removed after it. It exits with 0 only if cases ran and nothing
  * differed but what meant.ts lists.
  */
-import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
-import { type FuzzOptions, readOptions, UsageError, usageOf } from '../fuzz/options.ts';
+import { optionsOrExplain } from '../fuzz/options.ts';
 import { runGit } from '../support/git.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
 import { chooseTestGit } from '../support/test-git.ts';
@@ -15,7 +14,7 @@ import { compareWithGit, type Differences } from './run.ts';
 
 async function main(): Promise<number> {
   chooseTestGit();
-  const options = optionsOrExplain();
+  const options = optionsOrExplain('differential', say);
   if (options === null) return 2;
   say(`Seed ${options.seed}, ${runGit(['version']).toString().trim()}`);
   const { ending, end } = createOwnEnding();
@@ -26,16 +25,6 @@ async function main(): Promise<number> {
     return found.cases > 0 && found.faults.length === 0 ? 0 : 1;
   } finally {
     await end();
-  }
-}
-
-function optionsOrExplain(): FuzzOptions | null {
-  try {
-    return readOptions(process.argv.slice(2), () => randomInt(2 ** 32));
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    say(`${error.message}\n\n${usageOf('differential')}`);
-    return null;
   }
 }
 

@@ -4,17 +4,16 @@
  * Invariants: the server is made for the run and removed after it, and everything is on the loopback interface. It
  * exits with 0 only if inputs were sent and no fault was found.
  */
-import { randomInt } from 'node:crypto';
 import { renderTable } from '../bench/table.ts';
 import { createOwnEnding } from '../support/own-ending.ts';
 import { chooseTestGit } from '../support/test-git.ts';
-import { type FuzzOptions, readOptions, UsageError, usageOf } from './options.ts';
+import { optionsOrExplain } from './options.ts';
 import { type FuzzResult, fuzz } from './run.ts';
 import { MEMORY_BYTES_MAX } from './watch.ts';
 
 async function main(): Promise<number> {
   chooseTestGit();
-  const options = optionsOrExplain();
+  const options = optionsOrExplain('fuzz', say);
   if (options === null) return 2;
   say(`Seed ${options.seed}`);
   const { ending, end } = createOwnEnding();
@@ -25,16 +24,6 @@ async function main(): Promise<number> {
     return result.inputs > 0 && result.faults.length === 0 ? 0 : 1;
   } finally {
     await end();
-  }
-}
-
-function optionsOrExplain(): FuzzOptions | null {
-  try {
-    return readOptions(process.argv.slice(2), () => randomInt(2 ** 32));
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    say(`${error.message}\n\n${usageOf('fuzz')}`);
-    return null;
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * Invariants: an unknown option or value ends the run with the list of valid ones.
  */
+import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 
 export interface FuzzOptions {
@@ -18,7 +19,20 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-export const usageOf = (program: 'fuzz' | 'differential'): string =>
+type Program = 'fuzz' | 'differential';
+
+/** Returns the options of this process; explains them and returns null if they are wrong. */
+export function optionsOrExplain(program: Program, say: (text: string) => void): FuzzOptions | null {
+  try {
+    return readOptions(process.argv.slice(2), () => randomInt(2 ** 32));
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    say(`${error.message}\n\n${usageOf(program)}`);
+    return null;
+  }
+}
+
+const usageOf = (program: Program): string =>
   [
     `npm run ${program} -- [options]`,
     '',
