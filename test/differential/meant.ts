@@ -49,6 +49,16 @@ export const MEANT: readonly MeantDifference[] = [
   // Git ends at such a packet as if it were the last, or does not read on after a NUL.
   refusedAs('a packet that is no text, in version 0 and 1', /^a line is not valid UTF-8/),
   {
+    // Git does not read on: what follows the flush is no packet.
+    name: 'bytes behind a request that wants nothing, in version 0 and 1',
+    explains: (_, { git, ours, told }) =>
+      git['outcome']?.[0] === 'served' &&
+      ours['outcome']?.[0] === 'refused' &&
+      git['objects']?.length === 0 &&
+      git['texts']?.length === 0 &&
+      told === 'the request ends too early',
+  },
+  {
     // Git does so since 2.41.
     name: 'the capabilities of an empty repository, in version 0 and 1',
     explains({ repository }, { git, ours }) {
