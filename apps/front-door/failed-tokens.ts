@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
 import { isIpv6, networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
-import { countedCache } from '../../core/kernel/shown-caches.ts';
+import { countedCache, entriesAtMost } from '../../core/kernel/shown-caches.ts';
 import type { KnownTokens } from '../../core/ports/access-token-lists.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 import type { ReadSecret } from '../../core/use-cases/callers/authenticate.ts';
@@ -63,7 +63,7 @@ export function createFailedTokens(options: {
    * Secrets that were valid once, each by the id that only it has: at most as many reads of the log as there are
    * tokens.
    */
-  const known = countedCache('known_tokens', 'entries', new LRUCache<AccessTokenId, true>({ max: KNOWN_MAX }));
+  const known = countedCache('known_tokens', 'entries', new LRUCache<AccessTokenId, true>(entriesAtMost(KNOWN_MAX)));
   const isToken = createLookups(options.tokens);
   const isAnyToken = async ({ derived, named }: TokenIds, position: LogPosition): Promise<boolean> => {
     const ids = named === null ? [derived] : [derived, named];

@@ -7,7 +7,7 @@
  * a caller that waits for the returned time is admitted.
  */
 import { LRUCache } from 'lru-cache';
-import { countedCache } from '../../core/kernel/shown-caches.ts';
+import { countedCache, entriesAtMost } from '../../core/kernel/shown-caches.ts';
 import type { Clock } from '../../core/ports/clock.ts';
 
 export interface Rate {
@@ -28,7 +28,11 @@ export interface RateOptions {
 export const KEYS_MAX = 100_000;
 
 export function createRate({ timesMax, spanMs, clock }: RateOptions): Rate {
-  const taken = countedCache('rate_counts', 'entries', new LRUCache<string, readonly number[]>({ max: KEYS_MAX }));
+  const taken = countedCache(
+    'rate_counts',
+    'entries',
+    new LRUCache<string, readonly number[]>(entriesAtMost(KEYS_MAX)),
+  );
   const recentOf = (key: string, now: number) => (taken.get(key) ?? []).filter((at) => now - at < spanMs);
   const waitOf = ([oldest, ...others]: readonly number[], now: number): number | null => {
     if (oldest === undefined || others.length + 1 < timesMax) return null;

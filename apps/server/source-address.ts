@@ -8,7 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
-import { countedCache } from '../../core/kernel/shown-caches.ts';
+import { countedCache, entriesAtMost } from '../../core/kernel/shown-caches.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
 
 /** References that are kept. Internal: the address behind a forgotten one is stored again. */
@@ -84,7 +84,7 @@ export function createSourceAddressRef(vault: Vault): (account: AccountId, addre
   const known = countedCache(
     'source_addresses',
     'entries',
-    new LRUCache<string, Promise<string | null>>({ max: REFERENCES_MAX, ttl: REFERENCE_SPAN_MS }),
+    new LRUCache<string, Promise<string | null>>({ ...entriesAtMost(REFERENCES_MAX), ttl: REFERENCE_SPAN_MS }),
   );
   return async (account, address) => {
     if (address === '') return null;

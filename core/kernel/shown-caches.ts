@@ -107,6 +107,14 @@ export interface CountedCache<Key, Value> {
   readonly sizeTaken: number;
 }
 
+/** The bound of an LRU cache by its entries. With `max` it would reserve the memory for all of them when it is made. */
+export function entriesAtMost(entriesMax: number): {
+  readonly maxSize: number;
+  readonly sizeCalculation: () => number;
+} {
+  return { maxSize: entriesMax, sizeCalculation: () => 1 };
+}
+
 /** Shows a cache, and counts the looks into it. */
 export function countedCache<Key, Value>(
   name: string,
