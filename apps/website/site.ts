@@ -106,7 +106,7 @@ function secureHeaders(app: FastifyInstance, { secure }: Cookies): void {
         frameAncestors: none,
       },
     },
-    // With `no-referrer`, browsers would send forms with `Origin: null`.
+    // With `no-referrer`, browsers would send forms with `Origin: null`, which says less (sessions/cross-site.ts).
     referrerPolicy: { policy: 'same-origin' },
     strictTransportSecurity: secure ? { maxAge: 31_536_000, includeSubDomains: false } : false,
     xFrameOptions: { action: 'deny' },

@@ -150,11 +150,14 @@ describe('The website withstands', () => {
       { origin: 'https://evil.example' },
       { origin: 'http://localhost:8081' },
       { origin: 'http://localhost.evil.example:8080' },
-      { origin: 'null' },
       { origin: 'file://localhost:8080' },
+      { origin: 'null', 'sec-fetch-site': 'cross-site' },
+      { origin: 'null', 'sec-fetch-site': 'same-site' },
       { origin: 'http://localhost:8080', 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
       { 'sec-fetch-site': 'nonsense' },
+      { 'sec-fetch-site': '' },
+      { 'sec-fetch-site': 'same-origin, cross-site' },
     ]) {
       const refused = await victim.post('/sign-out', { _csrf: token }, headers);
       assert.equal(refused.status, 403, JSON.stringify(headers));
@@ -163,6 +166,28 @@ describe('The website withstands', () => {
     assert.equal(await isIn(victim), true);
     const own = { origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' };
     assert.equal((await victim.post('/sign-out', { _csrf: token }, own)).status, 303);
+  });
+
+  test('cross-site request forgery with headers that name no other site: the token decides', async () => {
+    await fixture.account('referrerless');
+    for (const headers of [
+      {},
+      { origin: 'null' },
+      { origin: 'null', 'sec-fetch-site': 'same-origin' },
+      { 'sec-fetch-site': 'none' },
+      { origin: 'http://inner.example:8080', 'sec-fetch-site': 'same-origin' },
+    ]) {
+      const victim = await signIn('referrerless');
+      const token = csrfTokenOf(await victim.get('/settings'));
+      const sent = JSON.stringify(headers);
+      for (const wrong of [{}, { _csrf: `${token}x` }, { _csrf: '' }]) {
+        const refused = await victim.post('/sign-out', wrong, headers);
+        assert.equal(refused.status, 403, sent);
+        assert.match(refused.html, /<h1>This form is out of date<\/h1>/);
+      }
+      assert.equal(await isIn(victim), true);
+      assert.equal((await victim.post('/sign-out', { _csrf: token }, headers)).status, 303, sent);
+    }
   });
 
   test('a link or an image that signs somebody out or changes something: no GET does', async () => {
@@ -347,7 +372,7 @@ describe('The website withstands', () => {
       );
       assert.equal(headers['x-frame-options'], 'DENY');
       assert.equal(headers['x-content-type-options'], 'nosniff');
-      // With no-referrer, browsers would send forms with the Origin `null`.
+      // With no-referrer, browsers would send forms with the Origin `null`, which says less.
       assert.equal(headers['referrer-policy'], 'same-origin');
       assert.equal(headers['cache-control'], 'no-store');
       assert.match(String(headers['x-request-id']), /^[0-9a-f-]{36}$/);
