@@ -7,7 +7,7 @@
  */
 import type { Socket } from 'node:net';
 import { networkOf, wideNetworkOf } from '../../core/kernel/network.ts';
-import { plainAddress } from './source-address.ts';
+import { plainAddress } from './forwarded-hops.ts';
 
 /**
  * Connections of a node, and those of one network that is not the machine's own or a trusted proxy's, and of the /48 or

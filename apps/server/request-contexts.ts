@@ -56,6 +56,9 @@ import { readNotifiedTo } from './webhooks.ts';
  */
 const PURGES_AT_ONCE_MAX = 2;
 
+const UNREADABLE_HOP =
+  'A proxy of STRATA_TRUSTED_PROXIES sent a header of STRATA_FORWARDED_HEADER that cannot be read: such clients share the limits of the proxy';
+
 export interface RequestContexts {
   readonly frontDoor: FrontDoor;
   readonly pushing: PushContext;
@@ -68,13 +71,15 @@ export interface RequestContexts {
 }
 
 export async function composeRequestContexts(composing: Composing, opened: Opened): Promise<RequestContexts> {
-  const { settings, onFault, parts } = composing;
+  const { settings, log, onFault, parts } = composing;
   const { foundation, objects, projections, past } = opened;
   const { context } = foundation;
   const metering = composeMetering(composing, opened);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const clientAddress = createClientAddress(settings.trustedProxies);
+  const clientAddress = createClientAddress(settings, () =>
+    log.warn({ header: settings.forwardedHeader }, UNREADABLE_HOP),
+  );
   const refusedSource = createRefusedSource(await context.vault.fingerprint('log-source', 'addresses'), clientAddress);
   const frontDoor = composeFrontDoor(composing, opened, metering, clientAddress);
   const { transferBudget } = metering;

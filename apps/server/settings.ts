@@ -12,6 +12,7 @@ import { DEFAULT_PLANS, type PlanQuotas, type Plans } from '../../core/account/p
 import { GIB, MIB } from '../../core/kernel/byte-units.ts';
 import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel/limits.ts';
 import { DATABASE_CONNECTIONS_DEFAULT, DATABASE_CONNECTIONS_MIN } from './database-connections.ts';
+import { FORWARDED_HEADERS, type ForwardedHeader } from './forwarded-hops.ts';
 import { type LayerStoreSettings, readLayerStoreSettings } from './layer-storage/stores.ts';
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
@@ -75,8 +76,10 @@ export interface Settings {
   readonly oidcS3Endpoint: string | null;
   /** Multiplies the rates of callers. */
   readonly rateFactor: number;
-  /** Addresses of the peers whose X-Forwarded-For the server trusts. */
+  /** Addresses of the peers whose word on their clients the server trusts. */
   readonly trustedProxies: readonly string[];
+  /** The header in which they say it. */
+  readonly forwardedHeader: ForwardedHeader;
   /** Addresses of those who may read the metrics, beside loopback. */
   readonly metricsPeers: readonly string[];
   /** The roles of this process; never empty, in the order of `ROLES`. */
@@ -146,6 +149,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     ),
     plans: oneOf('STRATA_BYO_REQUIRES_PLAN', ['true', 'false'], 'true') === 'true' ? plans : withOwnStorage(plans),
     trustedProxies: reader.addresses('STRATA_TRUSTED_PROXIES'),
+    forwardedHeader: oneOf('STRATA_FORWARDED_HEADER', FORWARDED_HEADERS, 'x-forwarded-for'),
     metricsPeers: reader.addresses('STRATA_METRICS_PEERS'),
     rateFactor: integer('STRATA_RATE_FACTOR', 1, 1, 1_000_000),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',

@@ -1,8 +1,8 @@
 /**
  * The address that a request came from, and the vault reference to it that events hold.
  *
- * Invariants: X-Forwarded-For counts only from peers that `STRATA_TRUSTED_PROXIES` names, and is read from the
- * right to the first address that is not trusted. A push from a known address writes no vault record.
+ * Invariants: the header of `STRATA_FORWARDED_HEADER` counts only from peers that `STRATA_TRUSTED_PROXIES` names, and
+ * is read from the right to the first address that is not trusted. A push from a known address writes no vault record.
  */
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP } from 'node:net';
@@ -10,6 +10,7 @@ import { LRUCache } from 'lru-cache';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { countedCache, entriesAtMost } from '../../core/kernel/shown-caches.ts';
 import { type Vault, VaultError } from '../../core/ports/vault.ts';
+import { type ForwardedHeader, hopsOf, plainAddress } from './forwarded-hops.ts';
 
 /** References that are kept. Internal: the address behind a forgotten one is stored again. */
 const REFERENCES_MAX = 50_000;
@@ -18,16 +19,32 @@ const REFERENCE_SPAN_MS = 30 * 60_000;
 
 export type ClientAddress = (request: IncomingMessage) => string;
 
-/** Entries are addresses or CIDR ranges. Throws TypeError on any other entry. */
-export function createClientAddress(trustedProxies: readonly string[]): ClientAddress {
+export interface Proxies {
+  /** Addresses or CIDR ranges. Any other entry throws TypeError. */
+  readonly trustedProxies: readonly string[];
+  readonly forwardedHeader: ForwardedHeader;
+}
+
+/**
+ * Where no proxy names the client, the peer counts as the client. `onUnreadable` is called once, when a proxy sent what
+ * nobody can read: all of its clients then share the limits of one.
+ */
+export function createClientAddress(
+  { trustedProxies, forwardedHeader }: Proxies,
+  onUnreadable: () => void = () => undefined,
+): ClientAddress {
   const isTrusted = createAddressList('STRATA_TRUSTED_PROXIES', trustedProxies);
+  let isTold = false;
   return (request) => {
     const peer = peerOf(request);
-    const header = request.headers['x-forwarded-for'];
-    if (header === undefined || !isTrusted(peer)) return peer;
-    for (const hop of hopsOf(header).toReversed()) {
-      if (isIP(hop) === 0) return peer;
-      if (!isTrusted(hop)) return hop;
+    if (!isTrusted(peer)) return peer;
+    for (const hop of hopsOf(request, forwardedHeader) ?? []) {
+      if (hop.kind === 'unreadable' && !isTold) {
+        isTold = true;
+        onUnreadable();
+      }
+      if (hop.kind !== 'address') return peer;
+      if (!isTrusted(hop.address)) return hop.address;
     }
     return peer;
   };
@@ -60,23 +77,9 @@ export function createAddressList(setting: string, entries: readonly string[]): 
   };
 }
 
-/**
- * Returns the addresses of X-Forwarded-For, from the client's to that of the last proxy but one; they may be no
- * addresses.
- */
-export function hopsOf(header: string | readonly string[]): readonly string[] {
-  const text = typeof header === 'string' ? header : header.join(',');
-  return text.split(',').map((hop) => plainAddress(hop.trim()));
-}
-
 /** Returns the address that the connection comes from; empty once it is closed. */
 export function peerOf(request: IncomingMessage): string {
   return plainAddress(request.socket.remoteAddress ?? '');
-}
-
-/** Returns the IPv4 address of an IPv4-mapped IPv6 address, any other address unchanged. */
-export function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '');
 }
 
 /** Caches references, so that the vault is called once in half an hour for each account and address. */

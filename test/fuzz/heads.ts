@@ -78,7 +78,7 @@ const HEADERS: Readonly<Record<string, readonly string[]>> = {
   'Access-Control-Request-Method': ['PUT', 'x'],
   'Access-Control-Request-Headers': ['authorization', '\t'],
   'Git-Protocol': ['version=2', 'version=1', 'version=99', 'version=2:version=1', 'x'.repeat(5_000), ':'],
-  'X-Forwarded-For': ['x', '1.2.3.4, 5.6.7.8', '::1', ','.repeat(2_000), 'fe80::1%eth0'],
+  'X-Forwarded-For': ['x', '1.2.3.4, 5.6.7.8', '::1', ','.repeat(2_000), 'fe80::1%eth0', '[::1]:80', '1.2.3.4:5', '"'],
   'X-Forwarded-Proto': ['https', 'x'],
   'X-Request-Id': ['x'.repeat(300), '\u00ff'],
   'X-HTTP-Method-Override': ['DELETE'],

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { IncomingMessage as Message } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, test } from 'vitest';
+import type { ForwardedHeader } from '../../../apps/server/forwarded-hops.ts';
 import { createMetricsPeers } from '../../../apps/server/metrics-peers.ts';
 
 function requestFrom(peer: string, headers: Readonly<Record<string, string>> = {}): IncomingMessage {
@@ -14,8 +15,12 @@ function requestFrom(peer: string, headers: Readonly<Record<string, string>> = {
   return request;
 }
 
-const peers = (metricsPeers: readonly string[] = [], trustedProxies: readonly string[] = []) => {
-  const mayScrape = createMetricsPeers({ metricsPeers, trustedProxies });
+const peers = (
+  metricsPeers: readonly string[] = [],
+  trustedProxies: readonly string[] = [],
+  forwardedHeader: ForwardedHeader = 'x-forwarded-for',
+) => {
+  const mayScrape = createMetricsPeers({ metricsPeers, trustedProxies, forwardedHeader });
   return (peer: string, headers?: Readonly<Record<string, string>>) => mayScrape(requestFrom(peer, headers));
 };
 
@@ -36,6 +41,14 @@ describe('The metrics', () => {
     assert.ok(may('127.0.0.1'), 'nobody forwarded it');
   });
 
+  test('are for a client whom the proxy names by the header of the setting, with a port or without', () => {
+    assert.ok(peers([], ['10.0.0.8'])('10.0.0.8', { 'x-forwarded-for': '127.0.0.1:51234' }));
+    const may = peers(['2001:db8::7'], ['10.0.0.8'], 'forwarded');
+    assert.ok(may('10.0.0.8', { forwarded: 'for="[2001:db8::7]:51234";proto=https' }));
+    assert.ok(!may('10.0.0.8', { forwarded: 'for="[2001:db8::8]:51234"' }));
+    assert.ok(!may('10.0.0.8', { 'x-forwarded-for': '127.0.0.1' }), 'of the other header nobody knows who wrote it');
+  });
+
   test('count the first of a chain of trusted proxies as its client', () => {
     const may = peers([], ['127.0.0.1', '10.0.0.0/8']);
     assert.ok(!may('127.0.0.1', { 'x-forwarded-for': '10.0.0.9, 10.0.0.8' }));
@@ -54,5 +67,6 @@ describe('The metrics', () => {
     for (const text of ['', 'localhost', '127.0.0.1,', 'unknown, 127.0.0.1']) {
       assert.ok(!may('127.0.0.1', { 'x-forwarded-for': text }), text);
     }
+    assert.ok(!may('127.0.0.1', { forwarded: 'for=127.0.0.1' }), 'of the other header nobody knows who wrote it');
   });
 });

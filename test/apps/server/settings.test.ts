@@ -74,6 +74,15 @@ describe('STRATA_ROLES', () => {
   });
 });
 
+test('STRATA_FORWARDED_HEADER names the one header that counts, and stops the start with any other', () => {
+  const read = (value: string) => readSettings({ STRATA_FORWARDED_HEADER: value }, '/').forwardedHeader;
+  assert.deepEqual([readSettings({}, '/').forwardedHeader, read('')], ['x-forwarded-for', 'x-forwarded-for']);
+  assert.equal(read('forwarded'), 'forwarded');
+  for (const value of ['Forwarded', 'x-real-ip', 'x-forwarded-for,forwarded']) {
+    assert.throws(() => read(value), /STRATA_FORWARDED_HEADER is .*: expected one of x-forwarded-for, forwarded/);
+  }
+});
+
 describe('STRATA_BYO_REQUIRES_PLAN', () => {
   test('gives every plan storage of its own when it is false, and stops the start with any other value', () => {
     const plans = (environment: Record<string, string>) =>
