@@ -25,6 +25,7 @@ const PROBE_INTERVAL_MS = 15;
 const PROBE_SPAN_MS = 5_000;
 /** Recovery after a crash may take minutes: a slow start is logged this often, and never aborted. */
 const SLOW_START_NOTICE_MS = 10_000;
+const STILL_STARTING = 'PostgreSQL is still starting: it may be recovering';
 /** The backends of a killed postmaster notice its end and exit; until then they hold the shared memory. */
 const SHARED_MEMORY_WAIT_MS = 10_000;
 const SHARED_MEMORY_IN_USE = /pre-existing shared memory block/;
@@ -134,19 +135,29 @@ function asPostmaster(child: ChildProcess, binary: string): Postmaster {
   };
 }
 
-/** Resolves with true when SELECT 1 succeeds, with false when the process ended before. */
+/**
+ * Resolves with true when SELECT 1 succeeds, with false when the process ended before. Recovery looks different from
+ * one probe to the next, or says that it recovers: so a failure that stays the same is logged.
+ */
 async function isReady(options: PostmasterOptions, hasEnded: () => boolean): Promise<boolean> {
   let notice = performance.now() + SLOW_START_NOTICE_MS;
+  const failures = new Map<string, Error>();
   while (!hasEnded()) {
-    const outcome = await probe(options.probe);
-    if (outcome === 'ready') return true;
-    if (outcome !== 'not-yet') {
+    const failure = await probe(options.probe);
+    if (failure === null) return true;
+    // 28P01 invalid_password, 28000 invalid_authorization: waiting would not help.
+    const code = systemCode(failure);
+    if (code === '28P01' || code === '28000') {
       throw new EmbeddedPostgresError('cluster-unusable', 'PostgreSQL refuses the password of its superuser', {
-        cause: outcome,
+        cause: failure,
       });
     }
+    failures.set(failure.message, failure);
     if (performance.now() > notice) {
-      options.log.warn({ cluster: options.paths.cluster }, 'PostgreSQL is still starting: it may be recovering');
+      const [err] = failures.size === 1 ? failures.values() : [];
+      const { cluster } = options.paths;
+      options.log.warn(err === undefined ? { cluster } : { cluster, err }, STILL_STARTING);
+      failures.clear();
       notice = performance.now() + SLOW_START_NOTICE_MS;
     }
     await sleep(PROBE_INTERVAL_MS);
@@ -154,7 +165,8 @@ async function isReady(options: PostmasterOptions, hasEnded: () => boolean): Pro
   return false;
 }
 
-async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Error> {
+/** Resolves with null when PostgreSQL answers, else with the reason why it does not. */
+async function probe(connectionString: string): Promise<Error | null> {
   const spans = { connectionTimeoutMillis: PROBE_SPAN_MS, query_timeout: PROBE_SPAN_MS };
   const client = new pg.Client({ connectionString, ...spans });
   // Without a listener, an error of a connection that no query waits on would end this process.
@@ -162,11 +174,9 @@ async function probe(connectionString: string): Promise<'ready' | 'not-yet' | Er
   try {
     await client.connect();
     await client.query({ text: 'SELECT 1' });
-    return 'ready';
+    return null;
   } catch (error) {
-    // 28P01 invalid_password, 28000 invalid_authorization: waiting would not help.
-    const code = systemCode(error);
-    return error instanceof Error && (code === '28P01' || code === '28000') ? error : 'not-yet';
+    return error instanceof Error ? error : new Error('The probe failed without an error');
   } finally {
     // `end` waits until the server closes the connection, which a server that just died may never do.
     await Promise.race([client.end(), sleep(PROBE_SPAN_MS, undefined, { ref: false })]);

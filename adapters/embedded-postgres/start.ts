@@ -184,6 +184,18 @@ function supervise(first: Postmaster, start: () => Promise<Postmaster>, log: Log
   };
 }
 
+/**
+ * What pg would otherwise take from the variables of libpq, such as PGSSLMODE, which are meant for other databases. It
+ * takes them for an empty text too, so the options hold one that is set anyway.
+ */
+const EXPLICIT = {
+  sslmode: 'disable',
+  sslnegotiation: 'postgres',
+  client_encoding: 'UTF8',
+  replication: 'false',
+  options: '-c timezone=UTC',
+};
+
 interface Address {
   readonly settings: Readonly<Record<string, string>>;
   connectionString(as: SignIn): string;
@@ -207,14 +219,14 @@ async function chooseAddress(socketDirectory: string): Promise<Address> {
       },
       connectionString: ({ role, password, database }) =>
         `postgresql://${role}:${password}@localhost:${SOCKET_PORT}/${database}` +
-        `?host=${encodeURIComponent(socketDirectory)}`,
+        `?${new URLSearchParams({ host: socketDirectory, ...EXPLICIT })}`,
     };
   }
   const port = await freePort();
   return {
     settings: { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '' },
     connectionString: ({ role, password, database }) =>
-      `postgresql://${role}:${password}@127.0.0.1:${port}/${database}`,
+      `postgresql://${role}:${password}@127.0.0.1:${port}/${database}?${new URLSearchParams(EXPLICIT)}`,
   };
 }
 

@@ -28,7 +28,8 @@ export async function onEmbeddedDatabase(
   try {
     const embedded = await startEmbeddedPostgres({ dataDir, processFacts, log });
     try {
-      const env = { ...process.env, ...addressOf(embedded.ownerConnectionString) };
+      const others = Object.entries(process.env).filter(([name]) => !name.startsWith('PG'));
+      const env = { ...Object.fromEntries(others), ...addressOf(embedded.ownerConnectionString) };
       const child = spawn(program, args, { env, stdio: 'inherit' });
       await once(child, 'exit');
       return child.exitCode ?? 1;
@@ -40,7 +41,7 @@ export async function onEmbeddedDatabase(
   }
 }
 
-/** The address as libpq's environment variables. */
+/** The address as libpq's environment variables, of which nothing else may name another database. */
 function addressOf(connectionString: string): Readonly<Record<string, string>> {
   const url = new URL(connectionString);
   return {

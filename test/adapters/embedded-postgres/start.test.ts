@@ -76,6 +76,60 @@ describe('the embedded PostgreSQL', () => {
     }
   });
 
+  /**
+   * The variables of libpq (PostgreSQL 18, section 32.15) as a machine has them whose programs use another database,
+   * and those that pg reads beside them (node-postgres 8.23, lib/connection-parameters.js).
+   */
+  const OF_ANOTHER_DATABASE = {
+    PGHOST: 'db.example.org',
+    PGPORT: '6432',
+    PGUSER: 'somebody',
+    PGPASSWORD: 'elsewhere',
+    PGDATABASE: 'other',
+    PGSSLMODE: 'verify-full',
+    PGSSLNEGOTIATION: 'direct',
+    PGOPTIONS: '-c search_path=other -c default_transaction_read_only=on -c no.such_thing=1',
+    PGCLIENTENCODING: 'LATIN1',
+    PGCLIENT_ENCODING: 'LATIN1',
+    PGREPLICATION: 'database',
+    PGAPPNAME: 'other',
+    PGTZ: 'Asia/Tokyo',
+    PGDATESTYLE: 'German',
+    PGCONNECT_TIMEOUT: '1',
+  };
+
+  for (const folder of ['data', 'x'.repeat(100)]) {
+    const place = folder === 'data' ? 'a socket' : 'loopback';
+    test(`is reached on ${place} whatever the variables of libpq say of another database`, async (context) => {
+      Object.assign(process.env, OF_ANOTHER_DATABASE);
+      cleanUp(context, () => {
+        for (const name of Object.keys(OF_ANOTHER_DATABASE)) delete process.env[name];
+      });
+      const dataDir = path.join(await tempDir(context), folder);
+      await copyMadeDataDir(dataDir);
+      const embedded = await start(context, dataDir);
+      await query(embedded.ownerConnectionString, "CREATE TABLE kept AS SELECT 'Jürgen ☃' AS name");
+      const { connectionString, ownerConnectionString } = await joinEmbeddedPostgres(dataDir);
+      assert.deepEqual(await query(ownerConnectionString ?? '', 'SELECT name FROM kept'), ['Jürgen ☃']);
+      const settled = `SELECT current_setting(name) FROM unnest(ARRAY['search_path', 'timezone', 'client_encoding']) name`;
+      assert.deepEqual(await query(connectionString, settled), ['"$user", public', 'UTC', 'UTF8']);
+    });
+  }
+
+  test('says every ten seconds of a slow start what each probe failed with', async (context) => {
+    const dataDir = await madeDataDir(context);
+    const log = keepLog();
+    // It listens where nobody asks.
+    const elsewhere = { ...settings, port: '5433' };
+    const waiting = startEmbeddedPostgres({ processFacts, dataDir, log, settings: elsewhere });
+    const warned = () => log.lines.filter(({ message }) => message.startsWith('PostgreSQL is still starting'));
+    while (warned().length === 0) await sleep(100);
+    assert.match(JSON.stringify(warned()[0]?.fields), /"code":"ENOENT".*5432/);
+    const pid = Number((await readFile(path.join(dataDir, 'postgres/cluster/postmaster.pid'), 'utf8')).split('\n')[0]);
+    process.kill(pid, 'SIGKILL');
+    await assert.rejects(waiting, { code: 'start-failed' });
+  });
+
   test('is started again at the same address when it ends unexpectedly', async (context) => {
     const embedded = await start(context, await madeDataDir(context));
     const killed = embedded.pid();
@@ -100,7 +154,7 @@ describe('the embedded PostgreSQL', () => {
     const dataDir = path.join(await tempDir(context), 'x'.repeat(100));
     await copyMadeDataDir(dataDir);
     const { connectionString } = await start(context, dataDir);
-    assert.match(connectionString, /@127\.0\.0\.1:\d+\/strata$/);
+    assert.match(connectionString, /@127\.0\.0\.1:\d+\/strata\?/);
     assert.deepEqual(await query(connectionString, 'SHOW listen_addresses'), ['127.0.0.1']);
   });
 
