@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { readSettings } from '../../apps/server/settings.ts';
 import { ROOT } from '../architecture/source-tree.ts';
 import { needs } from '../support/optional-suites.ts';
 import { parseDockerfile } from './dockerfile.ts';
@@ -59,6 +60,16 @@ describe('The manifests of Kubernetes', () => {
       settingsNamed(TEXT).filter((name) => !known.has(name)),
       [],
     );
+  });
+
+  /**
+   * Kubernetes documentation, "Accessing the Service", Environment variables: a pod gets `<NAME>_SERVICE_HOST`,
+   * `<NAME>_SERVICE_PORT` and `<NAME>_PORT=tcp://<address>:<port>` of each service, and they win over those of the
+   * image.
+   */
+  test('keep the variables that Kubernetes makes of the service from being settings', () => {
+    assert.throws(() => readSettings({ STRATA_PORT: 'tcp://10.0.0.11:8080' }, '/'), /STRATA_PORT is/);
+    assert.equal(at('StatefulSet', 'strata', ['spec', 'template', 'spec', 'enableServiceLinks']), false);
   });
 
   test('have the form that the schemas of Kubernetes ask for', needs('kubectl-validate'), () => {
