@@ -29,6 +29,8 @@ export interface SettingsReader {
   addresses(name: string): readonly string[];
   /** Takes an http or https URL; returns it without a trailing slash. */
   url(name: string, fallback: string): string;
+  /** Takes such a URL without a path: the service answers at the root of its host only. */
+  origin(name: string, fallback: string): string;
   /**
    * Returns the content of the file that the setting names, relative to the working directory; null if it is not set.
    */
@@ -86,25 +88,32 @@ export function createSettingsReader(environment: Environment, workingDirectory:
     fault(name, JSON.stringify(value), 'an http or https URL such as https://git.example.org');
     return fallback;
   };
+  const origin = (name: string, fallback: string): string => {
+    const value = text(name);
+    if (value === null || /^https?:\/\/[^/?#@\\\s]+\/*$/i.test(value)) return url(name, fallback);
+    fault(name, JSON.stringify(value), 'an http or https URL without a path, such as https://git.example.org');
+    return fallback;
+  };
   const filePath = (name: string): string | null => {
     const value = text(name);
     return value === null ? null : path.resolve(workingDirectory, value);
   };
   const file = (name: string): Buffer | null => {
     const found = filePath(name);
-    if (found === null) return null;
-    try {
-      return readFileSync(found);
-    } catch (error) {
-      fault(
-        name,
-        JSON.stringify(text(name)),
-        `a readable file (${error instanceof Error ? error.message : 'unreadable'})`,
-      );
-      return null;
-    }
+    const refuse = (why: string): void => fault(name, JSON.stringify(text(name)), `a readable file (${why})`);
+    return found === null ? null : contentOf(found, refuse);
   };
-  return { faults, fault, text, integer, oneOf, someOf, addresses, url, file, filePath };
+  return { faults, fault, text, integer, oneOf, someOf, addresses, url, origin, file, filePath };
+}
+
+/** Returns null after it has said why the file cannot be read. */
+function contentOf(file: string, refuse: (why: string) => void): Buffer | null {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    refuse(error instanceof Error ? error.message : 'unreadable');
+    return null;
+  }
 }
 
 function isAddressOrRange(entry: string): boolean {

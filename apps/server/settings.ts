@@ -40,7 +40,7 @@ export interface Settings {
   readonly dataDir: string;
   /** The store of the platform's layers. */
   readonly layerStore: LayerStoreSettings;
-  /** Without a trailing slash. */
+  /** Without a path and a trailing slash. */
   readonly baseUrl: string;
   readonly webUrl: string;
   readonly tls: TlsPair | null;
@@ -104,12 +104,12 @@ const DAY_MS = 24 * 60 * 60_000;
 
 export function readSettings(environment: Environment, workingDirectory: string): Settings {
   const reader = createSettingsReader(environment, workingDirectory);
-  const { faults, fault, text, integer, oneOf, someOf, url, file } = reader;
+  const { faults, fault, text, integer, oneOf, someOf, url, origin, file } = reader;
   const port = integer('STRATA_PORT', 8080, 1, 65_535);
   const host = text('STRATA_HOST') ?? '127.0.0.1';
   const tls = readTls(reader);
   // One origin by default.
-  const baseUrl = url('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
+  const baseUrl = origin('STRATA_BASE_URL', `${tls === null ? 'http' : 'https'}://localhost:${port}`);
   const eventStore = oneOf('STRATA_EVENT_STORE', ['postgres', 'eventstoredb'], 'postgres');
   const eventStoreUrl = text('STRATA_EVENTSTORE_URL');
   const eventStoreDb =
@@ -128,7 +128,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     dataDir,
     layerStore: readLayerStoreSettings(reader, dataDir),
     baseUrl,
-    webUrl: url('STRATA_WEB_URL', baseUrl),
+    webUrl: origin('STRATA_WEB_URL', baseUrl),
     tls,
     ...readDatabase(reader),
     databaseConnectionsMax: integer(

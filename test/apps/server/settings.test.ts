@@ -7,6 +7,7 @@ import { describe, test } from 'vitest';
 import { PUSH_MEMORY_BYTES_MIN, RETENTION_MS_MIN, readSettings } from '../../../apps/server/settings.ts';
 import { SettingsError } from '../../../apps/server/settings-reader.ts';
 import { PUSH_MEMORY_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { faultsIn } from '../../support/settings-faults.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
   const read = (value?: string) =>
@@ -70,6 +71,42 @@ describe('STRATA_ROLES', () => {
           error.message.includes(`STRATA_ROLES is ${JSON.stringify(value)}: expected one or more of api, git,`),
         value,
       );
+    }
+  });
+});
+
+describe('STRATA_BASE_URL and STRATA_WEB_URL', () => {
+  const read = (value: string) => readSettings({ STRATA_BASE_URL: value, STRATA_WEB_URL: value }, '/');
+
+  test('are the roots of hosts', () => {
+    for (const [value, taken] of [
+      ['https://git.example.org', 'https://git.example.org'],
+      ['https://git.example.org/', 'https://git.example.org'],
+      ['http://[::1]:8080', 'http://[::1]:8080'],
+    ] as const) {
+      const { baseUrl, webUrl } = read(value);
+      assert.deepEqual([baseUrl, webUrl], [taken, taken]);
+    }
+  });
+
+  test('stop the start, each by its name, with a path, of which only half of the addresses would know', () => {
+    for (const value of [
+      'https://example.org/git',
+      'https://example.org/git/',
+      'https://example.org//git',
+      'https://example.org/%20',
+      'https://example.org\\git',
+      'https://example.org?x',
+      'https://example.org/#git',
+      'https://somebody@example.org',
+      'https://:password@example.org',
+      'https://example.org:port',
+      'git.example.org',
+    ]) {
+      const faults = faultsIn(() => read(value));
+      for (const name of ['STRATA_BASE_URL', 'STRATA_WEB_URL']) {
+        assert.ok(faults.includes(`${name} is ${JSON.stringify(value)}: expected an http or https URL`), faults);
+      }
     }
   });
 });
