@@ -34,6 +34,9 @@ const GREETING_PAUSE_MS = 1_000;
 async function main(): Promise<void> {
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
   const log = createLogger(settings.logLevel, await terminalDestination());
+  for (const { name, nearest } of settings.misspelt) {
+    log.warn({ name, nearest }, `${name} is no setting, and has no effect: did you mean ${nearest}?`);
+  }
   const server = await composeWhenReachable({
     settings,
     log,

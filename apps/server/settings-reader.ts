@@ -17,6 +17,8 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export interface SettingsReader {
   /** The faults recorded so far, one sentence each. */
   readonly faults: string[];
+  /** The settings that were read so far, whether they were set or not. */
+  readonly known: ReadonlySet<string>;
   /** Records a fault: the setting's name, its value (for a secret a description of it), and the expected value. */
   fault(name: string, value: string, expected: string): void;
   /** Returns null if the setting is absent or empty. */
@@ -41,10 +43,12 @@ export interface SettingsReader {
 
 export function createSettingsReader(environment: Environment, workingDirectory: string): SettingsReader {
   const faults: string[] = [];
+  const known = new Set<string>();
   const fault = (name: string, value: string, expected: string): void => {
     faults.push(`${name} is ${value}: expected ${expected}`);
   };
   const text = (name: string): string | null => {
+    known.add(name);
     const value = environment[name];
     return value === undefined || value === '' ? null : value;
   };
@@ -103,7 +107,7 @@ export function createSettingsReader(environment: Environment, workingDirectory:
     const refuse = (why: string): void => fault(name, JSON.stringify(text(name)), `a readable file (${why})`);
     return found === null ? null : contentOf(found, refuse);
   };
-  return { faults, fault, text, integer, oneOf, someOf, addresses, url, origin, file, filePath };
+  return { faults, known, fault, text, integer, oneOf, someOf, addresses, url, origin, file, filePath };
 }
 
 /** Returns null after it has said why the file cannot be read. */

@@ -14,6 +14,7 @@ import { PUSH_MEMORY_BYTES_MAX, READ_LEASE_SPAN_MS_MAX } from '../../core/kernel
 import { DATABASE_CONNECTIONS_DEFAULT, DATABASE_CONNECTIONS_MIN } from './database-connections.ts';
 import { FORWARDED_HEADERS, type ForwardedHeader } from './forwarded-hops.ts';
 import { type LayerStoreSettings, readLayerStoreSettings } from './layer-storage/stores.ts';
+import { type MisspeltSetting, misspeltSettings } from './misspelt-settings.ts';
 import { createSettingsReader, type Environment, SettingsError, type SettingsReader } from './settings-reader.ts';
 import { readTemporalSettings, type TemporalSettings } from './temporal-settings.ts';
 import type { TlsPair } from './tls-renewal.ts';
@@ -89,6 +90,8 @@ export interface Settings {
   readonly logLevel: (typeof LOG_LEVELS)[number];
   /** Whether the settings of OpenTelemetry name a collector of traces. */
   readonly tracing: boolean;
+  /** Variables that were probably meant to be settings. */
+  readonly misspelt: readonly MisspeltSetting[];
 }
 
 /**
@@ -165,9 +168,10 @@ export function readSettings(environment: Environment, workingDirectory: string)
     readLeaseMs: integer('STRATA_READ_LEASE_MS', READ_LEASE_SPAN_MS, 0, READ_LEASE_SPAN_MS_MAX),
     logLevel: oneOf('STRATA_LOG_LEVEL', LOG_LEVELS, 'info'),
     tracing: readTracing(reader),
+    misspelt: [],
   };
   if (faults.length > 0) throw new SettingsError(`Strata cannot start with these settings:\n  ${faults.join('\n  ')}`);
-  return settings;
+  return { ...settings, misspelt: misspeltSettings(environment, reader.known) };
 }
 
 function readMasterKeys({ faults, fault, text }: SettingsReader): Pick<Settings, 'masterKey' | 'masterKeyNew'> {

@@ -1,12 +1,13 @@
 /** The server's settings: the accepted values, and those that stop the start. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir, totalmem } from 'node:os';
 import path from 'node:path';
 import { describe, test } from 'vitest';
 import { PUSH_MEMORY_BYTES_MIN, RETENTION_MS_MIN, readSettings } from '../../../apps/server/settings.ts';
 import { SettingsError } from '../../../apps/server/settings-reader.ts';
 import { PUSH_MEMORY_BYTES_MAX } from '../../../core/kernel/limits.ts';
+import { ROOT } from '../../architecture/source-tree.ts';
 import { faultsIn } from '../../support/settings-faults.ts';
 
 describe('STRATA_ALLOW_PRIVATE_TARGETS', () => {
@@ -108,6 +109,33 @@ describe('STRATA_BASE_URL and STRATA_WEB_URL', () => {
         assert.ok(faults.includes(`${name} is ${JSON.stringify(value)}: expected an http or https URL`), faults);
       }
     }
+  });
+});
+
+describe('A variable that is spelt almost like a setting', () => {
+  const misspelt = (name: string) => readSettings({ [name]: 'x' }, '/').misspelt;
+
+  test('is found with the nearest name, whichever setting was meant', () => {
+    const names = readFileSync(path.join(ROOT, 'test/golden/names/settings.txt'), 'utf8').matchAll(
+      /^variable (STRATA_\w+)$/gm,
+    );
+    const settings = [...names].map(([, name = '']) => name).filter((name) => name !== 'STRATA_FAILPOINT');
+    assert.ok(settings.length > 40);
+    for (const nearest of settings) assert.deepEqual(misspelt(`${nearest}X`), [{ name: `${nearest}X`, nearest }]);
+    for (const [name, nearest] of [
+      ['STRATA_TRUSTED_PROXY', 'STRATA_TRUSTED_PROXIES'],
+      ['STRATA_BASEURL', 'STRATA_BASE_URL'],
+      ['STRATA_PROT', 'STRATA_PORT'],
+      ['STRATA_DATABSAE_URL', 'STRATA_DATABASE_URL'],
+    ] as const) {
+      assert.deepEqual(misspelt(name), [{ name, nearest }]);
+    }
+  });
+
+  test('is not one of another program, nor a setting itself', () => {
+    const others = ['STRATA_SERVICE_HOST', 'STRATA_PORT_8080_TCP', 'STRATA_TEST_GIT', 'STRATA_URL', 'STRATA_'];
+    for (const name of [...others, 'BASE_URL', 'STRATAPORT']) assert.deepEqual(misspelt(name), [], name);
+    assert.deepEqual(readSettings({ STRATA_SIGN_UP: 'closed', STRATA_FAILPOINT: '' }, '/').misspelt, []);
   });
 });
 
