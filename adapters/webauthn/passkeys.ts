@@ -1,9 +1,10 @@
 /**
  * Passkeys by @simplewebauthn/server.
  *
- * Invariants: an answer with an attestation certificate is refused unread. We ask for none, and the library would
- * fetch revocation lists from the addresses that the certificate names. The library's own check of the counter is
- * switched off, because it comes before that of the signature: the caller compares counters of verified answers.
+ * Invariants: an attestation never reaches the library. We ask for none, some browsers and password managers send one
+ * all the same, and the library would fetch revocation lists from the addresses that its certificates name. The
+ * library's own check of the counter is switched off, because it comes before that of the signature: the caller
+ * compares counters of verified answers.
  */
 import { isIP } from 'node:net';
 import {
@@ -12,7 +13,7 @@ import {
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server';
-import { COSEALG, decodeAttestationObject, isoBase64URL, isoUint8Array } from '@simplewebauthn/server/helpers';
+import { COSEALG, decodeAttestationObject, isoBase64URL, isoCBOR, isoUint8Array } from '@simplewebauthn/server/helpers';
 import type { JsonObject } from '../../core/kernel/json.ts';
 import { PASSKEY_CHALLENGE_SPAN_MS } from '../../core/kernel/limits.ts';
 import type { Passkey, Passkeys } from '../../core/ports/passkeys.ts';
@@ -66,8 +67,11 @@ export function createWebauthnPasskeys({ webUrl, name }: PasskeysOptions): Passk
     parseAnswer,
     verifyCreation: async ({ json }, challenge) =>
       unlessRefused(async () => {
-        const response = CREATION.parse(json);
-        if (namesCertificates(response.response.attestationObject)) return null;
+        const { response: made, ...answer } = CREATION.parse(json);
+        const response = {
+          ...answer,
+          response: { ...made, attestationObject: withoutAttestation(made.attestationObject) },
+        };
         const { verified, registrationInfo } = await verifyRegistrationResponse({
           response,
           expectedChallenge: challenge,
@@ -108,12 +112,18 @@ function isUsable({ protocol, hostname }: URL): boolean {
   return protocol === 'https:' && isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0;
 }
 
-/** Throws for bytes that are no attestation object. */
-function namesCertificates(attestationObject: string): boolean {
-  const decoded = decodeAttestationObject(isoBase64URL.toBuffer(attestationObject));
-  const format = decoded.get('fmt');
-  // Without certificates `packed` is signed by the new key itself, which browsers pass on where none was asked for.
-  return format !== 'none' && (format !== 'packed' || decoded.get('attStmt').get('x5c') !== undefined);
+/**
+ * Returns the object with the statement `none`, as browsers make it for who asks for no attestation (Web
+ * Authentication, section 5.1.3, step 24). Throws for bytes that are no attestation object.
+ */
+function withoutAttestation(attestationObject: string): string {
+  const authData = decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData');
+  const none = new Map<string, string | Uint8Array | Map<never, never>>([
+    ['fmt', 'none'],
+    ['attStmt', new Map<never, never>()],
+    ['authData', authData],
+  ]);
+  return isoBase64URL.fromBuffer(isoCBOR.encode(none));
 }
 
 function isTooLong(credentialId: string, publicKey: Uint8Array): boolean {
