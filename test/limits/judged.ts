@@ -255,6 +255,7 @@ const TESTED: LimitTests = {
   },
   'test/apps/website/mfa.test.ts': {
     'are accepted for five minutes after the password': 'PENDING_SIGN_IN_SPAN_MS',
+    'take a code as people and their keyboards type it, on a keyboard of digits': 'CODE_LENGTH_MAX',
   },
   'test/apps/website/rendering/renderer.test.ts': {
     'a text at the limit of length is rendered, and one past it is not tried':

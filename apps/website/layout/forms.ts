@@ -53,6 +53,8 @@ export interface Field {
   readonly type?: 'text' | 'email' | 'password' | 'search' | 'url' | 'datetime-local' | 'number';
   /** The token of HTML's autofill, such as `username` or `new-password`. */
   readonly autocomplete?: string;
+  /** The keyboard that a phone shows. */
+  readonly inputMode?: 'numeric';
   readonly required?: boolean;
   readonly lengthMax?: number;
   /** Whether the text is a name or code, which no browser may capitalise, correct or spell-check. */
@@ -190,11 +192,14 @@ function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;
 }
 
-function inputAttributes({ name, hint, error, autocomplete, required, lengthMax, verbatim }: Field): Html {
+function inputAttributes(field: Field): Html {
+  const { name, hint, error, autocomplete, inputMode, required, lengthMax, verbatim } = field;
   const described = [error === undefined ? [] : `${name}-error`, hint === undefined ? [] : `${name}-hint`].flat();
   return html`${described.length > 0 && html` aria-describedby="${described.join(' ')}"`}${
     error !== undefined && html` aria-invalid="true"`
-  }${autocomplete !== undefined && html` autocomplete="${autocomplete}"`}${required === true && html` required`}${
+  }${autocomplete !== undefined && html` autocomplete="${autocomplete}"`}${
+    inputMode !== undefined && html` inputmode="${inputMode}"`
+  }${required === true && html` required`}${
     lengthMax !== undefined && html` maxlength="${lengthMax}"`
   }${verbatim === true && html` autocapitalize="none" autocorrect="off" spellcheck="false"`}`;
 }

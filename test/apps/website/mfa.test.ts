@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import decodeQr from 'qr/decode.js';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import { CODE_LENGTH_MAX } from '../../../apps/website/mfa/code-field.ts';
 import { PENDING_SIGN_IN_SPAN_MS } from '../../../apps/website/sessions/browser-sessions.ts';
 import { MFA_ENROLMENT_SPAN_MS } from '../../../core/account/mfa/state.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
@@ -68,6 +69,28 @@ describe('Second factors', () => {
       assert.deepEqual([sent.status, sent.location], [303, '/mfa-tokens']);
       assert.match((await browser.follow(sent)).html, /Phone is active.*<span class="mark good">active/s);
       assert.doesNotMatch((await browser.get(`/mfa-tokens/${pending?.id}`)).html, new RegExp(seed));
+    });
+
+    test('take a code as people and their keyboards type it, on a keyboard of digits', async () => {
+      const arabic = (code: string) => code.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit)));
+      const wide = (code: string) => code.replaceAll(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
+      const double = (code: string) => code.replaceAll(/\d/g, (digit) => String.fromCodePoint(0x1d7d8 + Number(digit)));
+      const parted = (part: string) => (code: string) => code.replace(/^.{3}/, `$&${part}`);
+      const longest = ' '.repeat(CODE_LENGTH_MAX - 6);
+      const parts = ['-', '\u2011', '\u00a0', '\u200e - ', longest];
+      for (const typed of [arabic, wide, double, ...parts.map(parted)]) {
+        const seed = keyIn(await browser.submit('/mfa-tokens/add/app', { name: 'Phone', ...confirmed }));
+        const [pending] = await tokens();
+        const page = `/mfa-tokens/${pending?.id}`;
+        assert.match((await browser.get(page)).html, /<input id="code"[^>]* inputmode="numeric"/);
+        if (typed === arabic) {
+          const code = parted(`${longest} `)(codeAt(seed, now()));
+          assert.equal((await browser.submit(`${page}/activate`, { code }, page)).status, 422);
+        }
+        const code = typed(codeAt(seed, now()));
+        assert.equal((await browser.submit(`${page}/activate`, { code }, page)).status, 303, JSON.stringify(code));
+        await browser.submit(`${page}/delete`, confirmed, page);
+      }
     });
 
     test('are not activated by a wrong code, which is said beside the field', async () => {
