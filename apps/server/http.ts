@@ -38,7 +38,7 @@ export interface HttpServerOptions {
   /** Null without the role `git`. */
   readonly git: GitHandler | null;
   readonly probes: Probes;
-  /** Takes requests for /v1, /.well-known and targets that are not paths. Null without the role `api`. */
+  /** Takes requests for /v1, most of /.well-known, and targets that are not paths. Null without the role `api`. */
   readonly rest: RequestListener | null;
   /** Takes every request that is for none of the others. Null without the role `website`. */
   readonly website: RequestListener | null;
@@ -107,8 +107,12 @@ function isAnswered({ request, response }: Exchange): boolean {
   return response.headersSent && !(request.complete && response.writableFinished);
 }
 
+/** What people and their programs look for, rather than those of the API. */
+const WELL_KNOWN_PAGES = /^\/\.well-known\/(change-password|security\.txt)([/?]|$)/;
+
 /** A target that is not a path reaches REST, which answers 404 (RFC 9112, section 3.2). */
 function isForRest(target: string): boolean {
+  if (WELL_KNOWN_PAGES.test(target)) return false;
   return !target.startsWith('/') || /^\/(v1|\.well-known)([/?]|$)/.test(target);
 }
 

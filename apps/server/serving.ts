@@ -92,6 +92,7 @@ export async function composeWebsite(
     apiReference: createApiReference(packageJson.version),
     pastRepositories,
     operatorContact: settings.operatorContact,
+    securityContact: settings.securityContact,
     formKey: await context.vault.fingerprint('website-forms', 'tokens'),
     onFinished: (finished, request) => {
       const { route, status, durationMs, requestId } = finished;

@@ -71,6 +71,8 @@ export interface Settings {
   readonly signUpOpen: boolean;
   /** Says how to reach who runs the service, on the pages where people need to know; null if not set. */
   readonly operatorContact: string | null;
+  /** The URI by which weaknesses are reported; null if not set. */
+  readonly securityContact: string | null;
   /** The token service that gives credentials of roles in users' clouds; null: Amazon's. */
   readonly stsEndpoint: string | null;
   /** The S3 endpoint of buckets with a role; null: Amazon's. */
@@ -157,6 +159,7 @@ export function readSettings(environment: Environment, workingDirectory: string)
     rateFactor: integer('STRATA_RATE_FACTOR', 1, 1, 1_000_000),
     signUpOpen: oneOf('STRATA_SIGN_UP', ['open', 'closed'], 'open') === 'open',
     operatorContact: contactOf(text('STRATA_OPERATOR_CONTACT'), fault),
+    securityContact: securityContactOf(reader),
     allowPrivateTargets: oneOf('STRATA_ALLOW_PRIVATE_TARGETS', ['true', 'false'], 'false') === 'true',
     oidcS3Endpoint: text('STRATA_OIDC_S3_ENDPOINT') === null ? null : url('STRATA_OIDC_S3_ENDPOINT', ''),
     stsEndpoint: text('STRATA_STS_ENDPOINT') === null ? null : url('STRATA_STS_ENDPOINT', ''),
@@ -241,6 +244,20 @@ function contactOf(contact: string | null, fault: (name: string, value: string, 
     fault('STRATA_OPERATOR_CONTACT', JSON.stringify(contact.slice(0, 50)), 'one line of at most 200 characters');
   }
   return contact;
+}
+
+/** An email address becomes a URI, which security.txt needs (RFC 9116, section 2.5.3). */
+function securityContactOf({ text, fault }: SettingsReader): string | null {
+  const contact = text('STRATA_SECURITY_CONTACT');
+  if (contact === null) return null;
+  const uri = /^[^\s:/]+@[^\s:/]+$/.test(contact) ? `mailto:${contact}` : contact;
+  if (/^(https:\/\/|mailto:|tel:)[\x21-\x7e]{1,200}$/.test(uri)) return uri;
+  fault(
+    'STRATA_SECURITY_CONTACT',
+    JSON.stringify(contact.slice(0, 50)),
+    'an email address, or an https, mailto or tel URI',
+  );
+  return null;
 }
 
 /** Every plan may bind repositories to buckets of the account. */

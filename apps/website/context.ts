@@ -20,6 +20,8 @@ export interface SiteContext extends HandlerContext, ReadmeContext, SigningInCon
   readonly pastRepositories: PastRepositories;
   /** Says how to reach who runs the service; null if the operator has not said. */
   readonly operatorContact: string | null;
+  /** The URI by which weaknesses are reported; null if the operator has not said. */
+  readonly securityContact: string | null;
   /** 32 bytes or more, the same on every node: the tokens of forms are made with it. */
   readonly formKey: string;
   readonly onFinished: (finished: FinishedSiteRequest, request: IncomingMessage) => void;

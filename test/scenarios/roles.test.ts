@@ -88,6 +88,9 @@ describe('On nodes of different roles', () => {
       ['/v1', /^application\/json/],
       ['/v1/none?x', /^application\/json/],
       ['/.well-known/none', /^application\/json/],
+      ['/.well-known/security.txtx', /^application\/json/],
+      ['/.well-known/security.txt', /^text\/html/],
+      ['/.well-known/change-password', /^text\/html/],
     ] as const) {
       assert.match((await fetch(serving.url + path)).headers.get('content-type') ?? '', type, path);
     }

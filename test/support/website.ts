@@ -82,6 +82,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
     }),
     signUpOpen: true,
     operatorContact: null,
+    securityContact: null,
     formKey: 'a key of the forms that tests make',
     onFinished: (request) => finished.push(request),
     ...options.context,

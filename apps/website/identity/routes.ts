@@ -7,6 +7,7 @@ import { landingPage } from './landing.ts';
 import { sessionRoutes } from './session-list.ts';
 import { signInRoutes } from './sign-in.ts';
 import { signUpRoutes } from './sign-up.ts';
+import { wellKnownRoutes } from './well-known.ts';
 
 export const identityRoom: Room = {
   routes(site) {
@@ -17,5 +18,6 @@ export const identityRoom: Room = {
     accountRoutes(site);
     sessionRoutes(site);
     deletionRoutes(site);
+    wellKnownRoutes(site);
   },
 };

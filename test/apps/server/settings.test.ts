@@ -249,6 +249,18 @@ describe('STRATA_OPERATOR_CONTACT', () => {
   });
 });
 
+test('STRATA_SECURITY_CONTACT is a URI, which an email address becomes', () => {
+  const read = (value: string) => readSettings({ STRATA_SECURITY_CONTACT: value }, '/').securityContact;
+  assert.equal(read(''), null);
+  assert.equal(read('security@example.org'), 'mailto:security@example.org');
+  for (const uri of ['https://example.org/report', 'mailto:security@example.org', 'tel:+1-201-555-0123']) {
+    assert.equal(read(uri), uri);
+  }
+  for (const value of ['http://example.org/', 'somebody', 'https://a\nExpires: x', 'https://a b', 'javascript:x']) {
+    assert.throws(() => read(value), /STRATA_SECURITY_CONTACT is .*: expected an email address, or an https/);
+  }
+});
+
 describe('STRATA_RETENTION_DAYS', () => {
   const DAY_MS = 24 * 60 * 60_000;
   const read = (days?: string) =>
