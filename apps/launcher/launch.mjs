@@ -62,10 +62,13 @@ function checkNode() {
 
 /** The server and the tests run the machine's git, and rely on hooks, quarantine and fsck messages as of git 2.39.4. */
 function checkGit() {
-  const result = spawnSync('git', ['--version'], { encoding: 'utf8' });
+  // The server too runs git without the settings of the machine and of the person, which may be broken.
+  const env = { ...process.env, GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' };
+  const result = spawnSync('git', ['--version'], { encoding: 'utf8', env });
   const needed = `git ${GIT_MIN.join('.')} or newer is needed`;
   const advice = 'Install it with your package manager (apt install git, brew install git).';
   if (result.error !== undefined) throw new LaunchError(`git cannot be run: ${needed}. ${advice}`);
+  if (result.status !== 0) throw new LaunchError(`git cannot be run: ${result.stderr.trim()}`);
   const found = (/\d+(?:\.\d+)+/.exec(result.stdout)?.[0] ?? '').split('.').map(Number);
   const differing = GIT_MIN.findIndex((part, at) => (found[at] ?? 0) !== part);
   if (differing === -1 || (found[differing] ?? 0) > (GIT_MIN[differing] ?? 0)) return;

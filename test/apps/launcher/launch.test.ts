@@ -75,8 +75,8 @@ function lockVersions(root: string, ground: string, tool: string): void {
 }
 
 /** A project with two packages and entries that print what they see. */
-function project(): string {
-  const root = mkdtempSync(join(scratch, 'project-'));
+function project(prefix = 'project-'): string {
+  const root = mkdtempSync(join(scratch, prefix));
   cpSync(launcher, join(root, 'apps', 'launcher'), { recursive: true });
   lockVersions(root, '1.0.0', '1.0.0');
   const tell = 'console.log(JSON.stringify({ ground, args: process.argv.slice(2), ppid: process.ppid }));';
@@ -170,6 +170,15 @@ describe('installing', () => {
     const second = await launch(root, ['test/run.ts']).ended;
     assert.equal(second.code, 0, second.stderr);
     assert.equal(second.stderr, '');
+  });
+
+  test('installs and starts in a folder whose name means something to a shell, and with a broken .gitconfig', async () => {
+    const root = project('my "odd" $HOME `id` & \'co\' checkout-');
+    scriptStart(root, 'apps/server.ts');
+    write(join(root, 'home', '.gitconfig'), '[broken\n');
+    const { code, stdout, stderr } = await launchBy('npm', ['--silent', 'start', '--', '$a', '`b`'], root, {}).ended;
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(JSON.parse(stdout).args, ['$a', '`b`']);
   });
 
   test('installs again when the lock file names another version', async () => {
@@ -361,7 +370,7 @@ describe('the packaged Node', () => {
   }
 });
 
-test('refuses a git that is missing or too old, and prints what to do', async () => {
+test('refuses a git that is missing, too old or broken, and prints what to do', async () => {
   const root = project();
   const bin = join(root, 'old');
   write(join(bin, 'git'), '#!/bin/sh\necho git version 2.39.3\n');
@@ -369,6 +378,9 @@ test('refuses a git that is missing or too old, and prints what to do', async ()
   const old = await launch(root, ['apps/server.ts'], { PATH: bin }).ended;
   assert.equal(old.code, 1);
   assert.match(old.stderr, /git version 2\.39\.3 is too old: git 2\.39\.4 or newer is needed\. Install it/);
+  write(join(bin, 'git'), '#!/bin/sh\necho fatal: no such library >&2\nexit 128\n');
+  const broken = await launch(root, ['apps/server.ts'], { PATH: bin }).ended;
+  assert.deepEqual([broken.code, broken.stderr], [1, 'strata: git cannot be run: fatal: no such library\n']);
   const missing = await launch(root, ['apps/server.ts'], { PATH: join(root, 'nothing') }).ended;
   assert.match(missing.stderr, /git cannot be run: git 2\.39\.4 or newer is needed/);
 });
