@@ -12,6 +12,7 @@ import type { EventId } from '../../core/kernel/ids.ts';
 import { JSON_BODY_SPAN_MS } from '../../core/kernel/limits.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { routableTarget } from '../front-door/request-target.ts';
+import { encodedAsset } from './assets/compressed.ts';
 import { ASSETS_BY_PATH } from './assets/files.ts';
 import { answerNotFound, fieldsSent, registerRooms, type Serving } from './binding.ts';
 import type { SiteContext } from './context.ts';
@@ -129,10 +130,13 @@ function answerGo(app: FastifyInstance, context: SiteContext): void {
 }
 
 function serveAssets(app: FastifyInstance): void {
-  for (const [path, { type, bytes }] of ASSETS_BY_PATH) {
-    app.get(path, async (_request, reply) =>
-      reply.header('cache-control', 'public, max-age=31536000, immutable').type(type).send(bytes),
-    );
+  for (const [path, asset] of ASSETS_BY_PATH) {
+    app.get(path, async (request, reply) => {
+      const { bytes, coding } = await encodedAsset(asset, request.headers['accept-encoding']);
+      const headers = { 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' };
+      if (coding !== null) reply.header('content-encoding', coding);
+      return reply.headers(headers).type(asset.type).send(bytes);
+    });
   }
 }
 

@@ -1,4 +1,5 @@
 /** Content negotiation between JSON and raw bytes: RFC 9110, section 12.5.1. */
+import { weightIn } from '../../front-door/accepted-coding.ts';
 
 /** Whether an Accept header prefers application/octet-stream to application/json. A tie is JSON. */
 export function prefersBytes(accept: string | undefined): boolean {
@@ -19,11 +20,4 @@ function qualityOf(accept: string, type: string): number {
     quality = weightIn(parameters);
   }
   return quality;
-}
-
-/** Returns the weight among the parameters of a range or a coding: from 0 to 1, and 1 if it has none. */
-export function weightIn(parameters: readonly string[]): number {
-  const weight = parameters.find((parameter) => parameter.startsWith('q='));
-  const value = weight === undefined ? 1 : Number(weight.slice(2));
-  return Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
 }

@@ -9,7 +9,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { KIB } from '../../../core/kernel/byte-units.ts';
-import { weightIn } from './accept.ts';
+import { acceptedCoding } from '../../front-door/accepted-coding.ts';
 import { type Answer, type Headers, JSON_TYPE } from './answer.ts';
 import { inOwnMemory } from './own-memory.ts';
 
@@ -23,7 +23,7 @@ const LEVEL = 4;
 
 /** Returns the answer compressed, if it is JSON of some length and the client accepts gzip. */
 export function compressedAnswer(answer: Answer, acceptEncoding: string | undefined): Answer | Promise<Answer> {
-  const isCompressed = acceptsGzip(acceptEncoding);
+  const isCompressed = acceptedCoding(acceptEncoding, 'gzip') > 0;
   if (answer.body.kind === 'json') return isCompressed ? compressedJson(answer, answer.body.json) : answer;
   if (answer.headers['content-type'] !== JSON_TYPE) return answer;
   const headers = varying(answer.headers);
@@ -80,16 +80,4 @@ function weakened(headers: Headers, bytes: Buffer): Headers {
   const { etag, 'content-length': length, ...others } = headers;
   const tag = etag === undefined ? {} : { etag: `W/${etag}` };
   return { ...others, ...tag, ...(length === undefined ? {} : { 'content-length': String(bytes.length) }) };
-}
-
-/** Absent, or without gzip, the header accepts only the plain form. */
-function acceptsGzip(header: string | undefined): boolean {
-  if (header === undefined) return false;
-  const weights = new Map(header.split(',').map((part) => weightOf(part.trim().toLowerCase())));
-  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
-}
-
-function weightOf(part: string): readonly [coding: string, weight: number] {
-  const [coding = '', ...parameters] = part.split(';').map((text) => text.trim());
-  return [coding, weightIn(parameters)];
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { redirectTo, showContent, showPage } from '../../../apps/website/layout/answer.ts';
 import { postForm, textField } from '../../../apps/website/layout/forms.ts';
@@ -201,5 +202,34 @@ describe('The website', () => {
       assert.equal(asset.headers['cache-control'], 'public, max-age=31536000, immutable');
       assert.equal(asset.headers['x-content-type-options'], 'nosniff');
     }
+  });
+
+  test('sends assets in the coding that the browser takes', async () => {
+    const { html: start } = await fixture.browser().get('/');
+    const [sheet = '', mark = ''] = [...start.matchAll(/"(\/assets\/(?:site|mark)\.[^"]+)"/g)].map(([, path]) => path);
+    const plain = await fixture.browser().get(sheet);
+    const sent = (accepted: string, path = sheet) => fixture.browser().get(path, { 'accept-encoding': accepted });
+    for (const [accepted, coding, decoded] of [
+      // What Chromium and Firefox send to https and localhost, and elsewhere.
+      ['gzip, deflate, br, zstd', 'br', brotliDecompressSync],
+      ['gzip, deflate', 'gzip', gunzipSync],
+      ['br;q=0, GZIP', 'gzip', gunzipSync],
+      ['br;q=0.5, gzip', 'gzip', gunzipSync],
+      ['*', 'br', brotliDecompressSync],
+    ] as const) {
+      for (const answer of [await sent(accepted), await sent(accepted)]) {
+        assert.deepEqual([answer.status, answer.headers['content-encoding']], [200, coding], accepted);
+        assert.deepEqual(decoded(answer.bytes), plain.bytes);
+        assert.ok(answer.bytes.length < plain.bytes.length / 2);
+        assert.equal(answer.headers['vary'], 'accept-encoding');
+        assert.equal(answer.headers['content-type'], 'text/css; charset=utf-8');
+      }
+    }
+    for (const accepted of ['identity', 'deflate, zstd', 'br;q=0, gzip;q=0', '']) {
+      const answer = await sent(accepted);
+      assert.deepEqual([answer.headers['content-encoding'], answer.bytes], [undefined, plain.bytes], accepted);
+    }
+    assert.equal((await sent('br', mark)).headers['content-encoding'], undefined, 'too short');
+    assert.equal(plain.headers['vary'], 'accept-encoding');
   });
 });
