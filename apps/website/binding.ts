@@ -18,6 +18,7 @@ import type { RateRefusal } from '../front-door/callers.ts';
 import { refusedChange } from '../front-door/changes.ts';
 import type { HeldRefusal } from '../front-door/held-bytes.ts';
 import { holdUnsent } from '../front-door/unsent-budget.ts';
+import { compressedPage } from './compressed-pages.ts';
 import type { SiteContext } from './context.ts';
 import { nextPath, redirectTo, type SiteAnswer } from './layout/answer.ts';
 import { type Fields, NO_FIELDS, SentForm } from './layout/forms.ts';
@@ -65,7 +66,10 @@ function siteOf(
   };
   const get = (path: string, run: Run): void => {
     take(path, ['GET', 'HEAD']);
-    app.get(path, { onRequest: identify }, async (request, reply) => send(serving, reply, await run(request, reply)));
+    app.get(path, { onRequest: identify }, async (request, reply) => {
+      const hasFlash = request.cookies[serving.cookies.names.flash] !== undefined;
+      return send(serving, reply, await compressedPage(request, await run(request, reply), hasFlash));
+    });
   };
   const post = (path: string, { bytesMax = FORM_BYTES_MAX }: FormOptions, run: Run): void => {
     take(path, ['POST']);

@@ -14,6 +14,7 @@ import { ROOMS } from '../../../apps/website/rooms.ts';
 import { FLASH_LENGTH_MAX } from '../../../apps/website/sessions/flash.ts';
 import { type SessionStore, SessionStoreError } from '../../../core/ports/session-store.ts';
 import { cleanUp } from '../../support/cleanup.ts';
+import { csrfTokenOf } from '../../support/form-browser.ts';
 import { createMemorySessionStore } from '../../support/memory/session-store.ts';
 import { createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 
@@ -202,6 +203,40 @@ describe('The website', () => {
       assert.equal(asset.headers['cache-control'], 'public, max-age=31536000, immutable');
       assert.equal(asset.headers['x-content-type-options'], 'nosniff');
     }
+  });
+
+  // The attack (BREACH): of a page that holds a secret and a text of the attacker's, the length tells what they share.
+  test('compresses a page only where it shows no secret and no text that the request brought', async () => {
+    const gzipped = { 'accept-encoding': 'gzip, deflate, br, zstd' };
+    const browser = await fixture.signedIn(await fixture.account('breached'));
+    const plain = await browser.get('/docs/git');
+    const small = await browser.get('/docs/git', gzipped);
+    assert.deepEqual([plain.headers['content-encoding'], plain.headers['vary']], [undefined, 'accept-encoding']);
+    assert.deepEqual([small.headers['content-encoding'], small.headers['vary']], ['gzip', 'accept-encoding']);
+    assert.equal(small.headers['content-type'], 'text/html; charset=utf-8');
+    assert.equal(small.headers['content-security-policy'], plain.headers['content-security-policy']);
+    const tokenless = (markup: string) => markup.replaceAll(/name="_csrf" value="[^"]+"/g, '');
+    assert.equal(tokenless(gunzipSync(small.bytes).toString()), tokenless(plain.html));
+    assert.ok(small.bytes.length < plain.bytes.length / 2);
+    const tokens = [];
+    for (const { bytes } of [await browser.get('/settings', gzipped), await browser.get('/settings', gzipped)]) {
+      tokens.push(/name="_csrf" value="([^"]+)"/.exec(gunzipSync(bytes).toString())?.[1]);
+    }
+    assert.ok(tokens[0] !== undefined && tokens[0] !== tokens[1], 'each answer has a token of its own');
+    const isPlain = async (path: string) =>
+      (await browser.get(path, gzipped)).headers['content-encoding'] === undefined;
+    for (const path of ['/breached?search=x', '/docs/git?x', '/breached/none', '/nothing/of/this/kind']) {
+      assert.ok(await isPlain(path), path);
+    }
+    browser.cookies.set('strata_flash', encodeURIComponent('+A message'));
+    assert.ok(await isPlain('/settings'));
+    const secret = await browser.post(
+      '/access-tokens/create',
+      { _csrf: csrfTokenOf(await browser.get('/access-tokens/create')), name: 'x' },
+      { origin: 'http://localhost:8080', ...gzipped },
+    );
+    assert.equal(secret.headers['content-encoding'], undefined);
+    assert.match(secret.html, /<h1>/);
   });
 
   test('sends assets in the coding that the browser takes', async () => {
