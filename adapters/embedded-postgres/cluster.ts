@@ -7,7 +7,22 @@
  */
 import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmod, chown, mkdir, open, readdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  realpath,
+  rename,
+  rm,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Binaries } from './binaries.ts';
@@ -20,6 +35,8 @@ const PASSWORD_BYTES = 24;
 const DRAFT_PREFIX = 'new-';
 /** initdb takes about a second; after a minute it is stuck. */
 const INITDB_SPAN_MS = 60_000;
+/** POSIX, Shell Command Language, section 2.2.3. */
+const SPECIAL_IN_QUOTES = /["$`\\]/;
 
 export interface ClusterPaths {
   /** Belongs to the server's user, and holds everything below. */
@@ -118,19 +135,46 @@ export async function ensureCluster(
   await writeDurably(passwordFile, password, user);
   const flags = ['--encoding=UTF8', '--locale=C', '--data-checksums', '--auth=scram-sha-256', '--no-instructions'];
   const made = path.join(draftDirectory, 'cluster');
+  const programs = await programsForShell(binaries);
   try {
     await promisify(execFile)(
-      binaries.initdb,
+      programs.initdb,
       [...flags, `--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '-D', made],
       { ...(user === null ? {} : { uid: user.uid, gid: user.gid }), ...processEnvironment(), timeout: INITDB_SPAN_MS },
     );
   } catch (error) {
     const detail = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
     throw new EmbeddedPostgresError('start-failed', `initdb failed: ${detail}`, { cause: error });
+  } finally {
+    await programs.remove();
   }
   await rename(made, paths.cluster);
   await syncPath(folder);
   await rm(draftDirectory, { recursive: true, force: true });
+}
+
+/**
+ * Returns an initdb whose path means itself in a shell: initdb starts postgres by a line for the shell, with its own
+ * folder between double quotes (PostgreSQL 18, initdb.c). Where that folder has characters that mean something there,
+ * it is a copy in a folder for temporary files. initdb looks for the rest beside the folder of its real path.
+ */
+async function programsForShell({ initdb, postgres }: Binaries): Promise<{ initdb: string; remove(): Promise<void> }> {
+  if (!SPECIAL_IN_QUOTES.test(initdb)) return { initdb, remove: async () => undefined };
+  const folder = await mkdtemp(path.join(tmpdir(), 'strata-initdb-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  try {
+    const [bin, home] = [path.join(folder, 'bin'), path.dirname(path.dirname(initdb))];
+    await mkdir(bin);
+    const programs = [initdb, postgres].map((from) => ({ from, to: path.join(bin, path.basename(from)) }));
+    for (const { from, to } of programs) await copyFile(from, to);
+    // PostgreSQL's user may be another one, whatever the umask is.
+    for (const made of [folder, bin, ...programs.map(({ to }) => to)]) await chmod(made, 0o755);
+    for (const name of ['lib', 'share']) await symlink(path.join(home, name), path.join(folder, name));
+    return { initdb: path.join(bin, 'initdb'), remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
 }
 
 /** Removes incomplete clusters. The initdb of a killed server may still write to one, so each removal is retried. */

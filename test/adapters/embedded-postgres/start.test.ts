@@ -1,12 +1,15 @@
 /** Starting and stopping the embedded PostgreSQL. */
 import assert from 'node:assert/strict';
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, type TestContext, test } from 'vitest';
+import { embeddedBinaries } from '../../../adapters/embedded-postgres/binaries.ts';
+import { ensureCluster, prepareHome, readOrMakePassword } from '../../../adapters/embedded-postgres/cluster.ts';
 import { joinEmbeddedPostgres } from '../../../adapters/embedded-postgres/join.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../adapters/embedded-postgres/start.ts';
+import { postgresUser } from '../../../adapters/embedded-postgres/unix-user.ts';
 import { processFacts } from '../../../adapters/node/process-facts.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { keepLog } from '../../support/log.ts';
@@ -36,7 +39,7 @@ async function query(connectionString: string, text: string): Promise<readonly u
 
 describe('the embedded PostgreSQL', () => {
   test('keeps its data from one start to the next', async (context) => {
-    const dataDir = path.join(await tempDir(context), 'data, "of" a strange name');
+    const dataDir = path.join(await tempDir(context), 'data, "of" a $strange `name`');
     const first = await startEmbeddedPostgres({ processFacts, dataDir, log: keepLog(), settings });
     await query(first.ownerConnectionString, 'CREATE TABLE kept AS SELECT 42 AS n');
     await first.stop();
@@ -115,6 +118,19 @@ describe('the embedded PostgreSQL', () => {
       assert.deepEqual(await query(connectionString, settled), ['"$user", public', 'UTC', 'UTF8']);
     });
   }
+
+  test('makes its database with programs in a folder whose name means something to a shell', async (context) => {
+    const { initdb, postgres, version } = await embeddedBinaries();
+    const folder = path.join(await tempDir(context), 'my "odd" $HOME `id` \\ checkout');
+    await mkdir(path.join(folder, 'bin'), { recursive: true });
+    for (const program of [initdb, postgres]) await copyFile(program, path.join(folder, 'bin', path.basename(program)));
+    const native = path.dirname(path.dirname(initdb));
+    for (const name of ['lib', 'share']) await symlink(path.join(native, name), path.join(folder, name));
+    const programs = { initdb: path.join(folder, 'bin/initdb'), postgres: path.join(folder, 'bin/postgres'), version };
+    const paths = await prepareHome(await tempDir(context));
+    await ensureCluster(paths, programs, await postgresUser(paths.cluster), await readOrMakePassword(paths));
+    assert.match(await readFile(path.join(paths.cluster, 'PG_VERSION'), 'utf8'), /^\d+\n$/);
+  });
 
   test('says every ten seconds of a slow start what each probe failed with', async (context) => {
     const dataDir = await madeDataDir(context);
