@@ -14,6 +14,7 @@ import type { KnownRepository } from '../../core/use-cases/repositories/known-re
 import { openLayerStores } from '../server/buckets.ts';
 import { composeFoundation, type Foundation, type FoundationContext } from '../server/foundation.ts';
 import { createLogger } from '../server/logger.ts';
+import { dropProxyVariables } from '../server/proxy-variables.ts';
 import { readSettings, type Settings } from '../server/settings.ts';
 import { openAccountLogs } from './account-logs.ts';
 import { projectionsOf, type WithProjections } from './command-projections.ts';
@@ -62,6 +63,7 @@ export function settingsOfCommand(more: Readonly<Record<string, string>> = {}): 
   readonly settings: Settings;
   readonly log: Logger;
 } {
+  dropProxyVariables(process.env);
   const settings = readSettings({ ...process.env, ...more }, callersFolder());
   return { settings, log: createLogger(settings.logLevel, destination({ fd: 2, sync: true })) };
 }

@@ -17,6 +17,7 @@ import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
+import { dropProxyVariables } from './proxy-variables.ts';
 import { readSettings, type Settings } from './settings.ts';
 import { SettingsError } from './settings-reader.ts';
 import { takeStrayFailures } from './stray-failures.ts';
@@ -32,6 +33,7 @@ const END_MS = 10_000;
 const GREETING_PAUSE_MS = 1_000;
 
 async function main(): Promise<void> {
+  dropProxyVariables(process.env);
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
   const log = createLogger(settings.logLevel, await terminalDestination());
   for (const { name, nearest } of settings.misspelt) {
