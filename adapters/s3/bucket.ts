@@ -32,8 +32,17 @@ export interface BucketOptions extends S3ClientOptions {
   readonly renew?: () => void;
 }
 
+/** What the bucket was found to want, which not every provider does. It is learnt from the first refusal. */
+export interface BucketTraits {
+  /** Whether it takes the condition that an object is not there. Without, a put looks first. */
+  takesConditions: boolean;
+  /** Whether a put needs a checksum beside the signed hash of its body, as it does with Object Lock. */
+  wantsChecksums: boolean;
+}
+
 export interface Bucket {
   readonly sender: Sender;
+  readonly traits: BucketTraits;
   readonly name: string;
   readonly prefix: string;
   readonly held: Budget;
@@ -44,6 +53,7 @@ export function openBucket(options: BucketOptions): Bucket {
   const { stalledMs, retryMs } = spansOf(options);
   return {
     sender: { client: createS3Client(options), renew: options.renew ?? null, retryMs },
+    traits: { takesConditions: true, wantsChecksums: false },
     name: options.bucket,
     prefix: options.prefix,
     held: createBudget(S3_HELD_BYTES_MAX, S3_CONNECT_SPAN_MS),

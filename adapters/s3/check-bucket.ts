@@ -101,6 +101,9 @@ function faultCode(code: FailureCode): BucketFaultCode {
     case 'object-there-already':
     case 'conflict':
     case 'upload-gone':
+    case 'unsupported':
+    case 'checksum-wanted':
+    case 'refused':
       return 'failed';
     case 'object-altered':
     case 'bucket-missing':

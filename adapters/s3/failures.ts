@@ -9,7 +9,18 @@ import { RoleRefused } from '../../core/ports/buckets.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 
 /** Beside the codes of the port, what only this adapter acts on. */
-export type FailureCode = LayerStoreErrorCode | 'object-there-already' | 'conflict' | 'upload-gone' | 'object-altered';
+export type FailureCode =
+  | LayerStoreErrorCode
+  | 'object-there-already'
+  | 'conflict'
+  | 'upload-gone'
+  | 'object-altered'
+  /** The bucket does not know the operation, or one of its headers. */
+  | 'unsupported'
+  /** The bucket wants a checksum beside the signature, as one with Object Lock does. */
+  | 'checksum-wanted'
+  /** Another refusal that a repeat does not cure. */
+  | 'refused';
 
 export class S3Failure extends Error {
   override readonly name = 'S3Failure';
@@ -67,6 +78,13 @@ const BY_NAME: { readonly [name: string]: FailureCode } = {
   TooManyRequests: 'throttled',
   RequestLimitExceeded: 'throttled',
   RequestTimeout: 'timed-out',
+  NotImplemented: 'unsupported',
+  MethodNotAllowed: 'unsupported',
+  MissingContentLength: 'unsupported',
+  // The bytes were altered on their way.
+  BadDigest: 'layer-store-unavailable',
+  XAmzContentSHA256Mismatch: 'layer-store-unavailable',
+  IncompleteBody: 'layer-store-unavailable',
 };
 
 const BY_STATUS: { readonly [status: number]: FailureCode } = {
@@ -77,10 +95,14 @@ const BY_STATUS: { readonly [status: number]: FailureCode } = {
   308: 'wrong-region',
   401: 'access-denied',
   403: 'access-denied',
+  405: 'unsupported',
+  408: 'timed-out',
   409: 'conflict',
+  411: 'unsupported',
   412: 'object-there-already',
   416: 'range-not-satisfiable',
   429: 'throttled',
+  501: 'unsupported',
   507: 'layer-store-full',
 };
 
@@ -137,10 +159,17 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
   const message = `The bucket answered ${operation} with ${status}${name}`;
   if (known !== undefined) return new S3Failure(known, message, error.message);
+  if (WANTS_CHECKSUM.test(error.message)) return new S3Failure('checksum-wanted', message, error.message);
   if (status >= 500) return new S3Failure('layer-store-unavailable', message, error.message);
   if (status < 300) return new S3Failure('not-s3', `The answer to ${operation} is not S3's`);
-  return new S3Failure(isS3Error(error) ? 'layer-store-unavailable' : 'not-s3', message, error.message);
+  return new S3Failure(isS3Error(error) ? 'refused' : 'not-s3', message, error.message);
 }
+
+/**
+ * Amazon's words for a put into a bucket with Object Lock, whose name is no more than `InvalidRequest`: "Content-MD5 OR
+ * x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters".
+ */
+const WANTS_CHECKSUM = /\bx-amz-checksum-.*\brequired\b/i;
 
 /** An error without an answer: of the connection, of TLS, of the credentials, or of the answer's form. */
 function unanswered(operation: string, error: Error): S3Failure {
@@ -184,6 +213,9 @@ function portCode(code: FailureCode): LayerStoreErrorCode {
     case 'conflict':
     case 'upload-gone':
     case 'object-altered':
+    case 'unsupported':
+    case 'checksum-wanted':
+    case 'refused':
       return 'layer-store-unavailable';
     case 'layer-not-found':
     case 'layer-store-full':

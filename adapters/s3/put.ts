@@ -1,9 +1,11 @@
 /**
  * Puts one object under a key that must be new: in one request, or in parts above a bound.
  *
- * Invariants: S3 checks the SHA-256 of every request, and stores nothing unless the key is free. A put carries a
- * random mark, so that after a lost answer its own object is told apart from somebody else's. A part is in memory
- * before it is sent, so that a body which fails or ends early leaves no object.
+ * Invariants: S3 checks the SHA-256 of every request, which is part of its signature, and stores nothing unless the key
+ * is free. Where a provider does not take that condition the put looks first, so that two at the same moment may both
+ * store: their callers write the same bytes, or read what is there afterwards. A put carries a random mark, so that
+ * after a lost answer its own object is told apart from somebody else's. A part is in memory before it is sent, so that
+ * a body which fails or ends early leaves no object.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -16,6 +18,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import type { BucketTraits } from './bucket.ts';
 import type { Budget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
@@ -32,6 +35,7 @@ const MARK = 'strata-put';
 
 export interface NewObject {
   readonly sender: Sender;
+  readonly traits: BucketTraits;
   readonly held: Budget;
   readonly at: { readonly Bucket: string; readonly Key: string };
   readonly sizeBytes: number;
@@ -60,21 +64,68 @@ async function putWhole(object: NewObject, mark: string, source: PartSource): Pr
   const release = await object.held.take(object.sizeBytes);
   try {
     const bytes = (await source.next()) ?? Buffer.alloc(0);
-    const command = () =>
+    const command = (condition: Condition) =>
       new PutObjectCommand({
         ...object.at,
         Body: bytes,
         ContentLength: bytes.length,
         ContentType: 'application/x-tar',
-        ChecksumSHA256: sha256(bytes),
-        IfNoneMatch: '*',
+        ...checksum(object.traits, bytes),
+        ...condition,
         Metadata: { [MARK]: mark },
       });
-    await repeatable(object.sender, 'PutObject', (client) => client.send(command()));
+    await ifFree(object, (condition) =>
+      repeatable(object.sender, 'PutObject', (client) => client.send(command(condition))),
+    );
     return 'stored';
   } finally {
     release();
   }
+}
+
+interface Condition {
+  readonly IfNoneMatch?: '*';
+}
+
+/** Runs a request that is to store the object. Rejects with `object-there-already` if its key is not free. */
+function ifFree<Result>(object: NewObject, run: (condition: Condition) => Promise<Result>): Promise<Result> {
+  return adapted(object.traits, async ({ takesConditions }) => {
+    if (!takesConditions) await requireFree(object);
+    return run(takesConditions ? { IfNoneMatch: '*' } : {});
+  });
+}
+
+/** Runs a request again when its refusal says what the bucket does not take, or wants. */
+async function adapted<Result>(
+  traits: BucketTraits,
+  run: (traits: Readonly<BucketTraits>) => Promise<Result>,
+): Promise<Result> {
+  for (;;) {
+    const now = { ...traits };
+    try {
+      return await run(now);
+    } catch (error) {
+      const code = error instanceof S3Failure ? error.code : null;
+      if (code === 'unsupported' && now.takesConditions) traits.takesConditions = false;
+      else if (code === 'checksum-wanted' && !now.wantsChecksums) traits.wantsChecksums = true;
+      else throw error;
+    }
+  }
+}
+
+async function requireFree({ sender, at }: NewObject): Promise<void> {
+  try {
+    await repeatable(sender, 'HeadObject', (client) => client.send(new HeadObjectCommand(at)));
+  } catch (error) {
+    if (error instanceof S3Failure && error.code === 'layer-not-found') return;
+    throw error;
+  }
+  throw new S3Failure('object-there-already', 'The bucket holds the new object already');
+}
+
+/** Each request's own header, which an upload in parts need not announce when it begins. */
+function checksum({ wantsChecksums }: Readonly<BucketTraits>, bytes: Uint8Array): { readonly ContentMD5?: string } {
+  return wantsChecksums ? { ContentMD5: createHash('md5').update(bytes).digest('base64') } : {};
 }
 
 async function putInParts(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
@@ -84,7 +135,6 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
       new CreateMultipartUploadCommand({
         ...at,
         ContentType: 'application/x-tar',
-        ChecksumAlgorithm: 'SHA256',
         Metadata: { [MARK]: mark },
       }),
     ),
@@ -93,14 +143,16 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
   if (upload === undefined) throw new S3Failure('not-s3', 'The answer to CreateMultipartUpload names no upload');
   try {
     const parts = await sendParts(object, upload, source);
-    await repeatable(sender, 'CompleteMultipartUpload', (client) =>
-      client.send(
-        new CompleteMultipartUploadCommand({
-          ...at,
-          UploadId: upload,
-          IfNoneMatch: '*',
-          MultipartUpload: { Parts: parts },
-        }),
+    await ifFree(object, (condition) =>
+      repeatable(sender, 'CompleteMultipartUpload', (client) =>
+        client.send(
+          new CompleteMultipartUploadCommand({
+            ...at,
+            UploadId: upload,
+            ...condition,
+            MultipartUpload: { Parts: parts },
+          }),
+        ),
       ),
     );
     return 'stored';
@@ -123,14 +175,14 @@ async function sendParts(object: NewObject, upload: string, source: PartSource):
     try {
       const bytes = await source.next();
       if (bytes === null) return parts;
-      const part = { PartNumber: number, ChecksumSHA256: sha256(bytes) };
-      const { ETag } = await repeatable(object.sender, 'UploadPart', (client) =>
-        client.send(
-          new UploadPartCommand({ ...object.at, UploadId: upload, ...part, Body: bytes, ContentLength: bytes.length }),
-        ),
-      );
+      const { ETag } = await adapted(object.traits, (traits) => {
+        const part = { PartNumber: number, Body: bytes, ContentLength: bytes.length, ...checksum(traits, bytes) };
+        return repeatable(object.sender, 'UploadPart', (client) =>
+          client.send(new UploadPartCommand({ ...object.at, UploadId: upload, ...part })),
+        );
+      });
       if (ETag === undefined) throw new S3Failure('not-s3', 'The answer to UploadPart names no ETag');
-      parts.push({ ...part, ETag });
+      parts.push({ PartNumber: number, ETag });
     } finally {
       release();
     }
@@ -160,8 +212,4 @@ async function ownOrForeign(object: NewObject, mark: string, failure: S3Failure)
     if (error instanceof S3Failure && error.code === 'layer-not-found') throw failure;
     throw error;
   }
-}
-
-function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('base64');
 }

@@ -16,7 +16,7 @@ import { cleanUp, type Ending } from './cleanup.ts';
 
 export type S3Fault =
   /** The server does not see the request. */
-  | { readonly kind: 'answer'; readonly status: number; readonly code: string }
+  | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly message?: string }
   | { readonly kind: 'no-answer' }
   | { readonly kind: 'delay'; readonly ms: number }
   /** The server carries the request out, and the connection breaks instead of the answer. */
@@ -84,7 +84,7 @@ async function carryOut(
   if (fault?.kind === 'no-answer') return;
   if (fault?.kind === 'delay') await sleep(fault.ms);
   if (fault?.kind === 'answer') {
-    const text = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>${fault.code}</Message></Error>`;
+    const text = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>${fault.message ?? fault.code}</Message></Error>`;
     answer.writeHead(fault.status, { 'content-type': 'application/xml' }).end(asked.method === 'HEAD' ? '' : text);
     return;
   }

@@ -23,6 +23,10 @@ import { needs } from '../../support/optional-suites.ts';
 import { type S3Fault, type S3Proxy, startS3Proxy } from '../../support/s3-proxy.ts';
 import { type S3Server, startS3Server } from '../../support/versitygw.ts';
 
+/** What Amazon answers a put without a checksum into a bucket with Object Lock. */
+const OBJECT_LOCK =
+  'Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters';
+
 describe('A bucket behind a faulty network', needs('versitygw'), () => {
   const ending = suiteEnding();
   let server: S3Server;
@@ -99,6 +103,68 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       assert.equal(await put(key, pattern(100)), 'stored', JSON.stringify(fault));
       faults('GET', fault);
       assert.deepEqual(await content(key), pattern(100), JSON.stringify(fault));
+    }
+  });
+
+  test('stores what no condition is taken for, whole and in parts, and looks first whether the key is free', async () => {
+    const refusing = openStore(proxy.url);
+    proxy.fault = ({ headers }) =>
+      headers['if-none-match'] === undefined ? null : { kind: 'answer', status: 501, code: 'NotImplemented' };
+    for (const bytes of [pattern(1_000), pattern(S3_PART_BYTES + 1)]) {
+      const key = newKey();
+      assert.equal(await refusing.put(key, chunks(bytes), bytes.length), 'stored');
+      const other = Buffer.alloc(bytes.length, 7);
+      assert.equal(await refusing.put(key, chunks(other), other.length), 'exists');
+      assert.deepEqual(await content(key), bytes);
+    }
+  });
+
+  test('gets no checksums beside its signed requests, whole and in parts, unless it wants them', async () => {
+    const plain = openStore(proxy.url);
+    const sums: string[] = [];
+    proxy.fault = ({ headers }) => {
+      for (const name in headers) if (/checksum|content-md5|trailer/.test(name)) sums.push(name);
+      assert.match(headers['x-amz-content-sha256']?.toString() ?? '', /^[0-9a-f]{64}$/);
+      return null;
+    };
+    const bytes = pattern(S3_PART_BYTES + 1);
+    assert.equal(await plain.put(newKey(), chunks(bytes), bytes.length), 'stored');
+    assert.equal(await plain.put(newKey(), chunks(pattern(10)), 10), 'stored');
+    assert.deepEqual(sums, []);
+
+    for (const sizeBytes of [10, S3_PART_BYTES + 1]) {
+      const locked = openStore(proxy.url);
+      const refused: string[] = [];
+      proxy.fault = ({ method, url, headers }) => {
+        const isSum = method === 'PUT' && headers['content-md5'] === undefined;
+        if (!isSum) return null;
+        refused.push(url);
+        return { kind: 'answer', status: 400, code: 'InvalidRequest', message: OBJECT_LOCK };
+      };
+      const key = newKey();
+      assert.equal(await locked.put(key, chunks(pattern(sizeBytes)), sizeBytes), 'stored');
+      assert.equal(refused.length, 1);
+      assert.deepEqual(await content(key), pattern(sizeBytes));
+    }
+  });
+
+  test('is not asked again for what it refuses for good', async () => {
+    for (const [status, code] of [
+      [400, 'InvalidArgument'],
+      [403, 'AccessDenied'],
+      [404, 'NoSuchThing'],
+      [405, 'MethodNotAllowed'],
+      [411, 'MissingContentLength'],
+      [501, 'NotImplemented'],
+    ] as const) {
+      let asked = 0;
+      proxy.fault = ({ method }) => {
+        if (method !== 'DELETE') return null;
+        asked += 1;
+        return { kind: 'answer', status, code };
+      };
+      await assert.rejects(store.delete(newKey()), new RegExp(`DeleteObject with ${status} \\(${code}\\)`));
+      assert.equal(asked, 1, code);
     }
   });
 

@@ -137,6 +137,31 @@ test('a log that lost its tail is not signed, nor after it has grown beyond the 
   );
 });
 
+// Some providers let two puts of one key both succeed.
+test('a checkpoint that another node replaces by one of another root, as it is stored, is not handed out', async () => {
+  const before = await newLog();
+  const { account } = before;
+  await before.append.repository(account, 'one');
+  const { note } = await before.node().sign(account, before.append.last);
+  const memory = createMemoryLayerStore();
+  const bytes = new TextEncoder().encode(note);
+  const store: LayerStore = {
+    ...memory,
+    put: async (key, body, sizeBytes) => {
+      await memory.put(key, body, sizeBytes);
+      await memory.delete(key);
+      await memory.put(key, inOnePart(bytes), bytes.length);
+      return 'stored';
+    },
+  };
+  const after = await newLog({ store, logKeys: before.logKeys });
+  for (const name of ['two', 'three']) await after.append.repository(account, name);
+  await assert.rejects(after.node().sign(account, after.append.last), {
+    name: 'CheckpointError',
+    code: 'log-contradicts-checkpoint',
+  });
+});
+
 async function copyCheckpoint(store: LayerStore, from: string, to: string): Promise<void> {
   const parts: Uint8Array[] = [];
   const name = '0000000000000003';
