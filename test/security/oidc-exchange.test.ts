@@ -356,6 +356,8 @@ describe('The exchange of an identity token', () => {
       'repo:acme/x:ref',
       'repo:acme:x',
       'xrepo:acme/x',
+      'repo:acme/',
+      'repo:acme/x\n',
       'repo:acme',
     ]) {
       await assertRefused(await issuer.token({ sub }), 'claim-mismatch', sub);

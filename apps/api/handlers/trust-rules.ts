@@ -57,7 +57,7 @@ export const TRUST_RULE_ROUTES: readonly Route[] = [
     tag: 'OIDC trust',
     summary: 'Create a trust rule',
     description:
-      'A rule cannot carry a grant or a repository that the token which makes it lacks (403). In `subject` and in the values of `claims`, `*` stands for any characters but `/` and `:`.',
+      'A rule cannot carry a grant or a repository that the token which makes it lacks (403). In `subject` and in the values of `claims`, `*` stands for one or more characters but `/`, `:` and control characters.',
     method: 'POST',
     path: '/v1/oidc/trust-rules',
     grant: 'API_OIDC_TRUST',

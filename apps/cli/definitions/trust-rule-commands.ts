@@ -14,7 +14,7 @@ const SUBJECT: OptionDefinition = {
   name: 'subject',
   kind: 'text',
   value: 'PATTERN',
-  description: 'its sub; * stands for any characters but / and :',
+  description: 'its sub; * stands for one or more characters but / and :',
 };
 const RULE_GRANTS = grantsOption('what the access tokens may do');
 const REST: readonly OptionDefinition[] = [

@@ -150,7 +150,7 @@ export function ruleFields(choice: RuleChoice, own: readonly OwnRepository[], er
     name: 'subject',
     label: 'Subject',
     value: choice.subject,
-    hint: html`The jobs to let in, such as <code>repo:acme/site:ref:refs/heads/main</code>. <code>*</code> stands for any characters but <code>/</code> and <code>:</code>`,
+    hint: html`The jobs to let in, such as <code>repo:acme/site:ref:refs/heads/main</code>. <code>*</code> stands for one or more characters but <code>/</code> and <code>:</code>`,
     error: errors['subject'],
     required: true,
     lengthMax: TRUST_RULE_PATTERN_LENGTH_MAX,

@@ -1,9 +1,10 @@
 /**
  * What a trust rule asks of an identity token: its subject and its claims, exact or with `*`.
  *
- * Invariants: `*` stands for characters of one segment only. Segments are split at `/` and `:`, so the pattern
- * `repo:acme/*` matches neither `repo:acme-evil/x` nor `repo:acme/x/y`. A comparison looks for each part between two
- * wildcards once and never goes back, so no pattern makes it slow.
+ * Invariants: each `*` stands for one or more characters of one segment only, and for no control character. Segments
+ * are split at `/` and `:`, so the pattern `repo:acme/*` matches neither `repo:acme-evil/x` nor `repo:acme/x/y` nor
+ * `repo:acme/`. A comparison looks for each part between two wildcards once and never goes back, so no pattern makes
+ * it slow.
  */
 import type { JsonObject, JsonValue } from '../../kernel/json.ts';
 import {
@@ -23,6 +24,7 @@ export interface TrustConditions {
 
 /** The claims that the service judges itself, for every rule. */
 const JUDGED_CLAIMS: ReadonlySet<string> = new Set(['iss', 'aud', 'sub', 'exp', 'nbf', 'iat', 'jti']);
+const CONTROL_CHARACTER = /\p{Cc}/u;
 /** Control characters are in no identity and cannot be seen on a page; a lone surrogate has no UTF-8. */
 const PATTERN = /^[^\p{Cc}\p{Cs}]+$/u;
 
@@ -83,6 +85,8 @@ function comparable(value: JsonValue | undefined): string | null {
 
 /** Returns true if the pattern matches the whole text. */
 export function matches(pattern: string, text: string): boolean {
+  // No pattern holds a control character, so only a wildcard could let one in.
+  if (CONTROL_CHARACTER.test(text)) return false;
   // With its group, the split keeps the separators, so that `:` never matches `/`.
   const wanted = pattern.split(/([/:])/);
   const given = text.split(/([/:])/);
@@ -93,13 +97,14 @@ function segmentMatches(pattern: string, text: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   const last = others.pop();
   if (last === undefined) return pattern === text;
-  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
   const end = text.length - last.length;
   let at = first.length;
   for (const part of others) {
-    const found = text.indexOf(part, at);
+    // The wildcard before the part stands for one character at least.
+    const found = text.indexOf(part, at + 1);
     if (found === -1 || found + part.length > end) return false;
     at = found + part.length;
   }
-  return true;
+  return at < end;
 }

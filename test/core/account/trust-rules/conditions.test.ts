@@ -21,9 +21,13 @@ describe('A pattern', () => {
       ['a*b*c', 'a1b2c'],
       ['a*b*c', 'abbcc'],
       ['*', 'x'],
-      ['**', 'x'],
-      ['a*', 'a'],
-      ['*a*a*', 'aa'],
+      ['**', 'xy'],
+      ['a*', 'ab'],
+      ['a*', 'a\u{1f600}'],
+      ['*a*a*', 'xaxax'],
+      ['*a*', 'aaa'],
+      ['*aa*', 'aaaa'],
+      ['https://ci.example/job/*/', 'https://ci.example/job/site/'],
     ] as const) {
       assert.ok(matches(pattern, text), `${pattern} ${text}`);
     }
@@ -47,6 +51,31 @@ describe('A pattern', () => {
       ['', 'x'],
     ] as const) {
       assert.ok(!matches(pattern, text), `${pattern} ${text}`);
+    }
+  });
+
+  // The attack: a subject that ends where the name of a repository should stand, or that shows on two lines.
+  test('matches nothing where a wildcard finds no character, and no control character', () => {
+    for (const [pattern, text] of [
+      ['*', ''],
+      ['repo:acme/*', 'repo:acme/'],
+      ['repo:*/site', 'repo:/site'],
+      ['a*', 'a'],
+      ['*a', 'a'],
+      ['**', 'x'],
+      ['a**', 'ab'],
+      ['a*b', 'ab'],
+      ['*a*a*', 'aa'],
+      ['*a*', 'aa'],
+      ['a*b*c', 'abbc'],
+      ['repo:acme/*', 'repo:acme/site\n'],
+      ['repo:acme/*', 'repo:acme/si\nte'],
+      ['repo:acme/*', 'repo:acme/\u0000'],
+      ['repo:acme/*', 'repo:acme/\u007f'],
+      ['repo:acme/*', 'repo:acme/\u0085'],
+      ['repo:*/site', 'repo:acme/site\r'],
+    ] as const) {
+      assert.ok(!matches(pattern, text), JSON.stringify([pattern, text]));
     }
   });
 
