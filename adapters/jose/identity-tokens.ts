@@ -44,7 +44,7 @@ export function createJoseIdentityTokens(options: IssuerKeysOptions): IdentityTo
           audience,
           clockTolerance: IDENTITY_TOKEN_SKEW_MS / 1_000,
           currentDate: new Date(now),
-          requiredClaims: ['exp', 'iat', 'jti', 'sub'],
+          requiredClaims: ['exp', 'iat', 'sub'],
         });
         return null;
       } catch (error) {

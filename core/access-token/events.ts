@@ -25,8 +25,8 @@ export type AccessTokenCreated = DomainEvent<
 >;
 
 /**
- * An identity token was exchanged for this access token, whose id is derived from the identity token's issuer and
- * `jti`. It ends with `expires_at`, and with the next change of its trust rule.
+ * An identity token was exchanged for this access token. Its id is derived from the identity token's issuer and `jti`,
+ * or from its issuer and what that signed. It ends with `expires_at`, and with the next change of its trust rule.
  */
 export type AccessTokenExchanged = DomainEvent<
   'AccessTokenExchanged',

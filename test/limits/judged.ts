@@ -595,7 +595,7 @@ const TESTED: LimitTests = {
     'reads no more of an issuer than the limits': 'ISSUER_DOCUMENT_BYTES_MAX ISSUER_KEYS_MAX',
     'gives a token of 15 minutes with the permissions of the rule, and no other': 'EXCHANGED_TOKEN_SPAN_MS',
     'takes a token only in its time, give or take 60 seconds': 'IDENTITY_TOKEN_SPAN_MS IDENTITY_TOKEN_SKEW_MS',
-    'refuses a token without an id': 'IDENTITY_TOKEN_ID_LENGTH_MAX',
+    'refuses a token whose id is empty, very long or no text': 'IDENTITY_TOKEN_ID_LENGTH_MAX',
     'shows the owner a claim of the greatest length whole, and cuts a longer one': 'REFUSED_EXCHANGE_TEXT_LENGTH_MAX',
   },
   'test/workflows/webhook-delivery/dispatcher.test.ts': {

@@ -1,6 +1,6 @@
 /** Attacks on the exchange of identity tokens (SECURITY.md, What holds), against a real issuer over TLS. */
 import assert from 'node:assert/strict';
-import { createHmac, randomBytes, sign } from 'node:crypto';
+import { createHash, createHmac, randomBytes, sign } from 'node:crypto';
 import { CompactSign, decodeJwt, exportJWK, exportPKCS8, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { beforeAll, beforeEach, describe, test } from 'vitest';
 import { createJoseIdentityTokens, IDENTITY_TOKEN_DEPTH_MAX } from '../../adapters/jose/identity-tokens.ts';
@@ -11,10 +11,11 @@ import {
   ISSUER_KEYS_KEPT_MS,
   ISSUER_KEYS_MAX,
 } from '../../adapters/jose/issuer-keys.ts';
+import { uuids } from '../../adapters/node/ids.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { EXCHANGES_PER_MINUTE_MAX } from '../../apps/api/handlers/trust-rules.ts';
 import { FAILED_TOKENS_PER_MINUTE_MAX } from '../../apps/front-door/failed-tokens.ts';
-import type { AccountId, TrustRuleId } from '../../core/kernel/ids.ts';
+import { type AccountId, type TrustRuleId, uuid } from '../../core/kernel/ids.ts';
 import { IDENTITY_TOKEN_ID_LENGTH_MAX, IDENTITY_TOKEN_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import { guardedBy } from '../../core/use-cases/callers/authenticate.ts';
 import { createRepository } from '../../core/use-cases/repositories/repositories.ts';
@@ -326,9 +327,8 @@ describe('The exchange of an identity token', () => {
     }
   });
 
-  // The attack: a token without an id could be exchanged permanently.
-  test('refuses a token without an id', async () => {
-    for (const jti of [undefined, '', 5, 'x'.repeat(IDENTITY_TOKEN_ID_LENGTH_MAX + 1)]) {
+  test('refuses a token whose id is empty, very long or no text', async () => {
+    for (const jti of ['', 5, null, ['x'], 'x'.repeat(IDENTITY_TOKEN_ID_LENGTH_MAX + 1)]) {
       await assertRefused(await issuer.token({ jti }), 'id-missing', String(jti));
     }
     const jti = 'x'.repeat(IDENTITY_TOKEN_ID_LENGTH_MAX);
@@ -346,6 +346,62 @@ describe('The exchange of an identity token', () => {
     await assertRefused(token, 'used-before');
     await newRule({ name: 'of the same issuer' });
     assert.equal((await exchange(token)).statusCode, 401, 'another rule makes it no new token');
+  });
+
+  // Another version of the service must find the same stream, or a token works a second time after an upgrade.
+  test('gives ids that follow from issuer and id, or from issuer and what was signed', async () => {
+    const [withId, without] = [await issuer.token({ jti: 'job-1' }), await issuer.token({ jti: undefined })];
+    const signed = createHash('sha256')
+      .update(without.slice(0, without.lastIndexOf('.')))
+      .digest('hex');
+    for (const [token, namespace, name] of [
+      [withId, '0d0f9c4e-2f5a-5b6e-8a41-7c2d9e6b3f18', 'job-1'],
+      [without, 'b3a86f0e-51d7-5c2b-93e4-6d0c7f2a9e54', signed],
+    ] as const) {
+      const { id } = (await exchange(token)).json();
+      assert.equal(id, uuids.derive(uuid(namespace), `${issuer.url} ${name}`));
+    }
+  });
+
+  // The attack: a token without an id is read from a log, and sent again in other forms of which each is valid.
+  test('takes a token without an id once, however its signature is written', async () => {
+    const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    // The 256 bytes of the signature leave four bits of its last digit unused, which no reader of base64url looks at.
+    const formsOf = (token: string): readonly string[] => {
+      const last = digits.indexOf(token.slice(-1));
+      return Array.from({ length: 10 }, (_, n) => token.slice(0, -1) + digits.charAt((last & ~15) | ((last + n) & 15)));
+    };
+    const forms = formsOf(await issuer.token({ jti: undefined }));
+    assert.equal(new Set(forms).size, 10);
+    const raced = await Promise.all(forms.map((form) => exchange(form)));
+    assert.deepEqual(
+      raced.map(({ statusCode }) => statusCode).toSorted((a, b) => a - b),
+      [200, ...Array(9).fill(401)],
+    );
+    assert.deepEqual(
+      (await refusals()).map(({ reason, times }) => [reason, times]),
+      [['used-before', 9]],
+    );
+    fixture.clock.advance(60_000);
+    const [, other = ''] = formsOf(await issuer.token({ jti: undefined }));
+    assert.equal((await exchange(other)).statusCode, 200, 'the next token of the issuer, in another form');
+  });
+
+  // The attack: for each signature (r, s) with an elliptic curve, anybody can make the valid one (r, n - s).
+  test('takes a token without an id once, also with the other signature of an elliptic curve', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'curve', alg: 'ES256', use: 'sig' };
+    issuer.answers.set(KEYS, (response) => json(response, { keys: [jwk] }));
+    const claims = decodeJwt(await issuer.token());
+    delete claims.jti;
+    const token = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: 'curve' }).sign(privateKey);
+    const [header, payload, signature = ''] = token.split('.');
+    const bytes = Buffer.from(signature, 'base64url');
+    const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
+    const other = order - BigInt(`0x${bytes.toString('hex', 32)}`);
+    bytes.write(other.toString(16).padStart(64, '0'), 32, 'hex');
+    assert.equal((await exchange(`${header}.${payload}.${bytes.toString('base64url')}`)).statusCode, 200);
+    await assertRefused(token, 'used-before');
   });
 
   // The attack: a repository with a similar name, or a path below one that is trusted.

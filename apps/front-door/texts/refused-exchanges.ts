@@ -9,7 +9,7 @@ const WORDS: { readonly [Fault in ExchangeFault]: string } = {
   'not-yet-valid': 'The token is not valid yet',
   'issued-in-the-future': 'The token was issued in the future: compare the clocks',
   'lifetime-too-long': 'The token lives longer than 24 hours',
-  'id-missing': 'The token has no id (jti), or a very long one',
+  'id-missing': 'The id of the token (jti) is empty, very long, or no text',
   'used-before': 'The token was exchanged before: each works once',
   'issuer-unreachable': 'The issuer could not be reached',
   'issuer-answer-invalid': 'The issuer did not answer with its configuration and its keys',

@@ -34,7 +34,7 @@ export function ciJobs(visit: Visit): SiteAnswer {
 ${commands('The audience of identity tokens', addresses.audience)}
 ${program('.github/workflows/mirror.yml', githubWorkflow(addresses))}
 ${program('.gitlab-ci.yml', gitlabPipeline(addresses))}
-<p>Any other system works if it is an OpenID Connect issuer at a public address whose tokens have an id (<code>jti</code>):</p>
+<p>Any other system works if it is an OpenID Connect issuer at a public address:</p>
 ${commands('Exchange an identity token', `curl -sSf ${addresses.exchange} -H 'Content-Type: application/json' -d "{\\"id_token\\": \\"$ID_TOKEN\\"}"`)}</li>
 <li><h2>When it is refused</h2>
 <p>A refused exchange is <code>401</code> and says nothing more, since anybody may ask. The page of the rule tells you which claim did not match. You can also <a href="/oidc-trust/try">try a token</a> there. An identity token is exchanged once, and lives for 24 hours at most.</p></li></ol>

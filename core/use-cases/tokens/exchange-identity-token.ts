@@ -2,10 +2,10 @@
  * Exchanges an identity token for an access token of 15 minutes.
  *
  * Invariants: `AccessTokenExchanged` is the commit point, on a stream whose name comes from the identity token's issuer
- * and `jti`, and which must be empty. So an identity token is exchanged once, on whatever nodes it races, and a process
- * that dies before the append has used nothing up. The append is guarded by the account's stream, so a rule that was
- * changed or deleted during an exchange gives out nothing. The caller learns nothing about a refusal of its token; the
- * rule's owner does.
+ * and `jti`, or from its issuer and what the issuer signed, and which must be empty. So an identity token is exchanged
+ * once, on whatever nodes it races and however its signature is written, and a process that dies before the append has
+ * used nothing up. The append is guarded by the account's stream, so a rule that was changed or deleted during an
+ * exchange gives out nothing. The caller learns nothing about a refusal of its token; the rule's owner does.
  */
 import { decideAccessToken } from '../../access-token/decide.ts';
 import { accessTokens } from '../../access-token/evolve.ts';
@@ -13,12 +13,10 @@ import type { ExchangedToken } from '../../access-token/state.ts';
 import { accounts } from '../../account/evolve.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
 import { refuse } from '../../kernel/decider.ts';
-import type { Digest } from '../../kernel/digest.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccessTokenId, type AccountId, plusMs, type TrustRuleId, uuid } from '../../kernel/ids.ts';
 import { EXCHANGED_TOKEN_SPAN_MS } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import type { Ids } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LastUse } from '../../ports/last-use.ts';
 import type { RefusedExchange, RefusedExchanges } from '../../ports/refused-exchanges.ts';
@@ -30,7 +28,6 @@ import { type Identity, type JudgeContext, type Judgement, judgeIdentityToken } 
 
 export type ExchangeContext = JudgeContext &
   ChangesContext & {
-    readonly digest: Digest;
     readonly failpoint: Failpoint;
     readonly lastUse: Pick<LastUse, 'touch'>;
     readonly refusedExchanges: RefusedExchanges;
@@ -51,9 +48,17 @@ const FAILED: Refused = { refused: { code: 'oidc-exchange-failed' } };
 /** Namespace of the ids of exchanged tokens: UUIDs version 5 of the issuer and the `jti`, with a space between. */
 const EXCHANGED_ID_NAMESPACE = uuid('0d0f9c4e-2f5a-5b6e-8a41-7c2d9e6b3f18');
 
-function exchangedIdOf(ids: Pick<Ids, 'derive'>, { issuer, tokenId }: Identity): AccessTokenId {
+/**
+ * Namespace of the ids of tokens that were exchanged for one without `jti`: UUIDs version 5 of the issuer and the hash
+ * of what it signed. The signature is left out: anybody can write it in several forms that are all valid.
+ */
+const EXCHANGED_WITHOUT_ID_NAMESPACE = uuid('b3a86f0e-51d7-5c2b-93e4-6d0c7f2a9e54');
+
+function exchangedIdOf({ ids }: JudgeContext, { issuer, tokenId, signedHash }: Identity): AccessTokenId {
   // No issuer holds a space, so two different pairs never make the same name.
-  return ids.derive<AccessTokenId>(EXCHANGED_ID_NAMESPACE, `${issuer} ${tokenId}`);
+  return tokenId === null
+    ? ids.derive<AccessTokenId>(EXCHANGED_WITHOUT_ID_NAMESPACE, `${issuer} ${signedHash}`)
+    : ids.derive<AccessTokenId>(EXCHANGED_ID_NAMESPACE, `${issuer} ${tokenId}`);
 }
 
 /** `causeFor` returns the cause of the event; it is called when account and rule are known. */
@@ -90,7 +95,7 @@ export async function tryIdentityToken(
 ): Promise<{ readonly judgement: Judgement; readonly used: boolean }> {
   const judgement = await judgeIdentityToken(context, idToken);
   if (judgement.outcome !== 'matched') return { judgement, used: false };
-  const { state } = await context.entities.get(accessTokens, exchangedIdOf(context.ids, judgement.identity));
+  const { state } = await context.entities.get(accessTokens, exchangedIdOf(context, judgement.identity));
   return { judgement, used: state.status !== 'absent' };
 }
 
@@ -99,7 +104,7 @@ async function appendExchange(
   cause: Cause,
   { account, rule, identity }: Extract<Judgement, { outcome: 'matched' }>,
 ): Promise<Exchanged | { readonly fault: 'used-before' | 'rule-changed' }> {
-  const id = exchangedIdOf(context.ids, identity);
+  const id = exchangedIdOf(context, identity);
   const secret = context.newExchangedSecret(id);
   const subject = await unlessErased(
     context.vault.put(account, 'oidc-subject', identity.subject.toWellFormed()).then((ref) => ({ ref })),

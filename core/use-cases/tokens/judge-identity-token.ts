@@ -8,6 +8,7 @@
 import { accounts } from '../../account/evolve.ts';
 import { mismatchOf, type PresentedClaims } from '../../account/trust-rules/conditions.ts';
 import type { TrustRule } from '../../account/trust-rules/state.ts';
+import type { Digest } from '../../kernel/digest.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { JsonValue } from '../../kernel/json.ts';
 import { IDENTITY_TOKEN_ID_LENGTH_MAX, IDENTITY_TOKEN_SKEW_MS } from '../../kernel/limits.ts';
@@ -24,6 +25,7 @@ const IDENTITY_TOKEN_SPAN_MS = 24 * 60 * 60_000;
 export const REFUSED_EXCHANGE_TEXT_LENGTH_MAX = 200;
 
 export type JudgeContext = Context & {
+  readonly digest: Digest;
   readonly vault: Vault;
   readonly identityTokens: IdentityTokens;
   readonly addresses: () => { readonly webUrl: string };
@@ -33,8 +35,10 @@ export type JudgeContext = Context & {
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
-  /** The claim `jti`. */
-  readonly tokenId: string;
+  /** The claim `jti`; null if the token has none. */
+  readonly tokenId: string | null;
+  /** The SHA-256 of what the issuer signed: header and payload as they were sent. */
+  readonly signedHash: string;
 }
 
 export type Judgement =
@@ -64,7 +68,12 @@ export async function judgeIdentityToken(context: JudgeContext, token: string): 
   const rules = await rulesOfIssuer(context, account, issuer);
   if (typeof issuer !== 'string' || rules.length === 0) return { outcome: 'issuer-not-trusted', account };
   const now = context.clock.now();
-  const identity = { issuer, subject: textOf(claims['sub']), tokenId: textOf(claims['jti']) };
+  const identity: Identity = {
+    issuer,
+    subject: textOf(claims['sub']) ?? '',
+    tokenId: textOf(claims['jti']),
+    signedHash: context.digest.sha256(token.slice(0, token.lastIndexOf('.'))),
+  };
   const fault =
     faultOf(read, Date.parse(now)) ??
     (await context.identityTokens.verify(token, { account, issuer, audience: audience.whole, now }));
@@ -131,7 +140,7 @@ function faultOf({ claims, isAlgorithmAllowed }: UnverifiedToken, nowMs: number)
   if (!isTime(exp) || !isTime(iat) || (nbf !== undefined && !isTime(nbf)) || typeof sub !== 'string') {
     return fault('claims-malformed');
   }
-  if (typeof jti !== 'string' || jti === '' || jti.length > IDENTITY_TOKEN_ID_LENGTH_MAX) return fault('id-missing');
+  if (jti !== undefined && !isTokenId(jti)) return fault('id-missing');
   if (exp * 1_000 + IDENTITY_TOKEN_SKEW_MS <= nowMs) return fault('expired');
   if (nbf !== undefined && nbf * 1_000 - IDENTITY_TOKEN_SKEW_MS > nowMs) return fault('not-yet-valid');
   if (iat * 1_000 - IDENTITY_TOKEN_SKEW_MS > nowMs) return fault('issued-in-the-future');
@@ -148,8 +157,12 @@ function isTime(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && value >= 0 && value < 253_402_300_800;
 }
 
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
+function isTokenId(value: JsonValue): boolean {
+  return typeof value === 'string' && value !== '' && value.length <= IDENTITY_TOKEN_ID_LENGTH_MAX;
+}
+
+function textOf(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 /** Cuts a text from a token and makes its control characters visible. */
