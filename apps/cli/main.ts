@@ -77,7 +77,7 @@ function report(shown: Terminal, error: unknown): number {
   }
   if (error instanceof UnreachableError) {
     shown.error(showableLines(error.message));
-    shown.say('--base-url or SERVICE_BASE_URL names another service');
+    shown.say(error.mayBeDone ? MAY_BE_DONE : '--base-url or SERVICE_BASE_URL names another service');
     return 1;
   }
   shown.error(
@@ -87,10 +87,13 @@ function report(shown: Terminal, error: unknown): number {
   return 1;
 }
 
+const MAY_BE_DONE = 'What was asked may have been done all the same: look before you ask again';
+
 function reportAnswer(shown: Terminal, error: ApiError): number {
   shown.error(showableLines(error.detail));
   const hint = hintOf(error);
   if (hint !== null) shown.say(hint);
+  if (error.mayBeDone) shown.say(MAY_BE_DONE);
   if (error.status >= 500 && error.requestId !== null)
     shown.say(`The operator finds it as request ${showableLines(error.requestId)}`);
   return error.status === 401 ? 3 : 1;

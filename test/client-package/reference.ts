@@ -83,8 +83,11 @@ traces; neither holds a secret.
 | 3           | not signed in, or the service does not take the token    |
 | 130         | ended by Ctrl-C                                          |
 
-A request that is answered 429, and one that only reads and is answered 503, is sent again after the seconds of
-\`Retry-After\`, three times at most.
+GET, HEAD, PUT and DELETE are sent again, four times at most, after a connection that broke or was silent for two minutes,
+and after 429, 502, 503 and 504: after the seconds of \`Retry-After\`, else after half a second, and each time twice as
+long. A 404 to the repeat of a DELETE that may have been carried out counts as success. Any other request is sent again
+only if the connection was refused, and the exchange of an identity token never. An error says where a request may have
+been carried out all the same.
 
 ## As a library
 

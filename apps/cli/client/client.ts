@@ -2,12 +2,20 @@
  * A client of the service's API, for programs and for the command line. Its types come from the OpenAPI document, so
  * that a call which the service does not know does not compile.
  *
- * Invariants: the token goes to `baseUrl` and nowhere else. A request that changes something is sent again only
- * when the answer says that nothing was done (429).
+ * Invariants: the token goes to `baseUrl` and nowhere else. What a second time would change is sent again only where
+ * nothing was sent, and an identity token never (repeating.ts).
  */
 import { type AccessToken, type ErrorBody, OPERATIONS, type Operations } from './operations.ts';
 import type { Environment } from './proxy.ts';
-import { BODY_BYTES_MAX, createTransport, readText, type Transport, type WireAnswer } from './transport.ts';
+import { GATEWAY_STATUSES, retryAfter, sendRepeatedly, withWholeBody } from './repeating.ts';
+import {
+  createTransport,
+  readText,
+  SAFE_METHODS,
+  type Transport,
+  UnreachableError,
+  type WireAnswer,
+} from './transport.ts';
 
 export interface ClientOptions {
   /** The address of the API, for example `https://strata.example`. */
@@ -17,8 +25,8 @@ export interface ClientOptions {
   readonly userAgent?: string;
   /** Where proxies are named; by default `process.env`. */
   readonly environment?: Environment;
-  /** Is told of each wait before a request is sent again. */
-  readonly onWait?: (seconds: number, status: number) => void;
+  /** Is told of each wait before a request is sent again. The status is null where no answer came. */
+  readonly onWait?: (seconds: number, status: number | null) => void;
   /** Is told of each request and its status, without headers and bodies, which may hold secrets. */
   readonly onRequest?: (line: string) => void;
   readonly transport?: Transport;
@@ -47,14 +55,17 @@ export class ApiError extends Error {
   readonly detail: string;
   readonly body: string;
   readonly requestId: string | null;
+  /** Whether a request that changes something may have been carried out all the same. */
+  readonly mayBeDone: boolean;
 
-  constructor(status: number, body: string, requestId: string | null) {
+  constructor(status: number, body: string, requestId: string | null, method = 'GET') {
     const detail = detailOf(body) ?? `The service answered with status ${status}`;
     super(detail);
     this.status = status;
     this.detail = detail;
     this.body = body;
     this.requestId = requestId;
+    this.mayBeDone = GATEWAY_STATUSES.has(status) && !SAFE_METHODS.has(method.toUpperCase());
   }
 }
 
@@ -66,7 +77,10 @@ export class InvalidInputError extends Error {
 /** What a device login has come to. */
 export type Poll =
   | { readonly status: 'pending' }
+  /** The device polls too fast. */
   | { readonly status: 'wait'; readonly seconds: number }
+  /** No answer came, or one that says nothing about the login. */
+  | { readonly status: 'unanswered'; readonly error: UnreachableError | ApiError }
   | {
       readonly status: 'granted';
       readonly token: string;
@@ -88,8 +102,10 @@ export interface Client {
   poll(session: { readonly id: string; readonly secret_token: string }): Promise<Poll>;
 }
 
-const TRIES_MAX = 4;
-const WAIT_SECONDS_MAX = 60;
+/** How long a device that polls too fast waits if it is not told: what RFC 8628, section 3.5, adds. */
+const POLL_WAIT_SECONDS = 5;
+/** An identity token works once: the refusal of a repeat would hide what became of the first try. */
+const NEVER_REPEATED = OPERATIONS.exchangeIdentityToken.path;
 
 export function createClient(options: ClientOptions): Client {
   const base = options.baseUrl.replace(/\/+$/, '');
@@ -113,38 +129,44 @@ export function createClient(options: ClientOptions): Client {
     return answer;
   };
 
-  const sendAgain = async (request: RawRequest): Promise<WireAnswer> => {
-    for (let tries = 1; ; tries += 1) {
-      const answer = await send(request);
-      const seconds = waitOf(answer, request.method);
-      if (seconds === null || tries === TRIES_MAX) return answer;
-      await readText(answer.body, BODY_BYTES_MAX);
-      options.onWait?.(seconds, answer.status);
-      await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-    }
+  const sendAgain = (request: RawRequest, once = send): Promise<WireAnswer> => {
+    if (request.target === NEVER_REPEATED) return once(request);
+    const passes = (status: number): boolean => GATEWAY_STATUSES.has(status);
+    return sendRepeatedly({ method: request.method, passes, onWait: options.onWait }, () => once(request));
   };
 
   const callWithText: Client['callWithText'] = async (id, input) => {
-    const answer = await sendAgain(requestOf(id, input));
+    const request = requestOf(id, input);
+    const answer = await sendAgain(request, async (asked) => withWholeBody(await send(asked)));
     const text = await readText(answer.body);
     if (answer.status < 200 || answer.status > 299)
-      throw new ApiError(answer.status, text, answer.header('x-request-id'));
+      throw new ApiError(answer.status, text, answer.header('x-request-id'), request.method);
     return { text, value: parseAnswer(text) };
   };
 
+  const pollOnce = async (target: string): Promise<Poll> => {
+    const answer = await send({ method: 'GET', target });
+    const text = await readText(answer.body);
+    if (answer.status === 429) return { status: 'wait', seconds: retryAfter(answer) ?? POLL_WAIT_SECONDS };
+    if (answer.status === 202) return { status: 'pending' };
+    if (answer.status === 200) return { status: 'granted', ...parseGranted(text) };
+    const error = new ApiError(answer.status, text, answer.header('x-request-id'));
+    if (answer.status >= 500) return { status: 'unanswered', error };
+    throw error;
+  };
+
   return {
-    send: sendAgain,
+    send: (request) => sendAgain(request),
     callWithText,
     call: async (id, input) => (await callWithText(id, input)).value,
     poll: async ({ id, secret_token }) => {
       const query = new URLSearchParams({ secret_token }).toString();
-      const answer = await send({ method: 'GET', target: `/v1/auth/sessions/${encodeURIComponent(id)}/poll?${query}` });
-      const text = await readText(answer.body);
-      if (answer.status === 429) return { status: 'wait', seconds: retryAfter(answer) ?? 2 };
-      if (answer.status === 503) return { status: 'wait', seconds: retryAfter(answer) ?? 5 };
-      if (answer.status === 202) return { status: 'pending' };
-      if (answer.status !== 200) throw new ApiError(answer.status, text, answer.header('x-request-id'));
-      return { status: 'granted', ...parseGranted(text) };
+      try {
+        return await pollOnce(`/v1/auth/sessions/${encodeURIComponent(id)}/poll?${query}`);
+      } catch (error) {
+        if (error instanceof UnreachableError) return { status: 'unanswered', error };
+        throw error;
+      }
     },
   };
 }
@@ -173,18 +195,6 @@ function requestOf(id: keyof Operations, input: AnyInput): RawRequest {
   }
   const target = query.size === 0 ? filled : `${filled}?${query.toString()}`;
   return { method, target, body: input.body === undefined ? null : JSON.stringify(input.body) };
-}
-
-/** Returns how many seconds to wait before the same request, or null if it should not be sent again. */
-function waitOf(answer: WireAnswer, method: string): number | null {
-  const repeatable = answer.status === 429 || (answer.status === 503 && method === 'GET');
-  const seconds = repeatable ? retryAfter(answer) : null;
-  return seconds === null || seconds > WAIT_SECONDS_MAX ? null : seconds;
-}
-
-function retryAfter(answer: WireAnswer): number | null {
-  const text = answer.header('retry-after');
-  return text !== null && /^\d{1,6}$/.test(text) ? Math.max(1, Number(text)) : null;
 }
 
 function withoutSecrets(target: string): string {

@@ -10,7 +10,7 @@ import type { Socket } from 'node:net';
 import { type Environment, proxyFor, proxyHeaders } from './proxy.ts';
 
 /** What an answer may have in memory. A body beyond it is an error. */
-export const BODY_BYTES_MAX = 64 * 1024 * 1024;
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
 /** How long a connection may be silent. */
 const SILENCE_MS_MAX = 120_000;
 
@@ -29,9 +29,35 @@ export interface WireAnswer {
 
 export type Transport = (request: WireRequest) => Promise<WireAnswer>;
 
+/**
+ * How a request got no answer. refused: nothing listens, so that nothing was sent. broken: the connection was closed or
+ * silent, before the answer or within it, so that the request may have arrived. other: what another try does not mend.
+ */
+type UnreachableKind = 'refused' | 'broken' | 'other';
+
 /** The service did not answer, or not as HTTP. The message says what to check. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
+  readonly kind: UnreachableKind;
+  /** Whether a request that changes something may have been carried out all the same. */
+  readonly mayBeDone: boolean;
+
+  constructor(message: string, { cause, method = 'GET' }: { readonly cause?: unknown; readonly method?: string } = {}) {
+    super(message, { cause });
+    this.kind = kindOf(cause);
+    this.mayBeDone = this.kind === 'broken' && !SAFE_METHODS.has(method.toUpperCase());
+  }
+}
+
+/** Methods that change nothing: RFC 9110, section 9.2.1. */
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+const BROKEN: ReadonlySet<string> = new Set(['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT']);
+
+function kindOf(error: unknown): UnreachableKind {
+  if (!(error instanceof Error)) return 'other';
+  const code = 'code' in error ? String(error.code) : '';
+  if (code === 'ECONNREFUSED') return 'refused';
+  return BROKEN.has(code) ? 'broken' : kindOf(error.cause);
 }
 
 /** Returns a transport that obeys the variables of proxies. */
@@ -43,10 +69,11 @@ export function createTransport(environment: Environment): Transport {
       return {
         status: answer.statusCode ?? 0,
         header: (name) => [answer.headers[name.toLowerCase()] ?? []].flat()[0] ?? null,
-        body: bytesOf(answer),
+        body: bytesOf(answer, request.method),
       };
     } catch (error) {
-      throw new UnreachableError(`${url.origin} cannot be reached: ${reasonOf(error)}`, { cause: error });
+      const message = `${url.origin} cannot be reached: ${reasonOf(error)}`;
+      throw new UnreachableError(message, { cause: error, method: request.method });
     }
   };
 }
@@ -102,7 +129,7 @@ async function tunnel(url: URL, proxy: URL): Promise<Socket> {
   const headers = { host: target, ...proxyHeaders(proxy) };
   const asked = request(proxy, { method: 'CONNECT', path: target, headers, agent: false, timeout: SILENCE_MS_MAX });
   return new Promise((resolve, reject) => {
-    asked.once('timeout', () => asked.destroy(new Error('the proxy does not answer')));
+    asked.once('timeout', () => asked.destroy(silence('the proxy does not answer')));
     asked.once('error', (error) =>
       reject(new Error(`by the proxy ${proxy.host}: ${reasonOf(error)}`, { cause: error })),
     );
@@ -121,7 +148,7 @@ async function tunnel(url: URL, proxy: URL): Promise<Socket> {
 
 function answerTo(request: ClientRequest, body: string | null): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request.setTimeout(SILENCE_MS_MAX, () => request.destroy(new Error('no answer within two minutes')));
+    request.setTimeout(SILENCE_MS_MAX, () => request.destroy(silence('no answer within two minutes')));
     request.once('error', reject);
     request.once('response', resolve);
     if (body === null) request.end();
@@ -129,13 +156,17 @@ function answerTo(request: ClientRequest, body: string | null): Promise<Incoming
   });
 }
 
-async function* bytesOf(body: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
+function silence(message: string): Error {
+  return Object.assign(new Error(message), { code: 'ETIMEDOUT' });
+}
+
+async function* bytesOf(body: AsyncIterable<unknown>, method: string): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body) {
       if (chunk instanceof Uint8Array) yield chunk;
     }
   } catch (error) {
-    throw new UnreachableError(`The answer broke off: ${reasonOf(error)}`, { cause: error });
+    throw new UnreachableError(`The answer broke off: ${reasonOf(error)}`, { cause: error, method });
   }
 }
 

@@ -6,7 +6,6 @@
  */
 import { spawn } from 'node:child_process';
 import { hostname } from 'node:os';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Client, type Poll } from '../client/client.ts';
 import type { DeviceSession } from '../client/operations.ts';
 import type { Context, Given } from '../session/context.ts';
@@ -17,7 +16,10 @@ import { forgetHost, storeHost } from '../settings/config-file.ts';
 import { showable } from '../terminal/text.ts';
 
 const HOSTNAME_LENGTH_MAX = 255;
-const WAIT_SECONDS_MAX = 60;
+/** How far the interval between two polls grows while none is answered. */
+const INTERVAL_SECONDS_MAX = 30;
+/** How long after its end a session is still polled: clocks may differ. */
+const GRACE_MS = 60_000;
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 export async function login(context: Context, given: Given): Promise<void> {
@@ -85,22 +87,29 @@ async function waitForGrant(
   session: DeviceSession,
   seconds: number,
 ): Promise<Extract<Poll, { status: 'granted' }>> {
-  const deadline = Date.parse(session.expires_at);
-  for (;;) {
-    await sleep(seconds * 1000);
-    const poll = await pollOnce(client, session);
+  const deadline = Date.parse(session.expires_at) + GRACE_MS;
+  let interval = seconds;
+  let unanswered: Error | null = null;
+  for (let wait = interval; ; ) {
+    const waitMs = Math.min(wait * 1000, Math.max(0, deadline - Date.now()));
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const poll = await pollOnce(client, session, unanswered !== null);
     if (poll.status === 'granted') return poll;
-    if (poll.status === 'wait') await sleep(Math.min(poll.seconds, WAIT_SECONDS_MAX) * 1000);
-    if (Date.now() > deadline + 60_000) throw expired();
+    if (Date.now() >= deadline) throw unanswered ?? expired();
+    unanswered = poll.status === 'unanswered' ? poll.error : null;
+    // RFC 8628, section 3.5: a client whose polls are not answered polls at longer and longer intervals.
+    interval = poll.status === 'unanswered' ? Math.max(seconds, Math.min(interval * 2, INTERVAL_SECONDS_MAX)) : seconds;
+    wait = poll.status === 'wait' ? poll.seconds : interval;
   }
 }
 
-async function pollOnce(client: Client, session: DeviceSession): Promise<Poll> {
+async function pollOnce(client: Client, session: DeviceSession, isAfterUnanswered: boolean): Promise<Poll> {
   try {
     return await client.poll(session);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.status === 403) throw new Failure(1, 'The login was denied');
+    if (error.status === 410 && isAfterUnanswered) throw lost();
     if (error.status === 410 || error.status === 404) throw expired();
     throw error;
   }
@@ -108,6 +117,15 @@ async function pollOnce(client: Client, session: DeviceSession): Promise<Poll> {
 
 function expired(): Failure {
   return new Failure(1, 'The login was not granted in time', 'Try again: strata login');
+}
+
+/** The token is handed out once, perhaps in the answer that did not arrive. */
+function lost(): Failure {
+  return new Failure(
+    1,
+    'The login has ended: if it was granted, its token was lost with an answer that did not arrive',
+    'Try again: strata login; the list of access tokens on the website shows a token that was lost, to revoke it',
+  );
 }
 
 /** The address of the website: that of the page where the login was granted, without its path. */

@@ -106,7 +106,12 @@ function newClient(context: Context, baseUrl: string, token: string | undefined)
     environment,
     userAgent: `strata/${version} node/${process.versions.node}`,
     onWait: (seconds, status) => {
-      const why = status === 429 ? 'Too many requests' : 'The service cannot answer now';
+      const why =
+        status === 429
+          ? 'Too many requests'
+          : status === null
+            ? 'The service was not reached'
+            : 'The service cannot answer now';
       terminal.say(`${why}: trying again in ${seconds} s`);
     },
     ...(globals.debug ? { onRequest: terminal.say } : {}),

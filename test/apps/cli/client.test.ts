@@ -5,12 +5,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import path from 'node:path';
-import { describe, test } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import { ApiError, type ClientOptions, createClient } from '../../../apps/cli/client/client.ts';
 import { proxyFor } from '../../../apps/cli/client/proxy.ts';
-import { readText, UnreachableError } from '../../../apps/cli/client/transport.ts';
+import { retryAfter } from '../../../apps/cli/client/repeating.ts';
+import { readText, UnreachableError, type WireAnswer } from '../../../apps/cli/client/transport.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
+import { freePort } from '../../support/free-port.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 interface Listening {
@@ -50,23 +52,153 @@ const clientOf = (baseUrl: string, more: Partial<ClientOptions> = {}) =>
   createClient({ baseUrl, token: 'the token', environment: {}, ...more });
 
 describe('the client', () => {
-  test('waits as long as a 429 says and sends again, whatever the method', async (context) => {
+  test('waits as long as a 429 says and sends again what is as good twice as once', async (context) => {
     const { url, requests } = await serve(context, (_request, response) => {
       if (requests.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
-      else response.writeHead(201).end('{"id":"1"}');
+      else response.end('{"id":"1"}');
     });
     const waits: number[] = [];
     const client = clientOf(url, { onWait: (seconds) => void waits.push(seconds) });
-    assert.deepEqual(await client.call('createRepository', { body: { name: 'x' } }), { id: '1' });
-    assert.deepEqual([waits, requests.length], [[1], 2]);
+    const changed = await client.call('updateWebhook', { path: { id: '1' }, body: { active: true } });
+    assert.deepEqual([changed, waits, requests.length], [{ id: '1' }, [1], 2]);
   });
 
-  test('sends a request that changes something once only when the service cannot answer', async (context) => {
+  // What a proxy does while the service behind it restarts, and what a network does.
+  test('sends GET, HEAD, PUT and DELETE again after resets, broken answers, 502, 503 and 504', async (context) => {
+    const faults: readonly ((response: ServerResponse) => void)[] = [
+      (response) => void response.socket?.resetAndDestroy(),
+      (response) => void response.socket?.destroy(),
+      (response) => void response.writeHead(502).end('<html>'),
+      (response) => void response.writeHead(503).end(),
+      (response) => void response.writeHead(504).end(),
+    ];
+    await Promise.all(
+      faults.flatMap((fault) =>
+        ['GET', 'HEAD', 'PUT', 'DELETE'].map(async (method) => {
+          const { url, requests } = await serve(context, (_request, response) => {
+            if (requests.length === 1) fault(response);
+            else response.end();
+          });
+          const { status } = await clientOf(url).send({ method, target: '/v1/account/usage' });
+          assert.deepEqual([status, requests.length], [200, 2], `${method} ${fault}`);
+        }),
+      ),
+    );
     const { url, requests } = await serve(context, (_request, response) => {
-      response.writeHead(503, { 'retry-after': '1' }).end('{"detail":"Later"}');
+      if (requests.length === 1)
+        response.writeHead(200, { 'content-length': '9' }).write('{', () => response.destroy());
+      else response.end('{}');
     });
-    await assert.rejects(clientOf(url).call('createRepository', { body: { name: 'x' } }), ApiError);
-    assert.equal(requests.length, 1);
+    assert.deepEqual(await clientOf(url).call('getUsage', {}), {});
+  });
+
+  test('sends a request that changes something once, and tells that it may be done', async (context) => {
+    for (const [fault, mayBeDone] of [
+      [(response: ServerResponse) => void response.socket?.resetAndDestroy(), true],
+      [(response: ServerResponse) => void response.writeHead(502).end('<html>'), true],
+      [
+        (response: ServerResponse) => void response.writeHead(503, { 'retry-after': '1' }).end('{"detail":"Later"}'),
+        true,
+      ],
+      [(response: ServerResponse) => void response.writeHead(504).end(), true],
+      [(response: ServerResponse) => void response.writeHead(429, { 'retry-after': '1' }).end(), false],
+      [(response: ServerResponse) => void response.writeHead(409).end(), false],
+    ] as const) {
+      const { url, requests } = await serve(context, (_request, response) => fault(response));
+      for (const call of [
+        clientOf(url).call('createRepository', { body: { name: 'x' } }),
+        clientOf(url).call('updateRepository', { path: { username: 'ada', name: 'x' }, body: { description: 'x' } }),
+      ]) {
+        const error: unknown = await call.catch((thrown: unknown) => thrown);
+        assert.ok(error instanceof ApiError || error instanceof UnreachableError, String(error));
+        assert.equal(error.mayBeDone, mayBeDone, `${fault}`);
+      }
+      assert.equal(requests.length, 2);
+    }
+  });
+
+  test('sends anything again where nothing listened, but never an identity token', async (context) => {
+    const port = await freePort();
+    let times = 0;
+    const listen = (): void => {
+      const server = createServer((_request, response) => {
+        times += 1;
+        response.writeHead(201).end('{"id":"1"}');
+      });
+      server.listen(port, '127.0.0.1');
+      cleanUp(context, () => {
+        server.closeAllConnections();
+        server.close();
+      });
+    };
+    const waits: (number | null)[] = [];
+    const client = clientOf(`http://127.0.0.1:${port}`, {
+      onWait: (_seconds, status) => {
+        if (waits.push(status) === 1) listen();
+      },
+    });
+    const exchanged = client.call('exchangeIdentityToken', { body: { id_token: 'x' } });
+    await assert.rejects(exchanged, (error) => error instanceof UnreachableError && !error.mayBeDone);
+    assert.deepEqual(waits, []);
+    assert.deepEqual(await client.call('createRepository', { body: { name: 'x' } }), { id: '1' });
+    assert.deepEqual([waits, times], [[null], 1]);
+  });
+
+  test('repeats four times at most, each time after twice as long, and no certificate that is not trusted', async () => {
+    const failing = (code: string) => async (): Promise<WireAnswer> => {
+      throw new UnreachableError('x', { cause: new Error('x', { cause: Object.assign(new Error('x'), { code }) }) });
+    };
+    const answering = (status: number, retryAfter: string | null) => async (): Promise<WireAnswer> => ({
+      ...{ status, header: () => retryAfter, body: (async function* () {})() },
+    });
+    vi.useFakeTimers();
+    try {
+      for (const [transport, expected] of [
+        [failing('ETIMEDOUT'), [0.5, 1, 2, 4]],
+        [failing('ECONNRESET'), [0.5, 1, 2, 4]],
+        [answering(502, null), [0.5, 1, 2, 4]],
+        [answering(429, '60'), [60, 60, 60, 60]],
+        [answering(429, '61'), []],
+        [answering(500, null), []],
+        [failing('SELF_SIGNED_CERT_IN_CHAIN'), []],
+        [failing('ENOTFOUND'), []],
+      ] as const) {
+        const waits: number[] = [];
+        const client = clientOf('http://service', { transport, onWait: (seconds) => void waits.push(seconds) });
+        const ended = assert.rejects(client.call('getUsage', {}));
+        await vi.advanceTimersByTimeAsync(400_000);
+        await ended;
+        assert.deepEqual(waits, expected);
+      }
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('waits until the date that Retry-After names, as proxies send it', () => {
+    const waitOf = (text: string | null) =>
+      retryAfter({ status: 429, header: () => text, body: (async function* () {})() });
+    const inTenSeconds = waitOf(new Date(Date.now() + 10_000).toUTCString());
+    assert.ok(inTenSeconds !== null && inTenSeconds >= 9 && inTenSeconds <= 10, String(inTenSeconds));
+    const rest = ['7', '0', 'Wed, 21 Oct 2015 07:28:00 GMT', null, '', 'soon'].map(waitOf);
+    assert.deepEqual(rest, [7, 1, 1, null, null, null]);
+  });
+
+  test('takes a 404 to the repeat of a DELETE for success only if the first may have been carried out', async (context) => {
+    for (const [fault, isDone] of [
+      [(response: ServerResponse) => void response.socket?.resetAndDestroy(), true],
+      [(response: ServerResponse) => void response.writeHead(504).end(), true],
+      [(response: ServerResponse) => void response.writeHead(429, { 'retry-after': '1' }).end(), false],
+      [(response: ServerResponse) => void response.writeHead(404).end(), false],
+    ] as const) {
+      const { url, requests } = await serve(context, (_request, response) => {
+        if (requests.length === 1) fault(response);
+        else response.writeHead(404).end('{"detail":"Not found"}');
+      });
+      const deleted = clientOf(url).call('deleteWebhook', { path: { id: '1' } });
+      if (isDone) assert.equal(await deleted, undefined);
+      else await assert.rejects(deleted, ApiError);
+    }
   });
 
   // The attack: whoever answers for the service for a moment sends the token on to a host of theirs.
@@ -117,7 +249,8 @@ describe('the client', () => {
     const { url } = await serve(context, (_request, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy());
     });
-    await assert.rejects(clientOf(url).call('getUsage', {}), UnreachableError);
+    const made = clientOf(url).call('createRepository', { body: { name: 'x' } });
+    await assert.rejects(made, (error) => error instanceof UnreachableError && error.mayBeDone);
     async function* whole() {
       yield new Uint8Array(4096);
     }
