@@ -72,12 +72,13 @@ export const ACCOUNT_COMMANDS: readonly CommandDefinition[] = [
         name: 'audience',
         kind: 'text',
         value: 'TEXT',
-        description: 'what to ask GitHub for; ADDRESS/SERVICE_USERNAME by default',
+        description: 'what to ask GitHub or CircleCI for; ADDRESS/SERVICE_USERNAME by default',
       },
       { name: 'save', kind: 'flag', description: 'sign in with the access token instead of printing it' },
     ],
     notes: [
-      'Without --id-token the identity token comes from SERVICE_ID_TOKEN, from the variables of Bitbucket or CircleCI, or from the runner of GitHub Actions (permissions: id-token: write). On GitLab name it in the job: id_tokens: SERVICE_ID_TOKEN: aud: ADDRESS/USERNAME.',
+      'Without --id-token the identity token comes from SERVICE_ID_TOKEN, from the variables of Bitbucket or HCP Terraform, from circleci run oidc get on CircleCI, or from the runner of GitHub Actions (permissions: id-token: write). On GitLab name it in the job: id_tokens: SERVICE_ID_TOKEN: aud: ADDRESS/USERNAME.',
+      'A token for another audience than ADDRESS/USERNAME or --audience is not sent. The exchange is never repeated, since a token works once.',
       'A trust rule of the account must accept the token: strata trust-rule create.',
     ],
     examples: [
