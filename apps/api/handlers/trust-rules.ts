@@ -242,12 +242,12 @@ async function deleteRule(call: AccountCall, { params }: Identified): Promise<Ou
 async function getRefusals({ context, principal }: AccountCall, { params }: Identified): Promise<Outcome> {
   const id = parseUuid<TrustRuleId>(params.id);
   if (id === null) return NOT_FOUND;
-  const refusals = await listRefusedExchanges(context, principal.account, id);
-  if ('refused' in refusals) return refusals;
+  const found = await listRefusedExchanges(context, principal.account, id);
+  if ('refused' in found) return found;
   const list: z.output<typeof REFUSED_EXCHANGES> = {
-    refusals: refusals.map((refusal) => ({
+    refusals: found.refusals.map((refusal) => ({
       reason: refusal.fault,
-      message: faultMessage(refusal),
+      message: faultMessage(refusal, found.conditions),
       claim: refusal.claim,
       found: refusal.found,
       times: refusal.times,

@@ -1,4 +1,6 @@
 /** Why a trust rule did not let an identity token in, in words for the rule's owner. */
+import type { TrustConditions } from '../../../core/account/trust-rules/conditions.ts';
+import { differsByIdsAlone } from '../../../core/account/trust-rules/github-subjects.ts';
 import type { ExchangeFault, RefusedExchange } from '../../../core/ports/refused-exchanges.ts';
 
 const WORDS: { readonly [Fault in ExchangeFault]: string } = {
@@ -20,8 +22,18 @@ const WORDS: { readonly [Fault in ExchangeFault]: string } = {
   'rule-changed': 'The rule was changed during the exchange',
 };
 
-export function faultMessage({ fault, claim, found }: Pick<RefusedExchange, 'fault' | 'claim' | 'found'>): string {
+const IDS_ALONE =
+  'The claim sub does not match: it differs only by numbers behind the names, where GitHub puts its ids. Ask for repo:*/* instead of the names, and for the claims repository_id and repository_owner_id of your repository';
+
+/** `conditions` are those of the rule; undefined if it is gone. */
+export function faultMessage(
+  { fault, claim, found }: Pick<RefusedExchange, 'fault' | 'claim' | 'found'>,
+  conditions: Pick<TrustConditions, 'subject'> | undefined,
+): string {
   if (fault !== 'claim-mismatch') return WORDS[fault];
+  if (claim === 'sub' && found !== null && conditions !== undefined && differsByIdsAlone(conditions.subject, found)) {
+    return IDS_ALONE;
+  }
   if (found !== null) return `The claim ${claim ?? ''} does not match`;
   return `The token has no usable claim ${claim ?? ''}: a text, a truth value, or a number within 2^53 that is not rounded`;
 }

@@ -23,7 +23,7 @@ export function ruleRoutes({ context, page: add }: Site): void {
     if (found === null) return notFound(visit);
     const refusals = await listRefusedExchanges(context, visit.person.account, found.rule.id);
     if ('refused' in refusals) return notFound(visit);
-    return showRule(visit, found, { refusals, own: await listOwnRepositories(context, visit.person.account) });
+    return showRule(visit, found, { ...refusals, own: await listOwnRepositories(context, visit.person.account) });
   });
 }
 
@@ -44,7 +44,7 @@ function showRule(visit: PersonVisit, found: TrustRuleWithLastUse, { refusals, o
   const content = html`<div class="row"><a class="button" href="${pathOf(rule.id, '/edit')}">Edit</a><a class="button" href="${TRUST}/try">Try a token</a><a class="button" href="/docs/ci">Examples</a><a class="button grave end" href="${pathOf(rule.id, '/delete')}">Delete…</a></div>
 <section class="box"><header><h2>Lets in</h2></header><div class="inside"><dl class="facts"><dt>Issuer</dt><dd class="wrap"><code>${markInvisible(rule.issuer)}</code></dd><dt>Subject</dt><dd class="wrap"><code>${markInvisible(conditions.subject)}</code></dd>${claims}</dl></div></section>
 <section class="box"><header><h2>Gives</h2></header><div class="inside"><dl class="facts"><dt>May</dt><dd>${grantsText(rule.grants)}</dd><dt>Repositories</dt><dd>${repositoriesText(rule.repositories, own)}</dd><dt>For</dt><dd>15 minutes</dd></dl></div></section>
-${refusals.length === 0 ? noRefusals() : refusalTable(visit, refusals)}`;
+${refusals.length === 0 ? noRefusals() : refusalTable(visit, found, refusals)}`;
   return showPage(page(visit, { title: `Trust rule ${name}`, head }, content));
 }
 
@@ -52,11 +52,15 @@ function noRefusals(): Html {
   return html`<div class="box empty"><h2>No refused exchanges</h2><p>If a token of this issuer is refused, the reason stands here for 30 days. The job itself is not told.</p></div>`;
 }
 
-function refusalTable(visit: PersonVisit, refusals: readonly CountedRefusal[]): Html {
+function refusalTable(
+  visit: PersonVisit,
+  { conditions }: TrustRuleWithLastUse,
+  refusals: readonly CountedRefusal[],
+): Html {
   const rows = refusals.map(
     (
       refusal,
-    ) => html`<tr><td>${timeAgo(refusal.lastAt, visit.now)}</td><td>${markInvisible(faultMessage(refusal))}</td><td class="wrap">${
+    ) => html`<tr><td>${timeAgo(refusal.lastAt, visit.now)}</td><td>${markInvisible(faultMessage(refusal, conditions))}</td><td class="wrap">${
       refusal.found !== null && html`<code>${markInvisible(refusal.found)}</code>`
     }</td><td class="number">${refusal.times}</td></tr>
 `,

@@ -69,7 +69,7 @@ function refusalLine(refusal: RefusedExchange, found: FoundTrustRule | undefined
   const name = found === undefined ? 'A deleted rule' : markInvisible(found.rule.name);
   const asked =
     claim === null ? undefined : claim === 'sub' ? found?.conditions.subject : found?.conditions.claims[claim];
-  return html`<tr><td>${found === undefined ? name : html`<a href="${pathOf(found.rule.id)}">${name}</a>`}</td><td>${markInvisible(faultMessage(refusal))}</td><td class="wrap">${codeOf(asked ?? null)}</td><td class="wrap">${codeOf(refusal.found)}</td></tr>
+  return html`<tr><td>${found === undefined ? name : html`<a href="${pathOf(found.rule.id)}">${name}</a>`}</td><td>${markInvisible(faultMessage(refusal, found?.conditions))}</td><td class="wrap">${codeOf(asked ?? null)}</td><td class="wrap">${codeOf(refusal.found)}</td></tr>
 `;
 }
 

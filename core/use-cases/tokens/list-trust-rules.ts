@@ -42,14 +42,14 @@ export async function addRuleLastUse(
   return { ...found, lastUsedAt: used.get(found.rule.id) ?? null };
 }
 
-/** Lists why exchanges were refused that the rule might have let in, the newest first. */
+/** Lists why exchanges were refused that the rule might have let in, the newest first, with what the rule asks for. */
 export async function listRefusedExchanges(
   context: TrustRulesContext & { readonly refusedExchanges: RefusedExchanges },
   account: AccountId,
   id: TrustRuleId,
-): Promise<readonly CountedRefusal[] | { readonly refused: Refusal }> {
+): Promise<(FoundTrustRule & { readonly refusals: readonly CountedRefusal[] }) | { readonly refused: Refusal }> {
   const found = await findTrustRule(context, account, id);
-  return 'refused' in found ? found : context.refusedExchanges.list(account, id);
+  return 'refused' in found ? found : { ...found, refusals: await context.refusedExchanges.list(account, id) };
 }
 
 async function withLastUse(

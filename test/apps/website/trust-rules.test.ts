@@ -121,6 +121,24 @@ describe('The pages of trust rules', () => {
     assert.ok(!html.includes('<script>alert'));
   });
 
+  test('say of a subject of GitHub that it differs from the rule by the ids behind its names alone', async () => {
+    const path = await made({ subject: 'repo:octocat/my-repo:ref:refs/heads/main', claims: '' });
+    const token = await issuer.token({ sub: 'repo:octocat@123456/my-repo@456789:ref:refs/heads/main' });
+    const words = /differs only by numbers behind the names.*repository_owner_id/;
+    assert.match((await trial(token)).html, words);
+    await fixture.api.request('POST', '/v1/oidc/token', null, { body: { id_token: token } });
+    assert.match((await browser.get(path)).html, words);
+    const owner = await fixture.api.token(account);
+    const listed = await fixture.api.request(
+      'GET',
+      `/v1${path.replace('/oidc-trust', '/oidc/trust-rules')}/refusals`,
+      owner,
+    );
+    assert.match(listed.json().refusals[0].message, words);
+    const other = await trial(await issuer.token({ sub: 'repo:evil@123456/my-repo@456789:ref:refs/heads/main' }));
+    assert.doesNotMatch(other.html, words);
+  });
+
   test('tell of a tried token which rule lets it in and why others do not, and exchange nothing', async () => {
     const other = await made({ name: 'other', subject: 'repo:other/*', claims: '' });
     const path = await made({ claims: '' });
