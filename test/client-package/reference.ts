@@ -57,8 +57,14 @@ A trust rule lets the jobs of a CI system in without a stored secret:
 
 \`\`\`sh
 strata trust-rule create --name site --issuer https://token.actions.githubusercontent.com \\
-  --subject repo:acme/site:ref:refs/heads/main --grants GIT_HTTP_WRITE,API_REPOS_READ
+  --subject 'repo:*/*:ref:refs/heads/main' --claims repository_id=456789,repository_owner_id=123456 \\
+  --grants GIT_HTTP_WRITE,API_REPOS_READ
 \`\`\`
+
+On GitHub the claims name the repository and its owner (\`gh api repos/acme/site --jq '.id, .owner.id'\`), and the subject
+leaves the names open: since the middle of 2026 it has ids behind them in some repositories. Without the claims it lets in
+every repository of GitHub. Never write \`repo:acme*/…\`, which lets in \`acme-evil\`. The website's guide to CI jobs has
+rules for GitLab CI, CircleCI, Buildkite, Jenkins and HCP Terraform.
 
 In the job, \`strata oidc-exchange --save\` signs in with the identity token of the job for 15 minutes:
 

@@ -42,7 +42,7 @@ const CLAIMS = CLAIM_PATTERNS.meta({
       maxLength: TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
     },
     description: 'A pattern for each claim that the identity token must have.',
-    examples: [{ ref: 'refs/heads/main' }],
+    examples: [{ repository_id: '456789', repository_owner_id: '123456' }],
   },
 });
 
@@ -81,7 +81,7 @@ const SETTINGS = {
   subject: z.string().meta({
     description: 'A pattern of the `sub` of the identity token.',
     ...PATTERN_BOUNDS,
-    examples: ['repo:acme/site:ref:refs/heads/*'],
+    examples: ['repo:*/*:ref:refs/heads/main'],
   }),
   claims: CLAIMS,
   scope: SCOPE,

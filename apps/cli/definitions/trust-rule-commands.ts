@@ -45,7 +45,7 @@ export const TRUST_RULE_COMMANDS: readonly CommandDefinition[] = [
       ...REST,
     ],
     examples: [
-      'strata trust-rule create --name site --issuer https://token.actions.githubusercontent.com --subject repo:acme/site:ref:refs/heads/main --grants GIT_HTTP_WRITE',
+      'strata trust-rule create --name site --issuer https://token.actions.githubusercontent.com --subject "repo:*/*:ref:refs/heads/main" --claims repository_id=456789,repository_owner_id=123456 --grants GIT_HTTP_WRITE',
     ],
     load: async () => (await import('../commands/trust-rule.ts')).create,
   },

@@ -150,7 +150,7 @@ export function ruleFields(choice: RuleChoice, own: readonly OwnRepository[], er
     name: 'subject',
     label: 'Subject',
     value: choice.subject,
-    hint: html`The jobs to let in, such as <code>repo:acme/site:ref:refs/heads/main</code>. <code>*</code> stands for one or more characters but <code>/</code> and <code>:</code>`,
+    hint: html`The jobs to let in, such as <code>repo:*/*:ref:refs/heads/main</code> with the claims of the repository, without which it lets in every repository of GitHub. <code>*</code> stands for one or more characters but <code>/</code> and <code>:</code>`,
     error: errors['subject'],
     required: true,
     lengthMax: TRUST_RULE_PATTERN_LENGTH_MAX,
@@ -159,7 +159,7 @@ export function ruleFields(choice: RuleChoice, own: readonly OwnRepository[], er
     name: 'claims',
     label: 'Further claims (optional)',
     value: choice.claims,
-    hint: html`One a line, such as <code>environment = production</code>. All must match.`,
+    hint: html`One a line, such as <code>repository_id = 456789</code> and <code>repository_owner_id = 123456</code> of GitHub, which outlast the names. All must match.`,
     error: errors['claims'],
     verbatim: true,
   })}${permissionFields(choice, errors)}${repositoryFields(choice, own, errors)}`;
