@@ -4,12 +4,14 @@
  * Invariants: the signal bounds an exchange in time; limits bound its bytes of headers, of the body and on the
  * wire, and the number of informational answers; it closes its connection however it ends; it follows no redirect.
  */
+import type { Socket } from 'node:net';
 import { Client, type Dispatcher, errors } from 'undici';
 import { KIB, MIB } from '../../core/kernel/byte-units.ts';
 import type { Exchange } from '../../core/kernel/exchange.ts';
 import type { OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
+import { withAnswerLines } from './answer-lines.ts';
 import type { Connection } from './connection.ts';
-import { failed, lostExchange } from './failures.ts';
+import { type Failed, failed, lostExchange } from './failures.ts';
 import type { Target } from './target.ts';
 
 /**
@@ -34,10 +36,10 @@ export async function exchange(
 ): Promise<Exchange> {
   const client = clientOn(connection, target);
   const answer = new AnswerReader(request.answerBytesMax);
-  const timedOut = (): void => answer.stop(failed('timed-out', null, answer.status));
+  const timedOut = (): void => answer.breakOff(failed('timed-out'));
   const wireBytesMax = request.answerBytesMax + OUTGOING_WIRE_OVERHEAD_BYTES_MAX;
   const wire = setInterval(() => {
-    if (connection.receivedBytes() > wireBytesMax) answer.stop(failed('answer-too-large', null, answer.status));
+    if (connection.receivedBytes() > wireBytesMax) answer.breakOff(failed('answer-too-large'));
   }, WIRE_INTERVAL_MS);
   signal.addEventListener('abort', timedOut, { once: true });
   try {
@@ -58,11 +60,13 @@ export async function exchange(
 /** An undici client that uses this one connection and can open no other. */
 function clientOn({ socket }: Connection, target: Target): Client {
   let isUsed = false;
+  const stream = withAnswerLines(socket, OUTGOING_HEADER_BYTES_MAX);
   return new Client(target.origin, {
     connect: (_options, callback) => {
       queueMicrotask(() => {
         if (isUsed) callback(new Error('The connection is already used'), null);
-        else callback(null, socket);
+        // The cast is sound: undici calls what a socket alone has only for options that are not set here.
+        else callback(null, stream as Socket);
         isUsed = true;
       });
     },
@@ -76,9 +80,11 @@ function clientOn({ socket }: Connection, target: Target): Client {
   });
 }
 
+type Answered = Extract<Exchange, { outcome: 'answered' }>;
+
 /** Collects the kept part of an answer; `ended` resolves with how the exchange ended. */
 class AnswerReader {
-  status: number | null = null;
+  #status: number | null = null;
   readonly ended: Promise<Exchange>;
   readonly handler: Dispatcher.DispatchHandler;
   readonly #bytesMax: number;
@@ -101,13 +107,20 @@ class AnswerReader {
       },
       onResponseStart: (controller, status) => this.#onHead(status, controller.rawHeaders),
       onResponseData: (_controller, chunk) => this.#onData(chunk),
-      onResponseEnd: () => this.#settle(this.#answered(false)),
+      onResponseEnd: () => this.#settle(this.#answered('whole')),
       onResponseError: (_controller, error) => this.#onError(error),
     };
   }
 
-  /** Ends the exchange with this outcome, unless it has already ended. */
-  stop(end: Exchange): void {
+  /**
+   * Ends the exchange before its answer has ended, unless it has already ended: with the answer if its status and
+   * headers have arrived, else with this failure.
+   */
+  breakOff(failure: Failed): void {
+    this.#stop(this.#status === null ? failure : this.#answered('cut'));
+  }
+
+  #stop(end: Exchange): void {
     this.#settle(end);
     this.#controller?.abort(new Error('The exchange was ended'));
   }
@@ -116,12 +129,12 @@ class AnswerReader {
     const headers = Array.isArray(rawHeaders) ? rawHeaders.length / 2 : 0;
     if (status < 200) {
       this.#informational += 1;
-      if (this.#informational > OUTGOING_INFORMATIONAL_MAX) this.stop(failed('answer-malformed'));
+      if (this.#informational > OUTGOING_INFORMATIONAL_MAX) this.#stop(failed('answer-malformed'));
       return;
     }
-    this.status = status;
-    if (status > 599) this.stop(failed('answer-malformed', null, status));
-    else if (headers > OUTGOING_HEADERS_MAX) this.stop(failed('answer-headers-too-large', null, status));
+    this.#status = status;
+    if (status > 599) this.#stop(failed('answer-malformed', null, status));
+    else if (headers > OUTGOING_HEADERS_MAX) this.#stop(failed('answer-headers-too-large', null, status));
   }
 
   #onData(chunk: Buffer): void {
@@ -129,16 +142,16 @@ class AnswerReader {
     // A copy, because undici reuses the memory of its chunks.
     this.#chunks.push(Buffer.from(chunk.subarray(0, room)));
     this.#keptBytes += Math.min(chunk.length, room);
-    if (chunk.length > room) this.stop(this.#answered(true));
+    if (chunk.length > room) this.#stop(this.#answered('bounded'));
   }
 
-  #answered(truncated: boolean): Exchange {
-    if (this.status === null) throw new TypeError('An answer ended without a status');
-    return { outcome: 'answered', status: this.status, body: Buffer.concat(this.#chunks), truncated };
+  #answered(extent: Answered['extent']): Answered {
+    if (this.#status === null) throw new TypeError('An answer ended without a status');
+    return { outcome: 'answered', status: this.#status, body: Buffer.concat(this.#chunks), extent };
   }
 
   #onError(error: Error): void {
     if (error instanceof errors.InvalidArgumentError) this.#fail(error);
-    else this.#settle(lostExchange(error, this.status));
+    else this.breakOff(lostExchange(error));
   }
 }

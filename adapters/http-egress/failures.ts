@@ -21,12 +21,12 @@ export function codeOf(error: unknown): string | null {
   return typeof error.code === 'string' && CODE.test(error.code) ? error.code : null;
 }
 
-/** The outcome of an exchange that undici ended with this error. */
-export function lostExchange(error: Error, status: number | null): Failed {
+/** The outcome of an exchange that undici ended with this error before a status and headers had arrived. */
+export function lostExchange(error: Error): Failed {
   const code = codeOf(error);
-  if (error instanceof errors.HeadersOverflowError) return failed('answer-headers-too-large', code, status);
-  if (isMalformed(error)) return failed('answer-malformed', code, status);
-  return failed(code?.startsWith('ERR_SSL_') === true ? 'tls-failed' : 'connection-lost', code, status);
+  if (error instanceof errors.HeadersOverflowError) return failed('answer-headers-too-large', code);
+  if (isMalformed(error)) return failed('answer-malformed', code);
+  return failed(code?.startsWith('ERR_SSL_') === true ? 'tls-failed' : 'connection-lost', code);
 }
 
 /** undici's errors for a status of 100 and for an unrequested upgrade differ from a closed socket's by message only. */

@@ -147,7 +147,8 @@ async function fetchJson(outgoing: IssuerKeysOptions['outgoing'], url: string): 
   if (answer.outcome === 'refused') return { fault: 'issuer-unreachable', found: answer.fault };
   if (answer.outcome === 'failed') return { fault: 'issuer-unreachable', found: answer.failure };
   if (answer.status !== 200) return { fault: 'issuer-answer-invalid', found: `status ${answer.status}` };
-  if (answer.truncated) return { fault: 'issuer-answer-invalid', found: 'too large' };
+  if (answer.extent === 'cut') return { fault: 'issuer-unreachable', found: 'answer-cut' };
+  if (answer.extent === 'bounded') return { fault: 'issuer-answer-invalid', found: 'too large' };
   return parseDocument(new TextDecoder().decode(answer.body));
 }
 

@@ -5,7 +5,7 @@
  */
 import type { TargetFault } from './target-fault.ts';
 
-/** Why a request to an allowed target got no complete answer. A retry may succeed. */
+/** Why a request to an allowed target got no status with its headers. A retry may succeed. */
 export type OutgoingFailure =
   | 'timed-out'
   | 'name-not-found'
@@ -23,16 +23,20 @@ export type Exchange =
       readonly outcome: 'answered';
       /** 200 to 599: a redirect is an answer, and is never followed. */
       readonly status: number;
+      /** What was read of the body. */
       readonly body: Uint8Array;
-      /** Whether the body was longer than `answerBytesMax`. */
-      readonly truncated: boolean;
+      /**
+       * `whole`: that is all. `bounded`: it was longer than `answerBytesMax`. `cut`: it broke off, was not framed as
+       * HTTP, or did not end in time.
+       */
+      readonly extent: 'whole' | 'bounded' | 'cut';
     }
   /** No byte of the request was sent. */
   | { readonly outcome: 'refused'; readonly fault: TargetFault }
   | {
       readonly outcome: 'failed';
       readonly failure: OutgoingFailure;
-      /** The status, if the answer broke off after it; else null. */
+      /** The status, if it arrived with headers that are refused; else null. */
       readonly status: number | null;
       /** The platform's error code, such as `ECONNREFUSED`; never a sentence. */
       readonly detail: string | null;

@@ -9,7 +9,13 @@ import type { AttemptOutcome, WebhookDeliveryAttempted } from './events.ts';
 export type NotSent = 'webhook-inactive' | 'webhook-deleted' | 'unexpected-error' | TargetFault;
 
 export type AttemptResult =
-  | { readonly kind: 'answered'; readonly status: number; readonly answerSha256: string }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly answerSha256: string;
+      /** `answer-cut` if the body broke off or did not end in time. */
+      readonly detail: 'answer-cut' | null;
+    }
   | {
       readonly kind: 'failed';
       readonly failure: OutgoingFailure;
@@ -27,7 +33,10 @@ export interface StatedResult {
   readonly answer_sha256: string | null;
 }
 
-/** A redirect is a failure, because Strata does not follow it. */
+/**
+ * The status decides, whatever becomes of the body behind it: the receiver has the payload. A redirect is a failure,
+ * because Strata does not follow it.
+ */
 function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299;
 }
@@ -35,7 +44,8 @@ function isSuccess(status: number): boolean {
 export function statedResult(result: AttemptResult): StatedResult {
   switch (result.kind) {
     case 'answered': {
-      const stated = { http_status: result.status, detail: null, answer_sha256: result.answerSha256 };
+      const { status: http_status, detail, answerSha256: answer_sha256 } = result;
+      const stated = { http_status, detail, answer_sha256 };
       if (isSuccess(result.status)) return { outcome: 'succeeded', error: null, ...stated };
       return { outcome: 'failed', error: 'status-not-2xx', ...stated };
     }
@@ -64,8 +74,10 @@ export function retryAt({
 /** Converts an exchange into a result. `sha256` hashes the part of the answer's body that was kept. */
 export function resultOf(exchange: Exchange, sha256: (body: Uint8Array) => string): AttemptResult {
   switch (exchange.outcome) {
-    case 'answered':
-      return { kind: 'answered', status: exchange.status, answerSha256: sha256(exchange.body) };
+    case 'answered': {
+      const { status, body, extent } = exchange;
+      return { kind: 'answered', status, answerSha256: sha256(body), detail: extent === 'cut' ? 'answer-cut' : null };
+    }
     case 'refused':
       return { kind: 'not-sent', why: exchange.fault };
     case 'failed':

@@ -43,7 +43,7 @@ export type WebhookDeliveryAttempted = DomainEvent<
     readonly http_status: number | null;
     /** A stable code; null for a success. */
     readonly error: string | null;
-    /** The error code of the operating system, such as `ECONNREFUSED`, or null. */
+    /** The error code of the operating system, such as `ECONNREFUSED`; `answer-cut`; or null. */
     readonly detail: string | null;
     /** SHA-256 of the part of the answer's body that was kept, hex; null without an answer. */
     readonly answer_sha256: string | null;

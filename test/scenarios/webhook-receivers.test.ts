@@ -29,7 +29,7 @@ const FIELDS = [
   ...['attempt_log', 'attempts', 'created_at', 'error', 'event', 'event_id', 'http_status', 'id'],
   ...['last_attempt_at', 'next_attempt_at', 'response_body', 'status'],
 ];
-const ATTEMPT_FIELDS = ['at', 'duration_ms', 'error', 'http_status'];
+const ATTEMPT_FIELDS = ['at', 'detail', 'duration_ms', 'error', 'http_status'];
 
 /** Words that no log line may contain, each placed elsewhere in a scenario. */
 const CANARIES = {
@@ -165,14 +165,15 @@ describe('After a real push', { concurrent: true }, () => {
 function assertListed(kind: ReceiverKind | undefined, delivery: ListedDelivery): void {
   assert.ok(kind !== undefined);
   const { what, httpStatus, error, keptBytes } = kind;
-  const words = attemptError({ error, detail: null });
   assert.deepEqual(Object.keys(delivery).toSorted(), FIELDS);
   assert.deepEqual([delivery.event, delivery.attempts], ['push', delivery.attempt_log.length], what);
   for (const attempt of delivery.attempt_log) {
     assert.deepEqual(Object.keys(attempt).toSorted(), ATTEMPT_FIELDS);
     assert.equal(attempt.http_status, httpStatus, what);
     // The platform's error code follows in brackets.
-    assert.equal(attempt.error?.replace(/ \([A-Z0-9_]+\)$/, '') ?? null, words, what);
+    const shown = attempt.error?.replace(/ \([A-Z0-9_]+\)$/, '') ?? null;
+    assert.equal(shown, error === null ? null : attemptError({ error, detail: kind.detail }), what);
+    assert.equal(attempt.detail === 'answer-cut', kind.detail === 'answer-cut', what);
   }
   const { status, http_status: last, response_body: body } = delivery;
   assert.deepEqual([status, last], [error === null ? 'SUCCESS' : 'PENDING', httpStatus], what);

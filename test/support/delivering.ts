@@ -28,7 +28,7 @@ import { createMemoryTimers } from './memory/timers.ts';
 import { CAUSE, startNode } from './node.ts';
 import { type WatchedLog, watchLog } from './watched-log.ts';
 
-export const NO_CONTENT: Exchange = { outcome: 'answered', status: 204, body: new Uint8Array(0), truncated: false };
+export const NO_CONTENT: Exchange = { outcome: 'answered', status: 204, body: new Uint8Array(0), extent: 'whole' };
 export const TIMED_OUT: Exchange = { outcome: 'failed', failure: 'timed-out', status: null, detail: null };
 
 export interface SentRequest {

@@ -1,6 +1,7 @@
 /**
  * Every kind of receiver that webhooks meet, and the expected result of an attempt at each (docs/workflows.md, Webhook
- * deliveries): 2xx is a success, everything else is retried.
+ * deliveries): 2xx is a success, whatever becomes of the body behind it; everything else is retried. How answers
+ * are framed, and which faults of it a recipient takes, is of RFC 9112 (2.2 and 6.3).
  *
  * Invariants: each receiver behaves the same at every connection and listens only on the loopback interface.
  */
@@ -18,6 +19,8 @@ export interface ReceiverKind {
   readonly httpStatus: number | null;
   /** The error that the attempt records; null for a success. */
   readonly error: OutgoingFailure | 'status-not-2xx' | null;
+  /** `answer-cut` if the attempt records that; null for none, or for a code of the platform. */
+  readonly detail: 'answer-cut' | null;
   /** How many bytes of the answer's body the attempt keeps. */
   readonly keptBytes: number;
   /** Starts a receiver and resolves with its port. */
@@ -89,7 +92,6 @@ function slow(): readonly ReceiverKind[] {
   return [
     failing('never answers', null, 'timed-out', () => undefined),
     failing('drips its headers', null, 'timed-out', dripping(head, 'x: y\r\n', 100)),
-    failing('drips its body', 200, 'timed-out', dripping(`${head}Content-Length: 15000\r\n\r\n`, 'x', 100)),
     failing('sends 103 Early Hints and then nothing', null, 'timed-out', (socket) =>
       socket.write('HTTP/1.1 103 Hints\r\n\r\n'),
     ),
@@ -101,16 +103,47 @@ function slow(): readonly ReceiverKind[] {
 
 function broken(): readonly ReceiverKind[] {
   const head = 'HTTP/1.1 200 OK\r\n';
+  const length = 'Content-Length: 5\r\n';
+  const cut = `${head}Content-Length: 10\r\n\r\n`;
   const large = `${head}x: ${'y'.repeat(100_000)}\r\n\r\n`;
   const many = `${head}${Array.from({ length: 1_000 }, (_, n) => `x${n}: 1\r\n`).join('')}\r\n`;
   const extension = flooding(`${head}Transfer-Encoding: chunked\r\n\r\n1;x=`, () => 'y'.repeat(10_000));
   return [
     failing('closes without an answer', null, 'connection-lost', (socket) => socket.end()),
     failing('closes before its headers end', null, 'connection-lost', answering(head)),
-    failing('breaks off in its body', 200, 'connection-lost', answering(`${head}Content-Length: 10\r\n\r\n12345`)),
-    failing('resets the connection in its body', 200, 'connection-lost', (socket) =>
-      socket.write(`${head}Content-Length: 10\r\n\r\n12345`, () => socket.destroy()),
+    failing(
+      'breaks off in the body of an error',
+      500,
+      'status-not-2xx',
+      answering('HTTP/1.1 500 Error\r\nContent-Length: 10\r\n\r\n12345'),
+      5,
+      'answer-cut',
     ),
+    succeeding('breaks off in its body', 200, answering(`${cut}12345`), 5, 'answer-cut'),
+    succeeding(
+      'resets the connection in its body',
+      200,
+      (socket) => socket.write(`${cut}12345`, () => socket.destroy()),
+      5,
+      'answer-cut',
+    ),
+    succeeding(
+      'sends half of its body and then nothing',
+      200,
+      (socket) => socket.write(`${cut}12345`),
+      5,
+      'answer-cut',
+    ),
+    succeeding('sends an endless chunk extension', 200, extension, 0, 'answer-cut'),
+    succeeding('repeats its Content-Length', 200, answering(`${head}${length}${length}\r\n12345`), 5),
+    failing('has two lengths', null, 'answer-malformed', answering(`${head}${length}Content-Length: 6\r\n\r\n12345`)),
+    failing(
+      'has a length beside Transfer-Encoding',
+      null,
+      'answer-malformed',
+      answering(`${head}${length}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`),
+    ),
+    succeeding('ends its lines with a line feed alone', 200, answering('HTTP/1.1 200 OK\nX: y\n\n12345'), 5),
     failing('sends only 100 Continue', null, 'answer-malformed', answering('HTTP/1.1 100 Continue\r\n\r\n')),
     failing('sends only 103 Early Hints', null, 'connection-lost', answering('HTTP/1.1 103 Hints\r\n\r\n')),
     failing(
@@ -123,7 +156,6 @@ function broken(): readonly ReceiverKind[] {
     failing('answers with an invalid status', 999, 'answer-malformed', answering('HTTP/1.1 999 X\r\n\r\n')),
     failing('sends a huge header', null, 'answer-headers-too-large', answering(large)),
     failing('sends a thousand headers', 200, 'answer-headers-too-large', answering(many)),
-    failing('sends an endless chunk extension', 200, 'answer-too-large', extension),
   ];
 }
 
@@ -151,8 +183,14 @@ function unreachable(): readonly ReceiverKind[] {
   ];
 }
 
-function succeeding(what: string, httpStatus: number, behaviour: Behaviour, keptBytes = 0): ReceiverKind {
-  return { what, httpStatus, error: null, keptBytes, start: starting(behaviour) };
+function succeeding(
+  what: string,
+  httpStatus: number,
+  behaviour: Behaviour,
+  keptBytes = 0,
+  detail: ReceiverKind['detail'] = null,
+): ReceiverKind {
+  return { what, httpStatus, error: null, detail, keptBytes, start: starting(behaviour) };
 }
 
 function failing(
@@ -161,8 +199,9 @@ function failing(
   error: NonNullable<ReceiverKind['error']>,
   behaviour: Behaviour,
   keptBytes = 0,
+  detail: ReceiverKind['detail'] = null,
 ): ReceiverKind {
-  return { what, httpStatus, error, keptBytes, start: starting(behaviour) };
+  return { what, httpStatus, error, detail, keptBytes, start: starting(behaviour) };
 }
 
 function starting(behaviour: Behaviour): ReceiverKind['start'] {
@@ -170,5 +209,5 @@ function starting(behaviour: Behaviour): ReceiverKind['start'] {
 }
 
 function listening(what: string, error: OutgoingFailure, start: ReceiverKind['start']): ReceiverKind {
-  return { what, httpStatus: null, error, keptBytes: 0, start };
+  return { what, httpStatus: null, error, detail: null, keptBytes: 0, start };
 }

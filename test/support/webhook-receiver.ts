@@ -127,6 +127,7 @@ export interface ListedDelivery {
     readonly at: string;
     readonly http_status: number | null;
     readonly error: string | null;
+    readonly detail: string | null;
     readonly duration_ms: number;
   }[];
 }

@@ -134,6 +134,6 @@ function deliveryObject(row: WebhookDeliveryRow, answer: Uint8Array | null): Del
 }
 
 function attemptObject(attempt: AttemptRow): DeliveryObject['attempt_log'][number] {
-  const { at, httpStatus, durationMs } = attempt;
-  return { at, http_status: httpStatus, error: attemptError(attempt), duration_ms: durationMs };
+  const { at, httpStatus, detail, durationMs } = attempt;
+  return { at, http_status: httpStatus, error: attemptError(attempt), detail, duration_ms: durationMs };
 }

@@ -10,6 +10,9 @@ const ATTEMPT = z.object({
   at: TIMESTAMP,
   http_status: HTTP_STATUS,
   error: ERROR_TEXT,
+  detail: z.string().nullable().meta({
+    description: 'A code, such as ECONNREFUSED; answer-cut: the body of the answer broke off or did not end in time.',
+  }),
   duration_ms: z.int().nonnegative(),
 });
 

@@ -995,6 +995,8 @@ export interface WebhookDelivery {
     readonly http_status: number | null;
     /** Why the attempt failed; null for a success. */
     readonly error: string | null;
+    /** A code, such as ECONNREFUSED; answer-cut: the body of the answer broke off or did not end in time. */
+    readonly detail: string | null;
     readonly duration_ms: number;
   }[];
   /** The body of the request; only with include_payload. Null before its hour, and when no longer kept. */

@@ -43,7 +43,7 @@ ${PROGRAMS.map(({ name, text }) => program(name, text))}
 <p>To see whether yours agrees, sign something by hand:</p>
 ${commands('Sign a body by hand', `printf '%s' '{"type":"ping"}' | openssl dgst -sha256 -hmac "$WEBHOOK_SECRET"`)}
 <h2>Answers and repetitions</h2>
-<p>Answer with any 2xx within ${WEBHOOK_ATTEMPT_SPAN_MS / 1_000} seconds. Everything else is a failure, redirects too, and the delivery is sent again ${WAITS} seconds after the attempt before: ${WEBHOOK_ATTEMPTS_MAX} attempts in all, with the same bytes. First attempts for one repository are made in the order of its pushes, repetitions when they are due. What is beyond your plan's deliveries of an hour waits for a later hour, and says so in the list. A delivery can arrive twice: keep the <code>X-Service-Delivery</code> that you have seen.</p>
+<p>Answer with any 2xx within ${WEBHOOK_ATTEMPT_SPAN_MS / 1_000} seconds. The status and its headers decide; what becomes of the body behind them does not. Everything else is a failure, redirects too, and the delivery is sent again ${WAITS} seconds after the attempt before: ${WEBHOOK_ATTEMPTS_MAX} attempts in all, with the same bytes. First attempts for one repository are made in the order of its pushes, repetitions when they are due. What is beyond your plan's deliveries of an hour waits for a later hour, and says so in the list. A delivery can arrive twice: keep the <code>X-Service-Delivery</code> that you have seen.</p>
 <p>The page of each webhook lists its deliveries with every attempt, what you answered, and a button to send it again.</p>`;
   return showDocs(visit, { title: 'Webhooks', path: `${DOCS}/webhooks`, head: 'Webhooks' }, content);
 }

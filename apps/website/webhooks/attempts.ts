@@ -23,9 +23,12 @@ function madeItem(attempt: AttemptRow, index: number): Html {
   const { error, durationMs } = attempt;
   const waitMs = WEBHOOK_RETRY_WAITS_MS[index - 1];
   const when = waitMs === undefined ? 'at once' : `after ${waitMs / 1_000} s`;
-  return html`<li class="${error === null ? 'good' : 'bad'}" title="${attemptError(attempt) ?? 'Delivered'}"><b>${codeOf(
-    attempt,
-  )}</b>${when}, ${durationMs} ms</li>`;
+  return html`<li class="${error === null ? 'good' : 'bad'}" title="${outcomeText(attempt)}"><b>${codeOf(attempt)}</b>${when}, ${durationMs} ms</li>`;
+}
+
+export function outcomeText(attempt: AttemptRow): string {
+  const success = attempt.detail === 'answer-cut' ? 'Delivered; the answer broke off' : 'Delivered';
+  return attemptError(attempt) ?? success;
 }
 
 /** An attempt for a webhook that is off sends nothing, so nothing can answer. */

@@ -9,7 +9,7 @@ import { startOfText } from '../../../core/kernel/text.ts';
 import type { AttemptRow } from '../../../core/ports/webhook-delivery-lists.ts';
 import { readWebhookDelivery } from '../../../core/use-cases/webhooks/list-webhook-deliveries.ts';
 import { redeliver } from '../../../core/use-cases/webhooks/webhook-deliveries.ts';
-import { attemptError, deferralText } from '../../front-door/texts/attempt-errors.ts';
+import { deferralText } from '../../front-door/texts/attempt-errors.ts';
 import { refusalText } from '../../front-door/texts/refusals.ts';
 import type { SiteContext } from '../context.ts';
 import { redirectTo, type SiteAnswer, showContent, showPage } from '../layout/answer.ts';
@@ -20,7 +20,7 @@ import { notFound } from '../layout/problems.ts';
 import type { Site } from '../layout/room.ts';
 import { timeAgo } from '../layout/times.ts';
 import type { PersonVisit } from '../layout/visit.ts';
-import { attemptLine, attemptText } from './attempts.ts';
+import { attemptLine, attemptText, outcomeText } from './attempts.ts';
 import { shortUrl } from './list.ts';
 import { statusMark } from './webhook.ts';
 import { pathOf, viewerOf, webhookOrigin } from './webhook-visit.ts';
@@ -110,7 +110,7 @@ function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Conten
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table class="cards"><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
 ${shown.map(
   (attempt) =>
-    html`<tr><td>${timeAgo(attempt.at, visit.now)}</td><td data-label="Outcome">${attemptError(attempt) ?? 'Delivered'}</td><td class="number" data-label="Code">${
+    html`<tr><td>${timeAgo(attempt.at, visit.now)}</td><td data-label="Outcome">${outcomeText(attempt)}</td><td class="number" data-label="Code">${
       attempt.httpStatus ?? '—'
     }</td><td class="number" data-label="Took">${attempt.durationMs} ms</td></tr>
 `,

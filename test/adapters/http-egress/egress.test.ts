@@ -360,7 +360,7 @@ describe('Where private targets are allowed', () => {
       headers: { 'content-type': 'application/json', 'user-agent': 'Strata-Webhook/1.2.3' },
       body: Buffer.from('{"a":1}'),
     });
-    assert.deepEqual(ended, { outcome: 'answered', status: 204, body: Buffer.alloc(0), truncated: false });
+    assert.deepEqual(ended, { outcome: 'answered', status: 204, body: Buffer.alloc(0), extent: 'whole' });
     assert.deepEqual(receiver.serverNames, ['receiver.example']);
     const [head = '', body] = receiver.requests[0]?.split('\r\n\r\n') ?? [];
     assert.equal(body, '{"a":1}');

@@ -24,7 +24,7 @@ function anyIssuer(keys: readonly unknown[] = [EC_KEY]) {
     const issuer = url.replace(/\/(\.well-known|keys).*$/, '');
     const body = url.endsWith('/keys') ? { keys } : { issuer, jwks_uri: `${issuer}/keys` };
     const text = new TextEncoder().encode(JSON.stringify(body));
-    return { outcome: 'answered', status: 200, body: text, truncated: false } as const;
+    return { outcome: 'answered', status: 200, body: text, extent: 'whole' } as const;
   };
   return { requests, outgoing: { send } };
 }
@@ -58,6 +58,19 @@ describe('The keys of an issuer', () => {
     assert.equal(requests.length, 2 * ISSUERS_KEPT_MAX + 2, 'the one that was used again is still kept');
     await read(1);
     assert.equal(requests.length, 2 * ISSUERS_KEPT_MAX + 4, 'the oldest gave way');
+  });
+
+  // The attack: whoever can end the connection of an issuer cuts its list of keys where it is still JSON.
+  test('are not read from an answer that broke off, or was not read to its end', async () => {
+    for (const [extent, fault, found] of [
+      ['cut', 'issuer-unreachable', 'answer-cut'],
+      ['bounded', 'issuer-answer-invalid', 'too large'],
+    ] as const) {
+      const { outgoing } = anyIssuer();
+      const send = async (request: OutgoingRequest) => ({ ...(await outgoing.send(request)), extent });
+      const keys = createIssuerKeys({ outgoing: { send }, clock: createTestClock() });
+      assert.deepEqual(await keys.keysOf(newAccount(), 'https://issuer.example', 'ec'), { fault, found });
+    }
   });
 
   test('are asked for within the time for a document, and are not there when that is over', async () => {

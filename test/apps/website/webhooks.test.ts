@@ -59,7 +59,7 @@ describe('The pages of webhooks', () => {
     const number = attempts + 1;
     const answer = { delivery: id, series, attempt: number, account, eventId, body: encodeUtf8(body) };
     await context.deliveries.putAnswer({ ...answer, storedAt: startedAt });
-    const result = { kind: 'answered', status, answerSha256: context.digest.sha256(body) } as const;
+    const result = { kind: 'answered', status, answerSha256: context.digest.sha256(body), detail: null } as const;
     await decide({ type: 'RecordAttempt', series, attempt: number, startedAt, durationMs: 41, result });
   };
 
@@ -303,10 +303,12 @@ describe('An attacker', () => {
     accepted(await decide({ type: 'ClaimAttempt', claimId: context.ids.next<EventId>(), now }));
     const answer = { delivery: id, series: 1, attempt: 1, account: owner, eventId: context.ids.next<EventId>(), body };
     await context.deliveries.putAnswer({ ...answer, storedAt: now });
-    const result = { kind: 'answered', status: 200, answerSha256: context.digest.sha256('x') } as const;
+    const answerSha256 = context.digest.sha256('x');
+    const result = { kind: 'answered', status: 200, answerSha256, detail: 'answer-cut' } as const;
     accepted(await decide({ type: 'RecordAttempt', series: 1, attempt: 1, startedAt: now, durationMs: 1, result }));
     const { html } = await browser.get(delivery);
     assert.ok(!html.includes('<script>alert'));
     assert.match(html, /&#60;script&#62;alert/);
+    assert.match(html, /Delivered; the answer broke off/);
   });
 });

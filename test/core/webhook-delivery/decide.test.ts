@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { describe, test } from 'vitest';
 import { plusMs, type Timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX, WEBHOOK_SERIES_MAX } from '../../../core/kernel/limits.ts';
-import { type AttemptResult, resultOf } from '../../../core/webhook-delivery/attempt.ts';
+import { type AttemptResult, resultOf, statedResult } from '../../../core/webhook-delivery/attempt.ts';
 import type { WebhookDeliveryCommand } from '../../../core/webhook-delivery/commands.ts';
 import { decideWebhookDelivery, WEBHOOK_CLAIM_SPAN_MS } from '../../../core/webhook-delivery/decide.ts';
 import type { WebhookDeliveryEvent } from '../../../core/webhook-delivery/events.ts';
@@ -25,7 +25,12 @@ const REQUEST: WebhookDeliveryCommand = {
   payloadSha256: '8'.repeat(64),
   notBefore: null,
 };
-const answered = (status: number): AttemptResult => ({ kind: 'answered', status, answerSha256: '9'.repeat(64) });
+const answered = (status: number): AttemptResult => ({
+  kind: 'answered',
+  status,
+  answerSha256: '9'.repeat(64),
+  detail: null,
+});
 const TIMED_OUT: AttemptResult = { kind: 'failed', failure: 'timed-out', status: null, detail: null };
 
 /** A delivery with a clock. Each command is decided, and its events are folded, at the current time. */
@@ -317,11 +322,20 @@ describe('An attempt', () => {
   test('has the result of its exchange', () => {
     const sha256 = (body: Uint8Array): string => `hash of ${body.length}`;
     const body = new Uint8Array(3);
-    assert.deepEqual(resultOf({ outcome: 'answered', status: 500, body, truncated: true }, sha256), {
+    assert.deepEqual(resultOf({ outcome: 'answered', status: 500, body, extent: 'bounded' }, sha256), {
       kind: 'answered',
       status: 500,
       answerSha256: 'hash of 3',
+      detail: null,
     });
+    for (const [status, outcome] of [
+      [200, 'succeeded'],
+      [500, 'failed'],
+    ] as const) {
+      const result = resultOf({ outcome: 'answered', status, body, extent: 'cut' }, sha256);
+      const { outcome: stated, http_status, detail, answer_sha256 } = statedResult(result);
+      assert.deepEqual([stated, http_status, detail, answer_sha256], [outcome, status, 'answer-cut', 'hash of 3']);
+    }
     assert.deepEqual(resultOf({ outcome: 'refused', fault: 'own-host' }, sha256), {
       kind: 'not-sent',
       why: 'own-host',

@@ -82,13 +82,14 @@ describe('Every attempt at a receiver that', { concurrent: true }, () => {
   for (const kind of receiverKinds('https://127.0.0.1:1/never')) {
     test(`${kind.what} ${kind.error === null ? 'is the only one' : `fails with ${kind.error}`}`, async (context) => {
       const port = await kind.start(context, authority);
-      const isSlow = kind.error === 'timed-out';
+      const isSlow = kind.error === 'timed-out' || kind.detail === 'answer-cut';
       const { on, bounds, toEnd, answers } = await delivered(`127.0.0.1:${port}`, {}, isSlow);
       const row = await toEnd();
       const attempts = kind.error === null ? 1 : ATTEMPTS;
       const outcomes = row.attemptLog.map(({ httpStatus, error }) => ({ httpStatus, error }));
       const { httpStatus, error } = kind;
       assert.deepEqual(outcomes, Array(attempts).fill({ httpStatus, error }));
+      for (const { detail } of row.attemptLog) assert.equal(detail === 'answer-cut', kind.detail === 'answer-cut');
       assert.deepEqual([row.status, row.nextAttemptAt], [error === null ? 'SUCCESS' : 'FAILED', null]);
       assert.deepEqual(waits(row), WAITS_SECONDS.slice(0, attempts - 1));
       for (let attempt = 1; attempt <= attempts; attempt += 1) {

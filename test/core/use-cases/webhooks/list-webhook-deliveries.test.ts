@@ -42,7 +42,7 @@ async function started() {
       ...{ delivery: id, series, attempt: 1, account, eventId: node.ids.next<EventId>() },
       ...{ body: encodeUtf8(body), storedAt: startedAt },
     });
-    const result = { kind: 'answered', status, answerSha256: base.digest.sha256(body) } as const;
+    const result = { kind: 'answered', status, answerSha256: base.digest.sha256(body), detail: null } as const;
     await decide(id, { type: 'RecordAttempt', series, attempt: 1, startedAt, durationMs: 5, result });
   };
   const list = async (more: { readonly limit?: number; readonly withPayloads?: boolean } = {}) => {
