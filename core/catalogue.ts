@@ -30,6 +30,16 @@ export const EVENT_CATALOGUE: { readonly [category: string]: { readonly [type: s
   webhookDelivery: webhookDeliveryEventKinds,
 };
 
+/** What the record of an account can hold: the categories of its streams, and the types of its entries. */
+export const RECORD_CATEGORIES: ReadonlySet<string> = new Set(
+  Object.entries(EVENT_CATALOGUE).flatMap(([category, kinds]) => (recordTypes(kinds).length === 0 ? [] : [category])),
+);
+export const RECORD_TYPES: ReadonlySet<string> = new Set(Object.values(EVENT_CATALOGUE).flatMap(recordTypes));
+
+function recordTypes(kinds: { readonly [type: string]: EventKind }): readonly string[] {
+  return Object.entries(kinds).flatMap(([type, { record }]) => (record ? [type] : []));
+}
+
 /** By type of event, whatever its category: the highest version that this program reads. */
 export const READ_EVENTS: Readonly<Record<string, number>> = byType(({ version }) => version);
 

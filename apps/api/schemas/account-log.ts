@@ -1,5 +1,6 @@
 /** An account's log on the wire: its entries, and the filters that select them. */
 import { z } from 'zod';
+import { RECORD_CATEGORIES, RECORD_TYPES } from '../../../core/catalogue.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import type { RepositoryId } from '../../../core/kernel/ids.ts';
 import { STREAM_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
@@ -53,21 +54,24 @@ const LOG_TIMES = {
   until: INSTANT.optional().meta({ description: 'Log times before this one.' }),
 };
 
-/** Printable ASCII: names of streams, types and actors hold nothing else. */
-const PRINTABLE = /^[\x21-\x7e]+$/;
-/** A command of `strata-admin` is several words. */
+/** Printable ASCII. A command of `strata-admin` is several words. */
 const ACTOR = /^[\x21-\x7e]+( [\x21-\x7e]+)*$/;
+const isActor = (text: string): boolean => ACTOR.test(text);
 const STREAM = /^[A-Za-z]+-[\x21-\x7e]+$/;
 
 function parseStream(name: string | undefined): StreamName | undefined {
   return name as StreamName | undefined;
 }
 
-function filterText(form: RegExp, description: string) {
+/** A type, or a stream, that no log has is refused: an empty page would read as "that never happened". */
+const isType = (text: string): boolean => RECORD_TYPES.has(text);
+const isStream = (text: string): boolean => STREAM.test(text) && RECORD_CATEGORIES.has(text.replace(/-.*$/, ''));
+
+function filterText(isFilter: (text: string) => boolean, expected: string, description: string) {
   return z
     .string()
     .max(STREAM_NAME_BYTES_MAX)
-    .regex(form, 'Expected a name in printable ASCII')
+    .refine(isFilter, `Expected ${expected}`)
     .optional()
     .meta({ description, wire: { type: 'string', maxLength: STREAM_NAME_BYTES_MAX } });
 }
@@ -75,10 +79,14 @@ function filterText(form: RegExp, description: string) {
 export const ACCOUNT_EVENTS_QUERY = z.object({
   after: sequenceNumber('Entries behind this sequence.'),
   limit: pageLength(ENTRIES_PAGE_LIMIT_DEFAULT, ENTRIES_PAGE_LIMIT_MAX),
-  type: filterText(PRINTABLE, 'Entries of this type.'),
-  stream: filterText(STREAM, 'Entries of this stream.').transform(parseStream),
+  type: filterText(isType, 'a type of entry, such as RefsUpdated', 'Entries of this type.'),
+  stream: filterText(isStream, 'a stream, such as account-ID', 'Entries of this stream.').transform(parseStream),
   repository_id: idSchema<RepositoryId>("Entries of this repository, and the account's own that name it.").optional(),
-  actor_id: filterText(ACTOR, 'Caused by this token, user, trust rule, policy or command.'),
+  actor_id: filterText(
+    isActor,
+    'a name in printable ASCII',
+    'Caused by this token, user, trust rule, policy or command.',
+  ),
   ...LOG_TIMES,
 });
 

@@ -5,13 +5,14 @@
  * every filter as it was written.
  */
 import { parseMoment } from '../../../core/audit/moment.ts';
+import { RECORD_TYPES } from '../../../core/catalogue.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { EntryFilter } from '../../../core/ports/account-log.ts';
 import { findRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { listAccessTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';
-import { type FieldErrors, textField } from '../layout/forms.ts';
+import { choiceField, type FieldErrors, textField } from '../layout/forms.ts';
 import { type Html, html } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { bytesOf } from '../layout/weight.ts';
@@ -46,6 +47,7 @@ export async function readFilters(context: SiteContext, visit: PersonVisit): Pro
   }
   const { type = null, repository, by = null, since, until } = texts;
   const errors: Partial<Record<string, string>> = {};
+  if (type !== null && !RECORD_TYPES.has(type)) errors['type'] = 'No event has this type';
   const repositoryId = repository === undefined ? null : await repositoryNamed(context, visit, repository);
   if (repository !== undefined && repositoryId === null) errors['repository'] = 'You have no repository of this name';
   const time = (name: 'since' | 'until', text: string | undefined): Timestamp | null => {
@@ -100,6 +102,7 @@ export async function filterForm(
   const others = Object.keys(texts).length > 0 && html`<a class="button quiet" href="/history">Show all</a>`;
   return html`<form class="box part filters" action="/history" role="search" aria-label="Filter the history">${typeChoice(
     texts.type,
+    errors['type'],
   )}${textField({
     name: 'repository',
     label: 'Repository',
@@ -114,7 +117,7 @@ export async function filterForm(
   )}${field('since', 'From (UTC)')}${field('until', 'Before (UTC)')}<div class="row"><button class="button">Filter</button>${others}</div></form>`;
 }
 
-function typeChoice(chosen: string | undefined): Html {
+function typeChoice(chosen: string | undefined, error: string | undefined): Html {
   const option = ([value, label]: readonly [string, string]): Html =>
     html`<option value="${value}"${value === chosen && html` selected`}>${label}</option>`;
   const known = ENTRY_TYPES.some(({ types }) => types.some(([type]) => type === chosen));
@@ -122,7 +125,7 @@ function typeChoice(chosen: string | undefined): Html {
   const groups = ENTRY_TYPES.map(
     ({ group, types }) => html`<optgroup label="${group}">${types.map(option)}</optgroup>`,
   );
-  return html`<div><label for="type">What</label><select id="type" name="type">${option(['', 'Everything'])}${other}${groups}</select></div>`;
+  return choiceField({ name: 'type', label: 'What', error }, html`${option(['', 'Everything'])}${other}${groups}`);
 }
 
 function actorChoice(

@@ -89,10 +89,15 @@ export interface Option {
 
 /** A labelled choice of one of several. */
 export function selectField(field: Field & { readonly options: readonly Option[] }): Html {
-  const { name } = field;
   const options = field.options.map(
     ({ value, label }) => html`<option value="${value}"${value === field.value && html` selected`}>${label}</option>`,
   );
+  return choiceField(field, options);
+}
+
+/** A choice whose options are written by its caller, in groups for example. */
+export function choiceField(field: Field, options: Content): Html {
+  const { name } = field;
   return labelled(field, html`<select id="${name}" name="${name}"${inputAttributes(field)}>${options}</select>`);
 }
 

@@ -99,9 +99,10 @@ describe('The history', () => {
   });
 
   test('says beside the field which filter cannot be read, and shows nothing for it', async () => {
-    const { status, html } = await browser.get('/history?repository=nowhere&since=yesterday');
+    const { status, html } = await browser.get('/history?type=RefUpdated&repository=nowhere&since=yesterday');
     assert.equal(status, 422);
     assert.deepEqual(sequences(html), []);
+    assert.match(html, /id="type-error">No event has this type/);
     assert.match(html, /id="repository-error">You have no repository of this name/);
     assert.match(html, /id="since-error">Write a time/);
     assert.match(html, /name="since" type="text" value="yesterday"/);
