@@ -9,6 +9,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { CommanderError } from 'commander';
 import { ApiError, InvalidInputError } from './client/client.ts';
+import { ProxyError } from './client/proxy.ts';
 import { UnreachableError } from './client/transport.ts';
 import manifest from './package.json' with { type: 'json' };
 import { type Chosen, createProgram } from './program.ts';
@@ -71,7 +72,7 @@ function report(shown: Terminal, error: unknown): number {
     return error.status;
   }
   if (error instanceof ApiError) return reportAnswer(shown, error);
-  if (error instanceof ConfigError || error instanceof InvalidInputError) {
+  if (error instanceof ConfigError || error instanceof InvalidInputError || error instanceof ProxyError) {
     shown.error(showableLines(error.message));
     return 2;
   }

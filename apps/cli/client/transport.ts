@@ -64,8 +64,9 @@ function kindOf(error: unknown): UnreachableKind {
 export function createTransport(environment: Environment): Transport {
   return async (request) => {
     const url = new URL(request.url);
+    const proxy = proxyFor(url, environment);
     try {
-      const answer = await answerTo(await opened(url, request, environment), request.body);
+      const answer = await answerTo(await opened(url, request, { proxy, environment }), request.body);
       return {
         status: answer.statusCode ?? 0,
         header: (name) => [answer.headers[name.toLowerCase()] ?? []].flat()[0] ?? null,
@@ -79,8 +80,11 @@ export function createTransport(environment: Environment): Transport {
 }
 
 /** Returns the request with its headers, not sent yet. */
-async function opened(url: URL, { method, headers }: WireRequest, environment: Environment): Promise<ClientRequest> {
-  const proxy = proxyFor(url, environment);
+async function opened(
+  url: URL,
+  { method, headers }: WireRequest,
+  { proxy, environment }: { readonly proxy: URL | null; readonly environment: Environment },
+): Promise<ClientRequest> {
   const options: RequestOptions = { method, headers: { ...headers, host: url.host } };
   if (url.protocol === 'https:') {
     const https = await import('node:https');

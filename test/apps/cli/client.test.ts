@@ -334,5 +334,4 @@ test('no_proxy names hosts, domains, ports, or everything', () => {
   }
   assert.equal(through('https://[::1]/', '[::1]'), false);
   assert.equal(proxyFor(new URL('http://a/'), { https_proxy: 'http://proxy:1' }), null);
-  assert.equal(proxyFor(new URL('http://a/'), { ALL_PROXY: 'socks5://proxy:1' }), null);
 });
