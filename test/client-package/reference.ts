@@ -41,6 +41,9 @@ it. Programs and jobs set \`SERVICE_TOKEN\` instead.
 | \`SERVICE_SECRET_ACCESS_KEY\`                                         | the secret of an access key, for \`strata bucket create\` and \`edit\`                       |
 | \`HTTPS_PROXY\`, \`HTTP_PROXY\`, \`NO_PROXY\`, \`NODE_EXTRA_CA_CERTS\`, \`SSL_CERT_FILE\`, \`NO_COLOR\`, \`BROWSER\` | as in other programs                                               |
 
+The file is not looked for in the working folder: an empty or relative \`HOME\` does not count, and the home that the
+system knows does.
+
 A proxy is one of HTTP or HTTPS: \`strata\` refuses another kind, such as \`socks5://\`, by the name of the variable.
 \`NO_PROXY\` lists names, domains, addresses and ranges of them (\`10.0.0.0/8\`), or is \`*\`.
 

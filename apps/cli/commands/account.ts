@@ -58,7 +58,7 @@ export async function whoami(context: Context): Promise<void> {
   // A token that may not list repositories still works.
   const username = await usernameOf(session).catch(() => null);
   const until = host.expiresAt === null ? '' : `, expires ${relativeTime(host.expiresAt)}`;
-  const source = host.tokenSource === 'SERVICE_TOKEN' ? 'SERVICE_TOKEN' : host.configFile;
+  const source = host.tokenSource === 'file' ? host.configFile : 'SERVICE_TOKEN';
   context.terminal.out(
     fieldsText(context.terminal, [
       ['account', username ?? 'not known (set SERVICE_USERNAME)'],

@@ -19,7 +19,7 @@ import { base64Of, hashOfBase64, isConsistent } from '../../verifier/tree.ts';
 import { ApiError, type Client } from '../client/client.ts';
 import { readText } from '../client/transport.ts';
 import type { Context, Given } from '../session/context.ts';
-import { codeOf, Failure } from '../session/failure.ts';
+import { codeOf, Failure, usageFailure } from '../session/failure.ts';
 import { type Host, signedIn } from '../session/host.ts';
 import { reading } from './audit.ts';
 
@@ -51,6 +51,7 @@ interface Watched {
 }
 
 function folderOf({ configFile, baseUrl }: Host): string {
+  if (configFile === null) throw usageFailure('There is no home folder to keep checkpoints in', 'Give --folder');
   return join(dirname(configFile), 'checkpoints', encodeURIComponent(new URL(baseUrl).host));
 }
 

@@ -21,7 +21,8 @@ export interface Host {
   readonly expiresAt: string | null;
   /** The name of the account, if the environment or the file tells it. */
   readonly username: string | null;
-  readonly configFile: string;
+  /** Null if there is no folder for it. */
+  readonly configFile: string | null;
 }
 
 export async function findHost(context: Context): Promise<Host> {

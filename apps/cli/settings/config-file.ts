@@ -2,7 +2,8 @@
  * The configuration file: the services that the person has signed in to, in TOML.
  *
  * Invariants: the file holds secrets, so nobody else can read it (mode 0600), and no message quotes it. It is
- * replaced as a whole, so that a reader never sees half of it. What this command does not know in it stays in it.
+ * replaced as a whole, so that a reader never sees half of it, and under a lock, so that two commands lose nothing.
+ * What this command does not know in it stays in it.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -17,8 +18,10 @@ import {
   statSync,
   writeSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { userInfo } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type * as SmolToml from 'smol-toml';
 import type { Environment } from '../client/proxy.ts';
 
 export interface StoredHost {
@@ -42,26 +45,39 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-export function configPath(environment: Environment): string {
+/** Null if nothing names a folder for it. */
+export function configPath(environment: Environment): string | null {
   const named = environment['SERVICE_CONFIG'];
   if (named !== undefined && named !== '') return named;
-  const home = environment['HOME'] ?? homedir();
   const folder = environment['XDG_CONFIG_HOME'];
   // A relative XDG_CONFIG_HOME is to be ignored: XDG Base Directory Specification.
-  const base = folder?.startsWith('/') === true ? folder : join(home, '.config');
-  return join(base, 'strata', 'config.toml');
+  if (folder !== undefined && isAbsolute(folder)) return join(folder, 'strata', 'config.toml');
+  const home = homeOf(environment);
+  return home === null ? null : join(home, '.config', 'strata', 'config.toml');
+}
+
+/** An empty or relative HOME would put the secret into the working folder: what the system knows counts then. */
+function homeOf({ HOME: named = '' }: Environment): string | null {
+  if (isAbsolute(named)) return named;
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) ? homedir : null;
+  } catch {
+    // The user has no entry in the system's list, as in a container.
+    return null;
+  }
 }
 
 type Table = Record<string, unknown>;
+type Toml = typeof SmolToml;
 
 /** Returns the file's content; null if there is no file. */
-export async function readConfig(file: string, warn: (line: string) => void): Promise<Config | null> {
-  const table = await readTable(file, warn);
-  return table === null ? null : configOf(table);
+export async function readConfig(file: string | null, warn: (line: string) => void): Promise<Config | null> {
+  const text = file === null ? null : readText(file, warn);
+  return file === null || text === null ? null : configOf(tableOf(await import('smol-toml'), file, text));
 }
 
-async function readTable(file: string, warn: (line: string) => void): Promise<Table | null> {
-  let text;
+function readText(file: string, warn: (line: string) => void): string | null {
   try {
     const { mode } = statSync(file);
     const open = process.platform === 'win32' ? 0 : mode & 0o077;
@@ -70,12 +86,14 @@ async function readTable(file: string, warn: (line: string) => void): Promise<Ta
         `${file} holds secrets and other people can use it (mode ${(mode & 0o777).toString(8)}): chmod 600 '${file}'`,
       );
     }
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return null;
     throw new ConfigError(`${file} cannot be read: ${codeOf(error)}`, { cause: error });
   }
-  const { parse, TomlError } = await import('smol-toml');
+}
+
+function tableOf({ parse, TomlError }: Toml, file: string, text: string): Table {
   try {
     return parse(text);
   } catch (error) {
@@ -106,7 +124,7 @@ function configOf(table: Table): Config {
 }
 
 /** Stores a login and makes its service the current one. */
-export async function storeHost(file: string, baseUrl: string, host: StoredHost): Promise<void> {
+export async function storeHost(file: string | null, baseUrl: string, host: StoredHost): Promise<void> {
   await change(file, (table) => {
     table['current'] = baseUrl;
     const hosts = isTable(table['hosts']) ? table['hosts'] : {};
@@ -126,7 +144,7 @@ export async function storeHost(file: string, baseUrl: string, host: StoredHost)
 }
 
 /** Forgets a login. Another service becomes the current one, if there is one. */
-export async function forgetHost(file: string, baseUrl: string): Promise<void> {
+export async function forgetHost(file: string | null, baseUrl: string): Promise<void> {
   await change(file, (table) => {
     const hosts = isTable(table['hosts']) ? table['hosts'] : {};
     const kept = Object.entries(hosts).filter(([url]) => url !== baseUrl);
@@ -138,22 +156,55 @@ export async function forgetHost(file: string, baseUrl: string): Promise<void> {
   });
 }
 
-async function change(file: string, apply: (table: Table) => void): Promise<void> {
-  const table = (await readTable(file, () => undefined)) ?? {};
-  apply(table);
-  const { stringify } = await import('smol-toml');
-  const text = `# Written by strata. It holds secrets: keep its mode 0600.\n${stringify(table)}`;
+/** Under the lock the file is read and replaced without a pause, so that no signal ends the process in between. */
+async function change(file: string | null, apply: (table: Table) => void): Promise<void> {
+  if (file === null) throw new ConfigError('There is no home folder: set HOME or SERVICE_CONFIG to an absolute path');
+  const toml = await import('smol-toml');
+  let unlock = (): void => undefined;
   try {
-    replaceFile(file, text);
+    unlock = await lock(file);
+    const table = tableOf(toml, file, readText(file, () => undefined) ?? '');
+    apply(table);
+    const text = `# Written by strata. It holds secrets: keep its mode 0600.\n${toml.stringify(table)}`;
+    replaceFile(targetOf(file), text);
   } catch (error) {
+    if (error instanceof ConfigError) throw error;
     throw new ConfigError(`${file} cannot be written: ${codeOf(error)}`, { cause: error });
+  } finally {
+    unlock();
   }
 }
 
-/** Writes a file beside the old one and moves it into its place. A symbolic link stays, and its target is replaced. */
-function replaceFile(file: string, text: string): void {
+const LOCK_WAIT_MS_MAX = 5_000;
+const LOCK_POLL_MS = 20;
+
+/** Takes the lock of the file, as git does: a file beside it. Returns how to let go of it. */
+async function lock(file: string): Promise<() => void> {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const target = targetOf(file);
+  const path = `${targetOf(file)}.lock`;
+  const deadline = Date.now() + LOCK_WAIT_MS_MAX;
+  while (!isMade(path)) {
+    if (Date.now() > deadline) {
+      throw new ConfigError(`${file} is being changed by another strata; if none runs, remove ${path}`);
+    }
+    await sleep(LOCK_POLL_MS);
+  }
+  return () => rmSync(path, { force: true });
+}
+
+/** Makes a file; false if there is one. */
+function isMade(path: string): boolean {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Writes a file beside the old one and moves it into its place. */
+function replaceFile(target: string, text: string): void {
   const fresh = `${target}.${randomBytes(6).toString('hex')}`;
   const descriptor = openSync(fresh, 'wx', 0o600);
   try {
@@ -167,6 +218,7 @@ function replaceFile(file: string, text: string): void {
   }
 }
 
+/** A symbolic link stays: its target is replaced. */
 function targetOf(file: string): string {
   try {
     return realpathSync(file);

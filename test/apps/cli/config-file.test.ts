@@ -1,7 +1,10 @@
 /** The configuration file: who can read it, what survives a change, and what no message quotes. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { test } from 'vitest';
 import { configPath, forgetHost, readConfig, storeHost } from '../../../apps/cli/settings/config-file.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -68,8 +71,36 @@ test('that is broken is named with its line, and not quoted', async (context) =>
   assert.deepEqual(await readConfig(file, ignore), { current: null, hosts: new Map() });
 });
 
+test('loses no login of several at the same time, in this process and in others', async (context) => {
+  const file = path.join(await tempDir(context), 'strata', 'config.toml');
+  const module = path.resolve(import.meta.dirname, '../../../apps/cli/settings/config-file.ts');
+  const script = `
+    const { storeHost } = await import(${JSON.stringify(module)});
+    const [file, name] = process.argv.slice(1);
+    const host = ${JSON.stringify(HOST)};
+    await Promise.all([1, 2, 3].map((n) => storeHost(file, 'https://' + name + n + '.example', host)));`;
+  await Promise.all(
+    ['a', 'b', 'c'].map((name) =>
+      promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script, file, name]),
+    ),
+  );
+  assert.equal((await readConfig(file, assert.fail))?.hosts.size, 9);
+  assert.deepEqual(await readdir(path.dirname(file)), ['config.toml']);
+});
+
+test('that another command left locked is named with its lock, and stays as it is', async (context) => {
+  const file = path.join(await tempDir(context), 'config.toml');
+  await writeFile(`${file}.lock`, '');
+  await assert.rejects(storeHost(file, 'https://one.example', HOST), /if none runs, remove \S+config\.toml\.lock/);
+  assert.deepEqual(await readdir(path.dirname(file)), ['config.toml.lock']);
+});
+
 test('is where the environment says', () => {
   assert.equal(configPath({ SERVICE_CONFIG: '/a/b.toml', HOME: '/h' }), '/a/b.toml');
   assert.equal(configPath({ XDG_CONFIG_HOME: '/x', HOME: '/h' }), '/x/strata/config.toml');
   assert.equal(configPath({ XDG_CONFIG_HOME: 'relative', HOME: '/h' }), '/h/.config/strata/config.toml');
+  // The attack: a job whose HOME is empty, as with env -i and some runners, leaves its token in the checkout.
+  for (const HOME of ['', '.', 'home']) {
+    assert.equal(configPath({ HOME }), path.join(userInfo().homedir, '.config/strata/config.toml'), HOME);
+  }
 });
