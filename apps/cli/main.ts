@@ -23,17 +23,22 @@ import { showableLines } from './terminal/text.ts';
 const INTERRUPTED = 130;
 
 process.on('SIGINT', () => process.exit(INTERRUPTED));
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    // `strata repo list | head -1` has what it wanted.
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
-  });
-}
+process.stdout.on('error', outputLost);
+process.stderr.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 
 const { env: environment } = process;
 const terminal = createTerminal(process.stdout, process.stderr, environment);
 const debug = process.argv.includes('--debug');
 let baseUrl: string | null = null;
+
+/** Standard output takes no more: what was printed is not all. */
+function outputLost({ code = '' }: NodeJS.ErrnoException): void {
+  // `strata repo list | head -1` has what it wanted.
+  if (code === 'EPIPE') process.exit(0);
+  const why = code === 'ENOSPC' ? 'the disk is full' : code;
+  terminal.error(`standard output cannot be written: ${why}`);
+  process.exit(1);
+}
 
 async function run({ command, given, globals }: Chosen): Promise<void> {
   baseUrl = globals.baseUrl;
@@ -117,7 +122,15 @@ function hintOf({ status, detail }: ApiError): string | null {
 /** Waits until what was written is with its reader, since an exit would lose it. */
 async function end(status: number): Promise<void> {
   await Promise.all(
-    [process.stdout, process.stderr].map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))),
+    [process.stdout, process.stderr].map(
+      // An error is reported by the stream's own event, which ends the process.
+      (stream) =>
+        new Promise<void>((resolve) =>
+          stream.write('', (error) => {
+            if (error == null) resolve();
+          }),
+        ),
+    ),
   );
   process.exit(status);
 }
@@ -127,7 +140,7 @@ async function main(): Promise<number> {
     let chosen: Chosen | null = null;
     createProgram(manifest.version, (found) => {
       chosen = found;
-    }).parse(process.argv);
+    }).parse(process.argv.length > 2 ? process.argv : [...process.argv, '--help']);
     if (chosen !== null) await run(chosen);
     return 0;
   } catch (error) {

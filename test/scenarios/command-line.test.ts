@@ -510,6 +510,16 @@ describe('The command line', () => {
     await fails(2, /whole number from 1 to 100/, ['webhook', 'deliveries', UNKNOWN, '--limit', '0']);
     await fails(2, /Usage: strata repo/, ['repo']);
     await fails(2, /is no time/, ['token', 'create', '--name', 'x', '--expires-at', 'tomorrow']);
+    assert.match(await text([]), /^Usage: strata /, 'asked for nothing, it shows its help');
+    const broken = { env: { SERVICE_TOKEN: `${ada.token.slice(0, 20)}\n${ada.token.slice(20)}` } };
+    const { stderr: lines } = await fails(
+      2,
+      /The token of SERVICE_TOKEN holds a line feed\nCopy it/,
+      ['usage'],
+      broken,
+    );
+    assert.ok(!lines.includes(ada.token.slice(7, 20)));
+    await fails(2, /ends in \/v1, .*\nLeave it out: http:\S+\d$/m, ['usage', '--base-url', `${strata.url}/v1/`]);
     await fails(2, /is no address of a service/, ['usage', '--base-url', 'localhost']);
     await fails(2, /names no repository/, ['repo', 'get', 'a/b/c']);
     await fails(2, /is no id/, ['token', 'get', '..']);
@@ -532,6 +542,14 @@ describe('The command line', () => {
     const script = `${shell} api GET /v1/openapi.json | head -c 1; echo " $?"`;
     const { stdout, stderr } = await cli.program(['bash', '-o', 'pipefail', '-c', script]);
     assert.deepEqual([stdout, stderr], ['{ 0\n', '']);
+  });
+
+  test('says that standard output cannot be written, as on a full disk', async () => {
+    const shell = command.map((word) => `'${word}'`).join(' ');
+    for (const words of ['repo list', 'api GET /v1/openapi.json', '--help']) {
+      const { code, stderr } = await cli.program(['sh', '-c', `${shell} ${words} >/dev/full`]);
+      assert.deepEqual([code, stderr], [1, 'error: standard output cannot be written: the disk is full\n'], words);
+    }
   });
 
   test('keeps several logins apart, warns of an open file, and quotes no line of a broken one', async () => {

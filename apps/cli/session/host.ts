@@ -36,7 +36,10 @@ export async function findHost(context: Context): Promise<Host> {
   const given = variable(context, 'SERVICE_TOKEN');
   const webUrl = globals.webUrl ?? variable(context, 'SERVICE_WEB_URL') ?? stored?.webUrl ?? baseUrl;
   const token = given ?? stored?.token ?? null;
-  if (token !== null) context.terminal.hide(token);
+  if (token !== null) {
+    context.terminal.hide(token);
+    checkToken(token, given === null ? (configFile ?? '') : 'SERVICE_TOKEN');
+  }
   return {
     baseUrl,
     webUrl: addressOf(webUrl),
@@ -47,6 +50,13 @@ export async function findHost(context: Context): Promise<Host> {
     username: variable(context, 'SERVICE_USERNAME') ?? (given === null ? (stored?.username ?? null) : null),
     configFile,
   };
+}
+
+/** No header of HTTP and no line for git can hold such a token, and their errors say less. */
+function checkToken(token: string, source: string): void {
+  if (!/[^\x21-\x7e]/.test(token)) return;
+  const found = /[\r\n]/.test(token) ? 'a line feed' : 'white space or another character that no token has';
+  throw usageFailure(`The token of ${source} holds ${found}`, 'Copy it again, as one line');
 }
 
 function variable({ environment }: Context, name: string): string | null {
@@ -70,7 +80,12 @@ export function addressOf(text: string): string {
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw usageFailure('The address of a service has no user, query or fragment');
   }
-  return url.href.replace(/\/+$/, '');
+  const address = url.href.replace(/\/+$/, '');
+  if (!address.endsWith('/v1')) return address;
+  throw usageFailure(
+    `${address} ends in /v1, which every path of the API begins with`,
+    `Leave it out: ${address.slice(0, -'/v1'.length)}`,
+  );
 }
 
 /** Returns a client for anybody's requests: logging in, exchanging a token. */
