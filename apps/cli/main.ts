@@ -50,9 +50,24 @@ async function run({ command, given, globals }: Chosen): Promise<void> {
     terminal,
     globals,
     readInput: async () => (await import('node:stream/consumers')).text(process.stdin),
+    ask: process.stdin.isTTY && process.stderr.isTTY ? askOnTerminal : null,
   };
   const handler = await command.load();
   await handler(context, given);
+}
+
+/** The terminal edits the line and takes Ctrl-C as ever. Its end without a line is an empty answer. */
+async function askOnTerminal(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline');
+  process.stderr.write(question);
+  const lines = createInterface({ input: process.stdin, terminal: false });
+  return new Promise((resolve) => {
+    lines.once('line', (line) => {
+      resolve(line);
+      lines.close();
+    });
+    lines.once('close', () => resolve(''));
+  });
 }
 
 /**

@@ -466,6 +466,32 @@ describe('The command line', () => {
       assert.ok(!terminal.shown().includes('\u001b['), JSON.stringify(terminal.shown()));
     });
 
+    test.for([
+      ['n', /Nothing was done/, 200],
+      ['\u0004', /Nothing was done/, 200],
+      ['y', /Deleted ada\/asked/, 404],
+    ] as const)('a deletion asks; %j answers it', async ([answer, said, status], context) => {
+      await api(strata, ada.token, 'POST', '/v1/repositories', { name: 'asked' });
+      const script = [...command, 'repo', 'delete', 'ada/asked'];
+      // It stays a while, so that the last output is read before the end.
+      const terminal = startOnTerminal(context, ['sh', '-c', '"$@"; sleep 5', 'sh', ...script], cli.env);
+      await terminal.until(/This deletes ada\/asked with all its branches\. Do it\? \[y\/N\] /);
+      terminal.type(answer === '\u0004' ? answer : `${answer}\n`);
+      await terminal.until(said);
+      assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/asked')).status, status);
+    });
+
+    test('Ctrl-C ends a deletion that asks, and deletes nothing', async (context) => {
+      await api(strata, ada.token, 'POST', '/v1/repositories', { name: 'kept' });
+      const script = [...command, 'repo', 'delete', 'ada/kept'];
+      const shell = ['sh', '-c', 'trap : INT; "$@"; echo "ended with $?"', 'sh', ...script];
+      const terminal = startOnTerminal(context, shell, cli.env);
+      await terminal.until(/Do it\?/);
+      await terminal.interrupt();
+      assert.match(terminal.shown(), /ended with 130/);
+      assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/kept')).status, 200);
+    });
+
     test('Ctrl-C ends a login that waits, quietly', async (context) => {
       const script = [...command, 'login', '--poll-seconds', '30', '--base-url', strata.url];
       const shell = ['sh', '-c', 'trap : INT; "$@"; echo "ended with $?"', 'sh', ...script];

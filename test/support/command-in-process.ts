@@ -41,6 +41,7 @@ export async function runInProcess(
     ),
     globals: { json: false, debug: false, baseUrl: null, webUrl: null },
     readInput: async () => '',
+    ask: null,
   };
   const given: Given = {
     argument: (name) => String(options[name]),

@@ -5,6 +5,7 @@
  * processes of the machine can read.
  */
 import type { StorageBucket, StorageBucketErrorList } from '../client/operations.ts';
+import { confirm } from '../session/confirm.ts';
 import type { Context, Given } from '../session/context.ts';
 import { usageFailure } from '../session/failure.ts';
 import { type Column, fieldsText, tableText } from '../terminal/table.ts';
@@ -153,12 +154,8 @@ export async function errors(context: Context, given: Given): Promise<void> {
 
 export async function remove(context: Context, given: Given): Promise<void> {
   const path = { id: given.argument('id') };
-  if (!given.flag('yes')) {
-    throw usageFailure(
-      'This forgets the bucket and ends the time in which repositories deleted from it can be restored',
-      'Add --yes to do it; the objects in the bucket stay',
-    );
-  }
+  const what = 'This forgets the bucket and ends the time in which repositories deleted from it can be restored';
+  await confirm(context, given, what, 'Add --yes to do it; the objects in the bucket stay');
   await show(context, 'deleteStorageBucket', { path }, () => `Deleted ${path.id}\n`);
 }
 

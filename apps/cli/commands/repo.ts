@@ -1,5 +1,6 @@
 /** `strata repo …`. */
 import type { Repository, RepositoryList } from '../client/operations.ts';
+import { confirm } from '../session/confirm.ts';
 import type { Context, Given } from '../session/context.ts';
 import { Failure, usageFailure } from '../session/failure.ts';
 import { capturedGit, helperCommand, shownGit } from '../session/git.ts';
@@ -151,8 +152,7 @@ function webAddressOf(
 export async function remove(context: Context, given: Given): Promise<void> {
   const session = await signedIn(context);
   const path = await repositoryNamed(context, session, given.argument('repository'));
-  if (!given.flag('yes')) {
-    throw usageFailure(`This deletes ${path.username}/${path.name} with all its branches`, 'Add --yes to do it');
-  }
+  const what = `This deletes ${path.username}/${path.name} with all its branches`;
+  await confirm(context, given, what, 'Add --yes to do it');
   await show(context, 'deleteRepository', { path }, () => `Deleted ${path.username}/${path.name}\n`, session);
 }

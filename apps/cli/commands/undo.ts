@@ -1,5 +1,6 @@
 /** `strata repo restore`, `deleted`, `undelete` and `purge`. */
 import type { DeletedRepositoryList, Purge, Restoration } from '../client/operations.ts';
+import { confirm } from '../session/confirm.ts';
 import type { Context, Given } from '../session/context.ts';
 import { usageFailure } from '../session/failure.ts';
 import { type Session, signedIn } from '../session/host.ts';
@@ -43,10 +44,8 @@ export async function restore(context: Context, given: Given): Promise<void> {
   const isDry = given.flag('dry-run');
   const session = await signedIn(context);
   const path = await repositoryNamed(context, session, given.optionalArgument('repository'));
-  if (!isDry && !given.flag('yes')) {
-    const name = `${path.username}/${path.name}`;
-    throw usageFailure(`This moves branches and tags of ${name}`, 'Add --dry-run to see which, --yes to do it');
-  }
+  const what = `This moves branches and tags of ${path.username}/${path.name}`;
+  if (!isDry) await confirm(context, given, what, 'Add --dry-run to see which, --yes to do it');
   const body = { ...moment, ...givenOnly({ refs: given.list('refs') }), dry_run: isDry };
   await show(context, 'restoreRefs', { path, body }, (found) => restoredText(context, found, isDry), session);
 }
@@ -97,9 +96,8 @@ export async function purge(context: Context, given: Given): Promise<void> {
   const named = given.argument('repository');
   const found = await purged(context, session, named);
   const isDry = given.flag('dry-run');
-  if (!isDry && !given.flag('yes')) {
-    throw usageFailure(`This removes ${found.what} for good`, 'Add --dry-run to see its size, --yes to do it');
-  }
+  const what = `This removes ${found.what} for good`;
+  if (!isDry) await confirm(context, given, what, 'Add --dry-run to see its size, --yes to do it');
   const input = { path: { id: found.id }, body: { dry_run: isDry } };
   await show(context, 'purgeRepository', input, (answer) => purgeText(context, answer, isDry), session);
 }

@@ -93,7 +93,7 @@ export const BUCKET_COMMANDS: readonly CommandDefinition[] = [
     name: 'bucket delete',
     summary: 'Forget a storage bucket; its objects stay',
     arguments: [ID],
-    options: [{ name: 'yes', kind: 'flag', description: 'do it' }],
+    options: [{ name: 'yes', kind: 'flag', description: 'do it without a question' }],
     load: async () => (await import('../commands/bucket.ts')).remove,
   },
 ];

@@ -22,7 +22,7 @@ const DEFAULT_BRANCH: OptionDefinition = {
 
 const DELETED_REPOSITORY: ArgumentDefinition = { name: 'repository', description: 'NAME or ID of a deleted one' };
 const DRY_RUN: OptionDefinition = { name: 'dry-run', kind: 'flag', description: 'show what it would do' };
-const YES: OptionDefinition = { name: 'yes', kind: 'flag', description: 'do it' };
+const YES: OptionDefinition = { name: 'yes', kind: 'flag', description: 'do it without a question' };
 
 export const REPO_COMMANDS: readonly CommandDefinition[] = [
   {

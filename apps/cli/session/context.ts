@@ -20,6 +20,8 @@ export interface Context {
   readonly globals: Globals;
   /** Reads standard input to its end. */
   readonly readInput: () => Promise<string>;
+  /** Asks the person at the terminal and returns the line that was typed; null if there is no terminal. */
+  readonly ask: ((question: string) => Promise<string>) | null;
 }
 
 /** The arguments and options of one command, checked against its definition. */
