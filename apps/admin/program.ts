@@ -6,6 +6,7 @@
  */
 import { hostname } from 'node:os';
 import { Command } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
 import { addAccountCommands } from './account-commands.ts';
 import type { Act, Answer } from './answer.ts';
 import { withAdminContext } from './context.ts';
@@ -24,6 +25,7 @@ import { addUpgradeCommand } from './upgrade-command.ts';
 export function createProgram(): Command {
   const program = new Command('strata-admin')
     .description('Administers a Strata server through its own configuration and data directory')
+    .version(packageJson.version, '-V, --version', 'print the version')
     .option('--json', 'print one JSON value and nothing else')
     .option(
       '--as <name>',

@@ -1,5 +1,5 @@
 /**
- * `npm start`: runs the server.
+ * `npm start`: runs the server. With `--version` it prints that and ends.
  *
  * Invariants: the log line at the start names the host and port. What is not a line of the log is printed on a
  * terminal only, so that programs can read the output. A signal drains the requests under way before the
@@ -14,6 +14,7 @@ import { DirectoryInUseError } from '../../adapters/node/directory-lock.ts';
 import { LogImportError } from '../../adapters/postgres/log-import.ts';
 import { NewerDatabaseError } from '../../adapters/postgres/migrate.ts';
 import { DatabaseRoleError } from '../../adapters/postgres/serving-role.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import { type ComposedServer, composeServer } from './compose.ts';
 import { greeting } from './greeting.ts';
 import { createLogger } from './logger.ts';
@@ -33,6 +34,10 @@ const END_MS = 10_000;
 const GREETING_PAUSE_MS = 1_000;
 
 async function main(): Promise<void> {
+  if (process.argv.includes('--version')) {
+    process.stdout.write(`${packageJson.version}\n`);
+    return;
+  }
   dropProxyVariables(process.env);
   const settings = readSettings(process.env, process.env['INIT_CWD'] ?? process.cwd());
   const log = createLogger(settings.logLevel, await terminalDestination());

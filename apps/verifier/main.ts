@@ -3,6 +3,7 @@
  *
  * Invariants: the exit status is 0 only for an export without a fault: 1 for a fault, 2 for a wrong use.
  */
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readCheckpoint, readKeys, verifyFile } from './file.ts';
 import { reportText } from './report.ts';
@@ -14,6 +15,7 @@ Verifies an export of an account's log of Strata, offline.
 
   --keys FILE        the service's keys, from its /.well-known/strata-log-keys
   --checkpoint FILE  a checkpoint that was kept, which the export must continue; may be given again
+  --version          print the version
 `;
 
 async function main(): Promise<number> {
@@ -23,10 +25,12 @@ async function main(): Promise<number> {
       keys: { type: 'string', multiple: true, default: [] },
       checkpoint: { type: 'string', multiple: true, default: [] },
       help: { type: 'boolean', short: 'h' },
+      version: { type: 'boolean', short: 'V' },
     },
   });
   const [file, ...others] = positionals;
   if (values.help === true) return print(0, USAGE);
+  if (values.version === true) return print(0, `${readVersion()}\n`);
   if (file === undefined || others.length > 0) return print(2, USAGE);
   const [keysFile, ...otherKeys] = values.keys;
   if (otherKeys.length > 0) throw new TypeError('--keys is given twice: give it once');
@@ -34,6 +38,11 @@ async function main(): Promise<number> {
   const older = await Promise.all(values.checkpoint.map((name) => given(name, readCheckpoint)));
   const verified = await verifyFile(file, { keys, older });
   return print(0, reportText(verified, { withKeys: keys !== null, older: older.length }));
+}
+
+function readVersion(): string {
+  const manifest = JSON.parse(readFileSync(new URL('./package.json', import.meta.url), 'utf8')) as { version: string };
+  return manifest.version;
 }
 
 async function given<Content>(file: string, read: (file: string) => Promise<Content>): Promise<Content> {

@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
+import verifier from '../../../apps/verifier/package.json' with { type: 'json' };
 import { ROOT } from '../../architecture/source-tree.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { oldestNode } from '../../support/command-line.ts';
@@ -86,6 +87,7 @@ describe('the packed verifier', () => {
 
   test('says how it is used', () => {
     assert.equal(run('--help').status, 0);
+    assert.equal(run('--version').stdout, `${verifier.version}\n`);
     assert.equal(run().status, 2);
     assert.equal(run('log', 'more').status, 2);
     assert.match(run('log', '--keys', 'log').stderr, /log: line 1 is no key/);
