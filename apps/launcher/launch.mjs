@@ -14,7 +14,7 @@ import { constants as osConstants } from 'node:os';
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InstallError, install } from './install.mjs';
-import { mismatch } from './installed.mjs';
+import { developmentLeftOut, mismatch } from './installed.mjs';
 import { chooseNode, floorWarning, NoNodeError } from './node-choice.mjs';
 import { endWithout, isStartedByNpm, watchingOption } from './parent.mjs';
 import { supervise } from './supervise.mjs';
@@ -41,15 +41,44 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..');
 class LaunchError extends Error {}
 
 /**
- * The folders whose packages an entry needs. The command line has packages of its own, since it is installed without
- * the rest and runs on an older Node; the tests and checks need them as well, the server does not.
+ * The command line has packages of its own, since it is installed without the rest and runs on an older Node; the tests
+ * and checks need them as well, the server does not.
+ */
+const commandLine = join(root, 'apps', 'cli');
+const hasCommandLine = existsSync(join(commandLine, 'package-lock.json'));
+
+/**
+ * The folders whose packages an entry needs.
  *
  * @param {string} entry
  */
 function packageFolders(entry) {
-  const commandLine = join(root, 'apps', 'cli');
   const isNeeded = !entry.startsWith('apps/') || entry.startsWith('apps/cli/');
-  return isNeeded && existsSync(join(commandLine, 'package-lock.json')) ? [root, commandLine] : [root];
+  return isNeeded && hasCommandLine ? [root, commandLine] : [root];
+}
+
+/**
+ * Brings the packages that an entry needs in line with their lock files. A start of the server that has to install
+ * brings those of the command line too, which people use next; it starts without them as well.
+ *
+ * @param {string} entry
+ */
+async function installMissing(entry) {
+  // Entries below apps/ run in production, where the development packages may not be installed.
+  const development = !entry.startsWith('apps/') || entry === 'apps/cli/build/pack.ts';
+  const folders = packageFolders(entry);
+  // What the command line needs is bundled into it, so all its packages are for development.
+  const needsOf = (/** @type {string} */ folder) => ({ development: development || folder !== root });
+  const missing = folders.filter((folder) => mismatch(folder, needsOf(folder)) !== null);
+  for (const folder of missing) await install(folder, needsOf(folder));
+  if (!SUPERVISED.includes(entry) || missing.length === 0 || !hasCommandLine || developmentLeftOut(root)) return;
+  if (mismatch(commandLine, { development: true }) === null) return;
+  try {
+    await install(commandLine, { development: true });
+  } catch (error) {
+    if (!(error instanceof InstallError)) throw error;
+    console.error(`strata: the command line is not installed yet: ${error.message}`);
+  }
 }
 
 function checkNode() {
@@ -130,13 +159,7 @@ async function main() {
   checkGit();
   const endsWithNpm = isStartedByNpm(entry);
   if (endsWithNpm) endWithout(process.ppid);
-  // Entries below apps/ run in production, where the development packages may not be installed.
-  const development = !entry.startsWith('apps/') || entry === 'apps/cli/build/pack.ts';
-  for (const folder of packageFolders(entry)) {
-    // What the command line needs is bundled into it, so all its packages are for development.
-    const needs = { development: development || folder !== root };
-    if (mismatch(folder, needs) !== null) await install(folder, needs);
-  }
+  await installMissing(entry);
   const found = chooseNode(root, process);
   const warning = floorWarning(found);
   if (warning !== null) console.error(`strata: ${warning}`);

@@ -205,7 +205,7 @@ describe('installing', () => {
     assert.equal(tests.code, 0, tests.stderr);
   });
 
-  test('installs the packages of the command line for its own entries and for tests, not for the server', async () => {
+  test('installs the packages of the command line for its own entries and for tests, not for other ones', async () => {
     const root = project();
     const commandLine = join(root, 'apps', 'cli');
     mkdirSync(commandLine);
@@ -219,6 +219,37 @@ describe('installing', () => {
     rmSync(join(commandLine, 'node_modules'), { recursive: true });
     assert.equal((await launch(root, ['test/run.ts']).ended).code, 0);
     assert.ok(existsSync(join(commandLine, 'node_modules', 'tool')));
+  });
+
+  test('installs the packages of the command line with those of a first `npm start`, which goes on without', async () => {
+    const server = (): { readonly root: string; readonly commandLine: string } => {
+      const root = project();
+      const commandLine = join(root, 'apps', 'cli');
+      mkdirSync(commandLine);
+      lockVersions(commandLine, '1.0.0', '1.0.0');
+      write(join(root, 'apps', 'server', 'main.ts'), "import ground from 'ground';\nconsole.log(ground);\n");
+      return { root, commandLine };
+    };
+    const start = ['apps/server/main.ts'];
+    const { root, commandLine } = server();
+    const first = await launch(root, start).ended;
+    assert.deepEqual([first.code, first.stdout], [0, '1.0.0\n'], first.stderr);
+    assert.ok(existsSync(join(commandLine, 'node_modules', 'tool')));
+    rmSync(join(commandLine, 'node_modules'), { recursive: true });
+    const later = await launch(root, start).ended;
+    assert.deepEqual([later.code, later.stderr, existsSync(join(commandLine, 'node_modules'))], [0, '', false]);
+
+    const production = server();
+    assert.equal((await launch(production.root, start, { NODE_ENV: 'production' }).ended).code, 0);
+    assert.ok(!existsSync(join(production.commandLine, 'node_modules')));
+
+    const cut = server();
+    // Other contents than npm has seen, so that its cache does not help.
+    lockVersions(cut.commandLine, '1.0.0', '9.9.9');
+    rmSync(join(cut.commandLine, 'tool-9.9.9.tgz'));
+    const without = await launch(cut.root, start).ended;
+    assert.deepEqual([without.code, without.stdout], [0, '1.0.0\n']);
+    assert.match(without.stderr, /^strata: the command line is not installed yet: `npm ci/m);
   });
 
   test('installs once for two concurrent launches', async () => {
