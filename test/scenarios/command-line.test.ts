@@ -1,6 +1,7 @@
 /** Every subcommand of the command line, in both forms of its output, run by the oldest Node against a server. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -194,6 +195,9 @@ describe('The command line', () => {
     assert.ok(!(await readFile(path.join(work, '.git/config'), 'utf8')).includes(ada.token));
     assert.match(await text(['repo', 'get'], { cwd: work }), /^name\tada\/cloned\n/);
     await fails(2, /No remote of this folder/, ['repo', 'get']);
+    assert.equal(await text(['open'], { cwd: work }), `${strata.url}/ada/cloned\n`);
+    assert.equal(await text(['open']), `${strata.url}/\n`, 'elsewhere the website');
+    assert.deepEqual(await json(['open', 'ada/other']), { url: `${strata.url}/ada/other` });
     await fails(1, /git clone failed/, ['repo', 'clone', 'cloned', 'again']);
   });
 
@@ -479,6 +483,20 @@ describe('The command line', () => {
       terminal.type(answer === '\u0004' ? answer : `${answer}\n`);
       await terminal.until(said);
       assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/asked')).status, status);
+    });
+
+    test('open starts the browser with the page', async (context) => {
+      const browser = path.join(cli.home, 'browser');
+      const opened = path.join(cli.home, 'opened');
+      await writeFile(browser, `#!/bin/sh\necho "$1" >'${opened}.new' && mv '${opened}.new' '${opened}'\n`, {
+        mode: 0o755,
+      });
+      const script = [...command, 'open', 'ada/other'];
+      const env = { ...cli.env, BROWSER: browser };
+      const terminal = startOnTerminal(context, ['sh', '-c', '"$@"; sleep 5', 'sh', ...script], env);
+      await terminal.until(/Opened http/);
+      await until(async () => existsSync(opened));
+      assert.equal(await readFile(opened, 'utf8'), `${strata.url}/ada/other\n`);
     });
 
     test('Ctrl-C ends a deletion that asks, and deletes nothing', async (context) => {

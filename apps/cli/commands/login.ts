@@ -2,9 +2,8 @@
  * `strata login` and `strata logout`: a device login, and its end.
  *
  * Invariants: the secret is in the configuration file and nowhere else. The address that the service returns for
- * polling is ignored. Only an address of HTTP is opened in a browser, and no shell reads it.
+ * polling is ignored.
  */
-import { spawn } from 'node:child_process';
 import { hostname } from 'node:os';
 import { ApiError, type Client, type Poll } from '../client/client.ts';
 import type { DeviceSession } from '../client/operations.ts';
@@ -13,6 +12,7 @@ import { Failure } from '../session/failure.ts';
 import { capturedGit, helperCommand } from '../session/git.ts';
 import { addressOf, findHost, notSignedIn, publicClient, signedIn } from '../session/host.ts';
 import { forgetHost, storeHost } from '../settings/config-file.ts';
+import { openBrowser } from '../terminal/browser.ts';
 import { showable } from '../terminal/text.ts';
 
 const HOSTNAME_LENGTH_MAX = 255;
@@ -31,7 +31,8 @@ export async function login(context: Context, given: Given): Promise<void> {
   const session = await client.call('createDeviceSession', { body: { hostname: label } });
   terminal.hide(session.secret_token);
   tellHowToGrant(context, session);
-  openBrowser(context, session.verification_url);
+  // Where no browser opens, the address was printed.
+  openBrowser(terminal, context.environment, session.verification_url);
   if (terminal.isInteractive) terminal.say('Waiting until the login is granted; Ctrl-C ends it');
   const granted = await waitForGrant(client, session, given.number('poll-seconds') ?? session.interval);
   const webUrl = webAddress(context, session, baseUrl);
@@ -138,30 +139,6 @@ function webAddress(
   if (named !== undefined && named !== '') return addressOf(named);
   const found = /^(https?:\/\/.+?)\/access-tokens\/create\b/.exec(page)?.[1];
   return found === undefined || !URL.canParse(found) ? baseUrl : addressOf(found);
-}
-
-/** Opens the page where there is a browser to be seen. Its failure does not matter: the address was printed. */
-function openBrowser({ terminal, environment }: Context, page: string): void {
-  if (!terminal.isInteractive || !URL.canParse(page) || !/^https?:$/.test(new URL(page).protocol)) return;
-  const command = browserCommand(environment, new URL(page).href);
-  if (command === null) return;
-  const [program, ...args] = command;
-  const child = spawn(program, args, { stdio: 'ignore', detached: true });
-  child.on('error', () => undefined);
-  child.unref();
-}
-
-function browserCommand(
-  environment: Context['environment'],
-  page: string,
-): readonly [program: string, ...args: string[]] | null {
-  const set = (name: string): boolean => (environment[name] ?? '') !== '';
-  if (set('CI') || set('SSH_CONNECTION') || set('SSH_TTY')) return null;
-  const named = environment['BROWSER'];
-  if (named !== undefined && /^[\w./-]+$/.test(named)) return [named, page];
-  if (process.platform === 'darwin') return ['open', page];
-  if (process.platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler', page];
-  return set('DISPLAY') || set('WAYLAND_DISPLAY') ? ['xdg-open', page] : null;
 }
 
 async function setUpGit(context: Context, host: { readonly baseUrl: string; readonly webUrl: string }): Promise<void> {

@@ -48,6 +48,21 @@ export const ACCOUNT_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/account.ts')).usage,
   },
   {
+    name: 'open',
+    summary: 'Open the page of a repository, or the website, in a browser',
+    arguments: [
+      {
+        name: 'repository',
+        description:
+          'NAME, USER/NAME or a URL; without it the one that the current folder has as a remote, else the website',
+        optional: true,
+      },
+    ],
+    notes: ['Where there is no browser, and into a pipe, it prints the address; with --json as {"url": ...}.'],
+    examples: ['strata open', 'strata open ada/engine'],
+    load: async () => (await import('../commands/open.ts')).open,
+  },
+  {
     name: 'git-credential',
     summary: "Answer git: a credential helper, as git's own documentation describes it",
     arguments: [{ name: 'operation', description: 'get, store, erase or capability' }],

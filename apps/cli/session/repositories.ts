@@ -55,13 +55,19 @@ async function firstRepository(client: Client): Promise<Repository | null> {
 }
 
 async function repositoryHere(context: Context, { host }: Session): Promise<RepositoryName> {
+  const found = await repositoryOfFolder(context, host.webUrl);
+  if (found !== null) return found;
+  throw usageFailure(`No remote of this folder is on ${host.webUrl}`, 'Name the repository: NAME or USER/NAME');
+}
+
+/** Returns the repository that the current folder has as a remote; null if there is none. */
+export async function repositoryOfFolder(context: Context, webUrl: string): Promise<RepositoryName | null> {
   const listed = await capturedGit(context, ['remote', '--verbose']);
   for (const line of listed?.split('\n') ?? []) {
-    const url = line.split(/\s/)[1] ?? '';
-    const found = repositoryOfUrl(url, host.webUrl);
+    const found = repositoryOfUrl(line.split(/\s/)[1] ?? '', webUrl);
     if (found !== null) return found;
   }
-  throw usageFailure(`No remote of this folder is on ${host.webUrl}`, 'Name the repository: NAME or USER/NAME');
+  return null;
 }
 
 /** Reads `<web address>/r/<username>/<name>.git`, or the address of its page; null for any other text. */
