@@ -5,7 +5,10 @@
  * for refused or failed, 2 for a usage error.
  */
 import { CommanderError } from 'commander';
+import { tellLostOutput } from './lost-output.ts';
 import { createProgram } from './program.ts';
+
+tellLostOutput('strata-admin');
 
 try {
   await createProgram().parseAsync();

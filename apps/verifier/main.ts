@@ -59,6 +59,12 @@ function print(status: number, text: string): number {
   return status;
 }
 
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  // Only what is without a fault is printed there: a reader that has gone has seen enough of it.
+  if (code === 'EPIPE') process.exit(0);
+  const why = code === 'ENOSPC' ? 'the disk is full' : code;
+  process.exit(print(1, `strata-verify: standard output cannot be written: ${why}\n`));
+});
 try {
   process.exitCode = await main();
 } catch (error) {

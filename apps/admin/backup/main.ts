@@ -9,10 +9,13 @@ import path from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { type Timestamp, timestamp } from '../../../core/kernel/ids.ts';
 import { callersFolder, settingsOfCommand } from '../context.ts';
+import { tellLostOutput } from '../lost-output.ts';
 import { createProgram } from '../program.ts';
 import { onEmbeddedDatabase } from './embedded-database.ts';
 import { restoreService } from './restore.ts';
 import { saveService } from './save.ts';
+
+tellLostOutput('strata');
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
