@@ -77,4 +77,28 @@ export const ENTERING_MUTATIONS: readonly Mutation[] = [
     test: 'test/security/sign-in-outage.test.ts',
     red: 'nobody signs in, with the right password or a wrong one',
   },
+  {
+    without: "a refusal of an issuer's answer that broke off",
+    file: 'adapters/jose/issuer-keys.ts',
+    text: "if (answer.extent === 'cut')",
+    by: 'if (answer.status === 0)',
+    test: 'test/adapters/jose/issuer-keys.test.ts',
+    red: 'are not read from an answer that broke off, or was not read to its end',
+  },
+  {
+    without: 'an absolute home for the file of tokens',
+    file: 'apps/cli/settings/config-file.ts',
+    text: 'if (isAbsolute(named)) return named;',
+    by: "if (named !== '-') return named;",
+    test: 'test/apps/cli/config-file.test.ts',
+    red: 'is where the environment says',
+  },
+  {
+    without: 'the lock of the file of tokens',
+    file: 'apps/cli/settings/config-file.ts',
+    text: "closeSync(openSync(path, 'wx', 0o600));",
+    by: "closeSync(openSync(path, 'w', 0o600));",
+    test: 'test/apps/cli/config-file.test.ts',
+    red: 'that another command left locked is named with its lock, and stays as it is',
+  },
 ];
