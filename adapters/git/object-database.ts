@@ -82,6 +82,8 @@ export interface GitObjectDatabaseOptions {
   /** Git processes that run at the same time: in all, and for one account. */
   readonly processesMax?: number;
   readonly processesPerAccountMax?: number;
+  /** How long one of them waits for a slot among those for slow readers. */
+  readonly pacedWaitMs?: number;
   /**
    * Names the objects of small packs, which are then checked in process; by default es-git does. Null leaves all to
    * git.
@@ -240,6 +242,7 @@ function runnerOf(
     memoryGroup,
     processesMax: options.processesMax ?? PROCESSES_MAX,
     processesPerKeyMax: options.processesPerAccountMax ?? PROCESSES_PER_ACCOUNT_MAX,
+    ...(options.pacedWaitMs === undefined ? {} : { pacedWaitMs: options.pacedWaitMs }),
     directory: join(directory, 'helper'),
     onHelperLine: (line) => options.log.error({ line }, 'The process helper failed'),
   });

@@ -5,18 +5,23 @@
  */
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyRequest } from 'fastify';
+import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { type FailedRequest, type FaultReports, logFault } from '../front-door/fault-log.ts';
+import { NO_ROOM_FOR_READER } from '../front-door/texts/denials.ts';
 import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { bodyRefusalAnswer } from './denials.ts';
 import { type Answer, problem, unavailable } from './http/answer.ts';
 import { BodyRefused } from './http/json-body.ts';
 
-/** Returns the answer to a refused body, an outage or a bug; logs the last two. */
+/** Returns the answer to a refused body, an answer without room, an outage or a bug; logs the last two. */
 export function faultAnswer(reports: FaultReports, error: FastifyError, request: FastifyRequest): Answer {
   if (error instanceof BodyRefused) return error.answer;
   if (error instanceof BodyNotHeld) return bodyRefusalAnswer(error.refusal);
+  if (error instanceof ReaderTooSlow) {
+    return problem(429, NO_ROOM_FOR_READER.text, { 'retry-after': String(NO_ROOM_FOR_READER.waitSeconds) });
+  }
   const outage = outageOf(error);
   if (outage !== null) {
     logFault(reports, error, failed(request, outage.status));

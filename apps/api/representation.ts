@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import type { EncodedBody } from './body-cache.ts';
 import { type Answer, type AnswerBody, type Headers, notModified, problem } from './http/answer.ts';
@@ -86,11 +87,6 @@ function part(body: Representation, range: ByteRange | null, { onSent, pace }: S
     body.close();
   });
   return { kind: 'stream', stream };
-}
-
-/** Nobody gets it as an answer: the connection ends. */
-class ReaderTooSlow extends Error {
-  override readonly name = 'ReaderTooSlow';
 }
 
 async function* counted(chunks: AsyncIterable<Uint8Array>, counter: { bytes: number }): AsyncGenerator<Uint8Array> {

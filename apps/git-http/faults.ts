@@ -4,9 +4,10 @@
  * Invariants: a repository that the caller does not see gets the answer of one that does not exist. An answer
  * repeats the message of a thrown error only for GitHttpError and BodyError, whose messages are written for clients.
  */
+import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import type { Denial } from '../front-door/admission.ts';
 import type { RateRefusal } from '../front-door/callers.ts';
-import { lackMessage, rateRefusalText } from '../front-door/texts/denials.ts';
+import { lackMessage, NO_ROOM_FOR_READER, rateRefusalText } from '../front-door/texts/denials.ts';
 import { type Outage, outageOf } from '../front-door/texts/outages.ts';
 import { GitHttpError } from './answer.ts';
 import { BodyError, type BodyErrorCode } from './body.ts';
@@ -41,10 +42,16 @@ function rateError(refusal: RateRefusal): GitHttpError {
   return new GitHttpError(429, rateRefusalText(refusal), headers, refusal.exceeded);
 }
 
-/** Returns the answer to a thrown error: an error answer, an unacceptable body, an outage, or a bug. */
+/**
+ * Returns the answer to a thrown error: an error answer, an unacceptable body, an answer without room, an outage, or a
+ * bug.
+ */
 export function faultError(error: unknown, requestId: string): GitHttpError {
   if (error instanceof GitHttpError) return error;
   if (error instanceof BodyError) return bodyError(error);
+  if (error instanceof ReaderTooSlow) {
+    return new GitHttpError(429, NO_ROOM_FOR_READER.text, { 'Retry-After': String(NO_ROOM_FOR_READER.waitSeconds) });
+  }
   const outage = outageOf(error);
   if (outage !== null) return outageError(outage);
   return new GitHttpError(500, `Something went wrong here; the request was ${requestId}`);

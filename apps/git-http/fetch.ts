@@ -10,10 +10,11 @@ import { createPacketFraming } from '../../core/git/wire/packet-framing.ts';
 import { errorPacket } from '../../core/git/wire/pkt-line.ts';
 import { excerpt } from '../../core/git/wire/safe-line.ts';
 import { BODY_IDLE_MS, FETCH_REQUEST_BYTES_MAX, REQUEST_POINTS } from '../../core/kernel/limits.ts';
+import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import { type FetchDenial, type OpenFetch, openFetch } from '../../core/use-cases/reading/open-fetch.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
-import { rateRefusalText } from '../front-door/texts/denials.ts';
+import { NO_ROOM_FOR_READER, rateRefusalText } from '../front-door/texts/denials.ts';
 import { countSent } from '../front-door/transfer-budget.ts';
 import { sendBytes, sendShared, write, writeHead, written } from './answer.ts';
 import type { GitRequest } from './git-request.ts';
@@ -70,18 +71,26 @@ async function answer(git: GitRequest, bytes: Buffer): Promise<void> {
         sendBytes(git, RESULT_TYPE, errorPacket(rateRefusalText(refusal)));
         return;
       }
-      await reportingBuckets(git, () => serveFetch(git, parsed.request, bytes));
+      await reportingEnds(git, () => serveFetch(git, parsed.request, bytes));
     }
   }
 }
 
-/** Git would show nothing but the status of a refused POST, so an error packet says that the bucket failed. */
-async function reportingBuckets(git: GitRequest, serve: () => Promise<void>): Promise<void> {
+/**
+ * Git would show nothing but the status of a refused POST, so an error packet says that the bucket failed, or that
+ * other clients read too slowly. The latter is no fault of the service, so it is not logged.
+ */
+async function reportingEnds(git: GitRequest, serve: () => Promise<void>): Promise<void> {
   const { context, repository, requestId, response, finished } = git;
   try {
     await serve();
   } catch (error) {
-    const line = response.headersSent ? null : bucketOutageLine(repository, error);
+    if (response.headersSent) throw error;
+    if (error instanceof ReaderTooSlow) {
+      sendBytes(git, RESULT_TYPE, errorPacket(NO_ROOM_FOR_READER.text));
+      return;
+    }
+    const line = bucketOutageLine(repository, error);
     if (line === null) throw error;
     logFault(context, error, { requestId, operation: finished.operation, status: 503 });
     sendBytes(git, RESULT_TYPE, errorPacket(line));

@@ -5,9 +5,11 @@
  * person whose page was old.
  */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { ReaderTooSlow } from '../../core/kernel/reader-too-slow.ts';
 import { BodyNotHeld } from '../front-door/body-budget.ts';
 import { isOfLeaving } from '../front-door/closed-signal.ts';
 import { logFault } from '../front-door/fault-log.ts';
+import { NO_ROOM_FOR_READER } from '../front-door/texts/denials.ts';
 import { outageOf } from '../front-door/texts/outages.ts';
 import { currentVisit, type Serving, send } from './binding.ts';
 import { html } from './layout/html.ts';
@@ -51,6 +53,10 @@ function problemOf({ context }: Serving, error: FastifyError, request: FastifyRe
     const { status, text, waitSeconds } = error.refusal;
     const headers = { 'retry-after': String(waitSeconds), connection: 'close' };
     return { status, title: 'Not now', text: `${text}. Nothing was changed.`, headers };
+  }
+  if (error instanceof ReaderTooSlow) {
+    const headers = { 'retry-after': String(NO_ROOM_FOR_READER.waitSeconds) };
+    return { status: 429, title: 'Not now', text: `${NO_ROOM_FOR_READER.text}.`, headers };
   }
   const { id: requestId } = request;
   const operation = request.routeOptions.url ?? null;

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
+import { ReaderTooSlow } from '../../../core/kernel/reader-too-slow.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import { BackgroundWork } from './background-work.ts';
 import { type ConfigPairs, checkGitVersion, type Environment, findGit, gitEnvironment } from './git-environment.ts';
@@ -76,23 +77,23 @@ export interface Git {
 
 /** Hands the wish of whoever takes a command's output to the process that makes it. */
 export interface Pacing {
-  /** Resolves when the process has a slot among those for slow readers; rejects with an ObjectDatabaseError if not. */
+  /** Resolves when the process has a slot among those for slow readers; rejects with ReaderTooSlow if not. */
   slowDown(): Promise<void>;
+  /** Whether the process has waited for a slow reader. */
+  isSlow(): boolean;
   begun(process: Pick<RunningProcess, 'pace'>): void;
 }
 
 export function createPacing(): Pacing {
   let running: Pick<RunningProcess, 'pace'> | null = null;
+  let isSlow = false;
   return {
     // Only output is taken too slowly, so the process that made it has begun.
     slowDown: async () => {
-      try {
-        await running?.pace();
-      } catch (cause) {
-        if (!(cause instanceof ProcessStartError)) throw cause;
-        throw new ObjectDatabaseError('object-database-unavailable', cause.message, { cause });
-      }
+      isSlow = true;
+      await running?.pace();
     },
+    isSlow: () => isSlow,
     begun: (process) => {
       running = process;
     },
@@ -178,7 +179,7 @@ async function* streamOf(
   try {
     yield* chunksOf(stdout);
     const end = completed(command, await running.ended);
-    if (!accepts(end)) throw commandError(command, end);
+    if (!accepts(end)) throw streamError(command, end);
   } catch (error) {
     if (inputFailure !== null) throw (inputFailure as { readonly cause: unknown }).cause;
     throw error;
@@ -186,6 +187,12 @@ async function* streamOf(
     running.kill();
   }
   await feeding;
+}
+
+/** The time of a process that waited for its reader is no measure of the repository. */
+function streamError(command: GitCommand, end: ProcessEnd): Error {
+  const isOfReader = end.killed === 'timeout' && command.pacing?.isSlow() === true;
+  return isOfReader ? new ReaderTooSlow('git waited too long for a slow reader') : commandError(command, end);
 }
 
 /** Yields what arrives until the other end closes. A broken connection is no error here: the exit status shows why. */

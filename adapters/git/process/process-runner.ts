@@ -6,6 +6,7 @@
  */
 import type { Socket } from 'node:net';
 import { createFairSlots, type FairSlots } from '../../../core/kernel/fair-slots.ts';
+import { ReaderTooSlow } from '../../../core/kernel/reader-too-slow.ts';
 import {
   type DataConnection,
   endHelper,
@@ -69,7 +70,7 @@ export interface RunningProcess {
   resume(): void;
   /**
    * Says that from now on the process waits for a slow reader: it leaves its slot for one of those that are kept for
-   * such. Rejects with a ProcessStartError when none is free in time; does nothing for a process with slots of its own.
+   * such. Rejects with ReaderTooSlow when none is free in time; does nothing for a process with slots of its own.
    */
   pace(): Promise<void>;
 }
@@ -175,7 +176,7 @@ function createMovableSlot(first: () => void): MovableSlot {
     } catch (cause) {
       // A process that has ended needs no slot.
       if (over.signal.aborted) return;
-      throw new ProcessStartError('Too many processes wait for slow readers', { cause });
+      throw new ReaderTooSlow('Too many processes wait for slow readers', { cause });
     } finally {
       clearTimeout(timer);
     }

@@ -49,6 +49,15 @@ export function tokenChangesText(waitSeconds: number): string {
   return usedUpText('The access tokens of this account have', `try again in ${waitText(waitSeconds)}`);
 }
 
+/**
+ * For an answer that ended with ReaderTooSlow before its first byte was sent: its own client was not slow, so the
+ * answers that other clients read too slowly have taken its room.
+ */
+export const NO_ROOM_FOR_READER = {
+  text: 'Too many answers wait for clients that read slowly: try again when some of them have ended',
+  waitSeconds: 30,
+} as const;
+
 function waitText(seconds: number): string {
   if (seconds < 120) return seconds === 1 ? '1 second' : `${seconds} seconds`;
   const minutes = Math.ceil(seconds / 60);

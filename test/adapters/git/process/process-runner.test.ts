@@ -13,6 +13,7 @@ import {
   type ProcessRunnerOptions,
   type RunOptions,
 } from '../../../../adapters/git/process/process-runner.ts';
+import { ReaderTooSlow } from '../../../../core/kernel/reader-too-slow.ts';
 import { NO_PROC } from '../../../support/git-below.ts';
 import { eventually, isAlive } from '../../../support/processes.ts';
 import { skippedFor } from '../../../support/skipped.ts';
@@ -114,7 +115,7 @@ describe('the process runner', () => {
     const fourth = few.run({ ...shell('echo done'), key: 'd', signal: waiting.signal });
     await all[0]?.pace();
     assert.equal((await (await fourth).ended).stdout, 'done\n', 'the slot of the slow one');
-    await assert.rejects(all[1]?.pace() ?? Promise.resolve(), /Too many processes wait for slow readers/);
+    await assert.rejects(all[1]?.pace() ?? Promise.resolve(), ReaderTooSlow);
     all[0]?.kill();
     await all[0]?.ended;
     await all[2]?.pace();
