@@ -280,12 +280,18 @@ describe('A fetch that the service cannot answer', () => {
   const ending = suiteEnding();
   let served: Served;
   let marker: string;
+  /** A folder in which upload-pack finds the git that packs. */
+  let exec: string;
   beforeAll(async () => {
     const folder = await tempDir(ending);
     marker = path.join(folder, 'ends');
     await mkdir(path.join(folder, 'bin'));
     await writeFile(path.join(folder, 'bin', 'git'), gitThatEnds(marker));
     await chmod(path.join(folder, 'bin', 'git'), 0o755);
+    exec = path.join(folder, 'exec');
+    await mkdir(exec);
+    await writeFile(path.join(exec, 'git'), PACKS_NOTHING);
+    await chmod(path.join(exec, 'git'), 0o755);
     served = await serve(ending, { PATH: `${path.join(folder, 'bin')}:${process.env['PATH']}` });
   });
 
@@ -319,6 +325,26 @@ describe('A fetch that the service cannot answer', () => {
     });
   }
 
+  test('because what packs gets no more memory, and says so to the client alone, is too costly', async () => {
+    const before = served.strata.log().length;
+    await writeFile(marker, `GIT_EXEC_PATH=${exec}; export GIT_EXEC_PATH`);
+    try {
+      for (const version of VERSIONS) {
+        // It may have begun when git ends: then its connection breaks.
+        await send(served.target, version, { wants: [served.tip], boundary: ['deepen 9'] }).catch(() => null);
+      }
+    } finally {
+      await rm(marker);
+    }
+    const lines = served.strata.log().slice(before).split('\n');
+    const logged = lines.filter((line) => line.includes('"operation":"fetch","status":500,"error"'));
+    assert.equal(logged.length, VERSIONS.length, lines.join('\n'));
+    assert.ok(
+      logged.every((line) => line.includes('reading-too-costly')),
+      logged.join('\n'),
+    );
+  });
+
   test('because a stored layer is gone, is an outage of the objects', async () => {
     const { strata, target, tip } = served;
     const files = await filesBelow(strata.dataDir);
@@ -336,6 +362,13 @@ describe('A fetch that the service cannot answer', () => {
     assert.notDeepEqual(await faultsOf(strata), []);
   });
 });
+
+/** What git pack-objects does over too many objects, after it has read what it is to pack. */
+const PACKS_NOTHING = `#!/bin/sh
+cat >/dev/null
+echo "fatal: Out of memory, malloc failed (tried to allocate 57344 bytes)" >&2
+exit 128
+`;
 
 /** The real git, whose upload-pack ends as the marker says as long as there is one. */
 function gitThatEnds(marker: string): string {

@@ -13,6 +13,7 @@ import type { Git, GitCommand, Pacing } from '../process/git-commands.ts';
 import type { ConfigPairs } from '../process/git-environment.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 import { toldToClient } from './fetch-ends.ts';
+import { PackMessages } from './pack-messages.ts';
 
 const CONFIG: ConfigPairs = [
   // Over stateless HTTP git serves unreachable blobs in any case; this setting makes it serve all other objects too.
@@ -34,6 +35,7 @@ export async function* uploadPack(
   options: UploadPackOptions & { readonly account: AccountId; readonly pacing: Pacing },
 ): AsyncGenerator<Uint8Array> {
   const view = await views.acquire(folder, options.view);
+  const messages = new PackMessages();
   try {
     const command: GitCommand = {
       args: ['upload-pack', '--stateless-rpc', '--strict', view.path],
@@ -42,8 +44,9 @@ export async function* uploadPack(
       config: CONFIG,
       signal: options.signal,
       pacing: options.pacing,
+      saidInOutput: () => messages.text(),
     };
-    yield* answered((accepts) => git.stream(command, options.request, accepts), folder);
+    yield* answered((accepts) => git.stream(command, options.request, accepts), folder, messages);
   } catch (error) {
     if (options.signal.aborted || (await view.isWhole())) throw error;
     throw new ViewLost('A view of refs was deleted', { cause: error });
@@ -56,6 +59,7 @@ export async function* uploadPack(
 async function* answered(
   stream: (accepts: (end: ProcessEnd) => boolean) => AsyncIterable<Buffer>,
   folder: CacheFolder,
+  messages: PackMessages,
 ): AsyncGenerator<Uint8Array> {
   const start = new AnswerStart();
   const end: { told: string | null } = { told: null };
@@ -66,6 +70,7 @@ async function* answered(
   let held: Buffer | null = null;
   for await (const chunk of stream(accepts)) {
     start.add(chunk);
+    messages.add(chunk);
     if (start.isError()) await assertWhole(folder);
     if (held !== null) yield held;
     held = endsBeforeBoundary(chunk) ? chunk : null;

@@ -48,6 +48,8 @@ export interface GitCommand {
   readonly onNul?: () => void;
   /** For a command whose output is streamed: lets whoever takes it say that it goes on at the pace of a slow reader. */
   readonly pacing?: Pacing;
+  /** For a command whose output is streamed: what it said there and not on standard error, once it has ended. */
+  readonly saidInOutput?: () => string;
 }
 
 /** Soft limits of one process: processor time (RLIMIT_CPU) and anonymous memory (RLIMIT_DATA). */
@@ -191,8 +193,11 @@ async function* streamOf(
 
 /** The time of a process that waited for its reader is no measure of the repository. */
 function streamError(command: GitCommand, end: ProcessEnd): Error {
-  const isOfReader = end.killed === 'timeout' && command.pacing?.isSlow() === true;
-  return isOfReader ? new ReaderTooSlow('git waited too long for a slow reader') : commandError(command, end);
+  if (end.killed === 'timeout' && command.pacing?.isSlow() === true) {
+    return new ReaderTooSlow('git waited too long for a slow reader');
+  }
+  const said = command.saidInOutput?.() ?? '';
+  return commandError(command, { ...end, stderr: `${said}\n${end.stderr}` });
 }
 
 /** Yields what arrives until the other end closes. A broken connection is no error here: the exit status shows why. */
@@ -257,6 +262,6 @@ export function commandError(command: GitCommand, end: ProcessEnd): ObjectDataba
  * objects. Signal 24 is SIGXCPU.
  */
 function isBound({ killed, signal, stderr }: ProcessEnd): boolean {
-  const said = /Out of memory|[Cc]annot allocate memory|^error: \S+ died of signal 24$/m;
+  const said = /[Oo]ut of memory|[Cc]annot allocate memory|^error: \S+ died of signal 24$/m;
   return killed === 'timeout' || signal === 'SIGXCPU' || said.test(stderr);
 }
