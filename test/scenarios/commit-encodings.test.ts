@@ -14,6 +14,7 @@ import {
   type Strata,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { createWebhook, type WebhookReceiver, webhookReceivers } from '../support/webhook-receiver.ts';
 
 /** The names of encodings, and texts of those bytes: the last is not in its encoding. */
 const COMMITS = [
@@ -30,6 +31,7 @@ describe('A commit in another encoding', () => {
   let ada: Account;
   let browser: SiteBrowser;
   let work: string;
+  let receiver: WebhookReceiver;
 
   const get = async (target: string) =>
     JSON.parse((await api(strata, ada.token, 'GET', `/v1/repos/ada/old/${target}`)).text);
@@ -41,7 +43,8 @@ describe('A commit in another encoding', () => {
   };
 
   beforeAll(async () => {
-    strata = await startNode(ending, await sharedParts(ending));
+    const receivers = await webhookReceivers(ending);
+    strata = await startNode(ending, await sharedParts(ending), receivers.env);
     ada = await createAccount(strata, 'ada');
     browser = await signIn(strata, ada);
     work = await newWorkTree(ending);
@@ -52,6 +55,8 @@ describe('A commit in another encoding', () => {
       return Buffer.from(`${head}data ${text.length + 1}\n${text}\n\n`, 'latin1');
     });
     await git(work, ['fast-import', '--quiet'], Buffer.concat(commits));
+    receiver = await receivers.start();
+    await createWebhook(strata, ada, receiver.url, ['push']);
     await git(work, ['push', '--quiet', url, 'old:main', 'old:refs/tags/v1']);
   });
 
@@ -74,5 +79,15 @@ describe('A commit in another encoding', () => {
     assert.equal((await get('tags')).tags[0].commit.message, expected[0]?.message);
     const page = (await browser.get('/ada/old/commits/main')).html;
     for (const { message } of expected) assert.ok(page.includes(message.trim()), message);
+  });
+
+  test('is told to webhooks alike', async () => {
+    const expected = await shown();
+    const deliveries = await receiver.until(2);
+    const told = deliveries.find(({ payload }) => payload.ref === 'refs/heads/main')?.payload.commits ?? [];
+    assert.deepEqual(
+      told.map(({ message, author: { name } }) => ({ name, message })),
+      expected.toReversed(),
+    );
   });
 });

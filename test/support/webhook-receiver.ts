@@ -27,7 +27,11 @@ export interface Payload {
   readonly ref: string;
   readonly before: string;
   readonly after: string;
-  readonly commits: readonly { readonly id: string; readonly message: string }[];
+  readonly commits: readonly {
+    readonly id: string;
+    readonly message: string;
+    readonly author: { readonly name: string };
+  }[];
 }
 
 export interface WebhookReceiver {

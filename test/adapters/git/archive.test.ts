@@ -1,9 +1,11 @@
 /** What git may take for an archive, and that archives leave the slots of fetches and pushes alone. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, onTestFinished, test } from 'vitest';
 import { ARCHIVE_CPU_SECONDS_MAX, ARCHIVE_MEMORY_BYTES_MAX } from '../../../adapters/git/archive.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
@@ -142,3 +144,44 @@ describe('An archive', () => {
     },
   );
 });
+
+describe('An archive whose files ask git to describe the commit', () => {
+  // The attack: the history is so long that describing takes minutes, and a file of 1 KB asks for it a hundred times.
+  test('is made without that where it is too dear, and git tries once, within the limits of archives', async (context) => {
+    const folder = temporaryFolder('archive-describe');
+    context.onTestFinished(() => folder.remove());
+    const repository = testRepository(join(folder.path, 'repository'));
+    const tip = repository.commit({
+      '.gitattributes': 'version export-subst\n',
+      version: '[$Format:%(describe)$]'.repeat(100),
+    });
+    const { gitPath, begun } = gitThatKeepsDescribing(folder.path);
+    const strict = await testDatabase({ gitPath, archiveLimits: { cpuSecondsMax: 1 } });
+    context.onTestFinished(() => strict.close());
+    const reading = await strict.database.open(await strict.push(strict.newObjects(), repository.pack([tip])));
+    context.onTestFinished(() => reading.close());
+    const runs = [[{ name: 'refs/heads/main', id: tip, peeled: null }]];
+    const refs = { key: 'all', head: 'refs/heads/main', runs };
+    const chunks = await Array.fromAsync(reading.archive({ tip, refs, format: 'tar.gz', prefix: 'x/', signal }));
+    assert.match(String(gunzipSync(Buffer.concat(chunks))), /\[\](?:\[%\(describe\)\]){99}/);
+    assert.equal(begun(), 1);
+  });
+});
+
+/** The real git, whose `describe` never ends by itself; `begun` counts how often it has begun. */
+function gitThatKeepsDescribing(folder: string): { readonly gitPath: string; readonly begun: () => number } {
+  const program = execFileSync('sh', ['-c', 'command -v git'], { encoding: 'utf8' }).trim();
+  const [gitPath, exec, log] = [join(folder, 'git'), join(folder, 'exec'), join(folder, 'described')];
+  mkdirSync(exec);
+  // git finds the git that describes in this folder.
+  const archives = `if [ "$1" = archive ]; then GIT_EXEC_PATH=${exec}; export GIT_EXEC_PATH; fi`;
+  const describes = `if [ "$1" = describe ]; then echo >> ${log}; while :; do :; done; fi`;
+  for (const [file, line] of [
+    [gitPath, archives],
+    [join(exec, 'git'), describes],
+  ] as const) {
+    writeFileSync(file, `#!/bin/sh\n${line}\nexec ${program} "$@"\n`);
+    chmodSync(file, 0o755);
+  }
+  return { gitPath, begun: () => readFileSync(log, 'utf8').length };
+}
