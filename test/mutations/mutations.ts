@@ -3,6 +3,7 @@ import { CHECKING_PACKS_MUTATIONS } from './checking-packs.ts';
 import { ENTERING_MUTATIONS } from './entering.ts';
 import { EVENTSTOREDB_MUTATIONS } from './eventstoredb.ts';
 import { FETCHED_ID_MUTATIONS } from './fetched-ids.ts';
+import { GIT_CLIENT_MUTATIONS } from './git-clients.ts';
 import { GIT_MEMORY_MUTATIONS } from './git-memory.ts';
 import type { Mutation } from './mutation.ts';
 import { PACK_READING_MUTATIONS } from './pack-reading.ts';
@@ -18,6 +19,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ...ENTERING_MUTATIONS,
   ...EVENTSTOREDB_MUTATIONS,
   ...FETCHED_ID_MUTATIONS,
+  ...GIT_CLIENT_MUTATIONS,
   ...GIT_MEMORY_MUTATIONS,
   ...PACK_READING_MUTATIONS,
   ...READ_LEASE_MUTATIONS,
