@@ -3,12 +3,18 @@
  *
  * Invariants: no byte is written before it is reserved, and the reservation ends when the last file that holds the
  * bytes is closed. Every follower gets the same bytes. What finds no room goes from git to those who follow now, at the
- * pace of the slowest; the file then leaves as soon as they have read it.
+ * pace of the slowest; the file then leaves as soon as they have read it. git takes a slot for slow readers only when
+ * one of them is slow.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createPacing, type Pacing } from '../process/git-commands.ts';
 import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
+
+/** A reader who takes a chunk of 64 KiB within this time is waited for, without a slot for slow readers. */
+export const READER_WAIT_MS = 100;
+const QUICK_BYTES = 64 * 1024;
 
 /** Makes an answer; `pacing` hands on that it goes to a slow reader as it is made. */
 export type MakeAnswer = (signal: AbortSignal, pacing: Pacing) => AsyncIterable<Uint8Array>;
@@ -224,13 +230,32 @@ export class GrowingAnswer {
   async #pass(bytes: Uint8Array): Promise<void> {
     if (this.#passed === null) {
       this.#options.onPassed();
-      await this.#pacing?.slowDown();
       this.remove().catch(this.#options.onFault);
     }
     const from = this.#passed === null ? this.written : this.#passed.from + this.#passed.bytes.length;
     this.#passed = { from, bytes };
     this.wake();
-    const end = from + bytes.length;
-    while ([...this.#followers].some(({ at }) => at < end)) await this.#woken();
+    await this.#taken(from + bytes.length);
+  }
+
+  /** Waits until each follower has the bytes before `end`. */
+  async #taken(end: number): Promise<void> {
+    let [sinceMs, before] = [performance.now(), this.#slowestAt()];
+    while (this.#slowestAt() < end) {
+      if (this.#pacing?.isSlow() === true) {
+        await this.#woken();
+        continue;
+      }
+      const waiting = new AbortController();
+      await Promise.race([this.#woken(), sleep(READER_WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
+      waiting.abort();
+      if (performance.now() - sinceMs < READER_WAIT_MS) continue;
+      if (this.#slowestAt() < Math.min(end, before + QUICK_BYTES)) await this.#pacing?.slowDown();
+      [sinceMs, before] = [performance.now(), this.#slowestAt()];
+    }
+  }
+
+  #slowestAt(): number {
+    return Math.min(...[...this.#followers].map(({ at }) => at));
   }
 }

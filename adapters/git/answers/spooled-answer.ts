@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createPacing, type Pacing } from '../process/git-commands.ts';
 import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
-import type { MakeAnswer } from './growing-answer.ts';
+import { type MakeAnswer, READER_WAIT_MS } from './growing-answer.ts';
 
 /**
  * What waits in memory for one reader, and for all of them; a single chunk may always. Internal: the rest is read from
@@ -17,8 +17,6 @@ import type { MakeAnswer } from './growing-answer.ts';
  */
 const QUEUE_BYTES_MAX = 256 * 1024;
 const QUEUES_BYTES_MAX = 32 * 1024 * 1024;
-/** A reader who takes a chunk of 64 KiB within this time is waited for. */
-const WAIT_MS = 100;
 
 /** The memory of all that waits for its readers. */
 export interface QueuedBytes {
@@ -135,7 +133,7 @@ class Spool {
     if (this.#to === 0) {
       // A reader that is quick enough costs no disk.
       const waiting = new AbortController();
-      await Promise.race([this.#woken(), sleep(WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
+      await Promise.race([this.#woken(), sleep(READER_WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
       waiting.abort();
     }
     for (;;) {
