@@ -5,7 +5,6 @@
  * sends one back in its words.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { BucketFaultCode, BucketStep } from '../../core/kernel/bucket-fault.ts';
 import { BUCKET_CHECK_SPAN_MS, BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { BucketConnection, BucketFault } from '../../core/ports/buckets.ts';
@@ -23,10 +22,9 @@ export async function checkBucket(
   open: () => BucketOptions,
 ): Promise<BucketFault | null> {
   let step: BucketStep = 'credentials';
-  const ended = new AbortController();
-  const timeUp = sleep(BUCKET_CHECK_SPAN_MS, null, { signal: ended.signal, ref: false }).then(() => {
-    throw new S3Failure('timed-out', 'The bucket took too long');
-  });
+  const { promise: timeUp, reject } = Promise.withResolvers<never>();
+  const late = (): void => reject(new S3Failure('timed-out', 'The bucket took too long'));
+  const timer = setTimeout(late, BUCKET_CHECK_SPAN_MS).unref();
   try {
     const steps = trySteps(open(), (next) => {
       step = next;
@@ -37,8 +35,7 @@ export async function checkBucket(
     const failure = failureOf('the check', error);
     return { step: stepOf(step, failure), code: faultCode(failure.code), message: messageOf(failure, connection) };
   } finally {
-    ended.abort();
-    await timeUp.catch(() => undefined);
+    clearTimeout(timer);
   }
 }
 

@@ -12,9 +12,9 @@ import { S3_CONNECT_SPAN_MS, S3_CONNECTIONS_MAX } from '../../core/kernel/limits
 import { createBoundedHandler, type S3Agents, type S3Spans } from './bounded-handler.ts';
 
 /** From the start of a request to the end of its answer; for a read of a layer, to the start of its bytes. */
-const S3_ANSWER_SPAN_MS = 60_000;
+export const S3_ANSWER_SPAN_MS = 60_000;
 /** How long a bucket may send nothing in the middle of a layer, and how long its reader may take nothing. */
-const S3_STALLED_SPAN_MS = 30_000;
+export const S3_STALLED_SPAN_MS = 30_000;
 
 export interface S3Credentials {
   readonly accessKeyId: string;

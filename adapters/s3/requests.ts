@@ -12,7 +12,7 @@ import { failureOf, isPassing, S3Failure } from './failures.ts';
  * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has
  * then waited for that long in vain, and would wait as long again.
  */
-const S3_RETRY_SPAN_MS = 30_000;
+export const S3_RETRY_SPAN_MS = 30_000;
 
 const RETRIES = 4;
 /** How much longer than the first wait the longest may be. Internal: it is the pace of attempts. */

@@ -99,6 +99,14 @@ const TESTED: LimitTests = {
   'test/adapters/s3/faults.test.ts': {
     'gives up a read after as many broken connections as the limit says, and not before': 'S3_READ_RESUMES_MAX',
   },
+  'test/adapters/s3/spans.test.ts': {
+    'may take its time for an answer, to the last moment': 'S3_ANSWER_SPAN_MS',
+    'keeps a request waiting for a connection to the last moment of its span': 'S3_CONNECT_SPAN_MS',
+    'may send nothing in the middle of a layer to the last moment; then the rest is asked for again':
+      'S3_STALLED_SPAN_MS',
+    'is asked again after a failure to the last moment of the span, and no more when that is over': 'S3_RETRY_SPAN_MS',
+    'has as long as its check may take, whatever it does': 'BUCKET_CHECK_SPAN_MS',
+  },
   'test/adapters/webauthn/passkeys.test.ts': {
     'is read from an answer of at most the limit': 'PASSKEY_ANSWER_LENGTH_MAX',
     'has an id of at most the limit': 'PASSKEY_CREDENTIAL_ID_BYTES_MAX',
@@ -148,6 +156,9 @@ const TESTED: LimitTests = {
     'are named up to their limit': 'FAULTS_NAMED_MAX',
     'name unknown members up to their limit': 'UNKNOWN_NAMED_MAX',
     'name a member of the greatest length whole, and cut a longer one': 'STEP_LENGTH_MAX',
+  },
+  'test/apps/api/json-text.test.ts': {
+    'may be sent to the last moment of its time, and no longer': 'TEXT_SENDING_SPAN_MS',
   },
   'test/apps/api/reader-pace.test.ts': {
     'may rest for the time that it has, and no longer': 'ARCHIVE_READER_WAIT_MS',
@@ -609,12 +620,12 @@ const TESTED: LimitTests = {
 
 /** A name after a path is that of one file among several that have a constant of this name. */
 const UNTESTED = `
-  TEXT_SENDING_SPAN_MS HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_RENAME_FILES_MAX PUSHED_COMMITS_MAX
+  HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_RENAME_FILES_MAX PUSHED_COMMITS_MAX
   PUSHED_TIPS_MAX JSON_BODY_SPAN_MS TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX FETCH_BODY_SPAN_MS
   WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX
   WEBHOOK_PENDING_DELIVERIES_RESUMED BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX BRANCHES_COMMITS_BYTES_MAX
   OUTGOING_WIRE_OVERHEAD_BYTES_MAX RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
-  ROLE_REQUESTS_SPAN_MS S3_CONNECT_SPAN_MS S3_ANSWER_SPAN_MS S3_STALLED_SPAN_MS S3_RETRY_SPAN_MS BUCKET_CHECK_SPAN_MS
+  ROLE_REQUESTS_SPAN_MS
 `
   .trim()
   .split(/\s+/);

@@ -18,3 +18,8 @@ export async function eventually(isSo: () => boolean | Promise<boolean>): Promis
   }
   throw new Error('The condition did not hold within 2,000 turns');
 }
+
+/** Lets what is on its way between two parts of this process arrive, such as the bytes of a connection. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await nextTurn();
+}

@@ -17,7 +17,7 @@ import { type Answer, JSON_TYPE } from './answer.ts';
  */
 const TEXT_HELD_LENGTH_MAX = 8 * MIB;
 /** How long an answer may take that is sent while it is made. */
-const TEXT_SENDING_SPAN_MS = 10 * 60_000;
+export const TEXT_SENDING_SPAN_MS = 10 * 60_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'content-type': JSON_TYPE };
 

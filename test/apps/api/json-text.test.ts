@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, test } from 'vitest';
-import { jsonText } from '../../../apps/api/http/json-text.ts';
+import { describe, test, vi } from 'vitest';
+import { jsonText, TEXT_SENDING_SPAN_MS } from '../../../apps/api/http/json-text.ts';
+import { MIB } from '../../../core/kernel/byte-units.ts';
 
 const GET = { method: 'GET' };
 const LIMITS = { lengthHeldMax: 10, sendingSpanMs: 60_000 };
@@ -50,6 +51,18 @@ describe('A text of JSON', () => {
     while (counts.closed === 0) await sleep(5);
     assert.ok(body.stream.destroyed);
     assert.equal(counts.closed, 1);
+  });
+
+  test('may be sent to the last moment of its time, and no longer', async (context) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    context.onTestFinished(() => void vi.useRealTimers());
+    const { answer } = made(['x'.repeat(9 * MIB), 'y']);
+    const { body } = await jsonText(GET, answer);
+    assert.ok(body.kind === 'stream');
+    await vi.advanceTimersByTimeAsync(TEXT_SENDING_SPAN_MS - 1);
+    assert.equal(body.stream.destroyed, false);
+    await vi.advanceTimersByTimeAsync(1);
+    assert.ok(body.stream.destroyed);
   });
 
   test('is let go if it cannot be made, before and while it is sent', async () => {
