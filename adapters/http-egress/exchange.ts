@@ -22,7 +22,7 @@ export const OUTGOING_HEADERS_MAX = 100;
 export const OUTGOING_HEADER_BYTES_MAX = 16 * KIB;
 export const OUTGOING_INFORMATIONAL_MAX = 10;
 /** The bytes that handshake, heads and framing of an answer may take, in addition to the body that is kept. */
-const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
+export const OUTGOING_WIRE_OVERHEAD_BYTES_MAX = MIB;
 
 /** How often the bytes received on the wire are checked: chunk extensions, for one, reach no handler of undici's. */
 const WIRE_INTERVAL_MS = 100;

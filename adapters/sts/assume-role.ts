@@ -21,8 +21,8 @@ import { isRetried, refusalOf } from './failures.ts';
  */
 export const ROLE_SESSION_SECONDS = 3_600;
 /** The time for one request to a cloud's token service, and for all of them when it must be asked again. */
-const ROLE_REQUEST_SPAN_MS = 10_000;
-const ROLE_REQUESTS_SPAN_MS = 25_000;
+export const ROLE_REQUEST_SPAN_MS = 10_000;
+export const ROLE_REQUESTS_SPAN_MS = 25_000;
 /** Connections to a cloud's token service. Internal: further requests wait. */
 export const ROLE_CONNECTIONS_MAX = 16;
 
@@ -49,6 +49,7 @@ const AMAZON: Readonly<Record<string, readonly [region: string, endpoint: string
   'aws-us-gov': ['us-gov-west-1', 'https://sts.us-gov-west-1.amazonaws.com'],
   'aws-cn': ['cn-north-1', 'https://sts.cn-north-1.amazonaws.com.cn'],
 };
+/** How often a question is asked again. */
 const RETRIES_MAX = 2;
 const SPANS = { request: ROLE_REQUEST_SPAN_MS, requests: ROLE_REQUESTS_SPAN_MS, pause: 200 };
 

@@ -22,7 +22,7 @@ import { sendRefs } from './ref-answer.ts';
 import { readBody } from './whole-body.ts';
 
 /** The time from the end of a fetch request's head to the end of its body. */
-const FETCH_BODY_SPAN_MS = 60_000;
+export const FETCH_BODY_SPAN_MS = 60_000;
 
 const RESULT_TYPE = 'application/x-git-upload-pack-result';
 const RESULT_HEAD = ['Content-Type', RESULT_TYPE];

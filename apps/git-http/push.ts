@@ -46,7 +46,7 @@ import { createPushPace, PushCut } from './push-pace.ts';
 import { PUSHED, type PushResult, refusedFor, resultOfError, resultOfList, resultOfPush } from './push-result.ts';
 
 /** How much of a refused push is read and discarded, so that git reads the reason instead of a broken pipe. */
-const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
+export const REFUSED_BODY_DRAIN_BYTES_MAX = 256 * MIB;
 
 const RESULT_TYPE = 'application/x-git-receive-pack-result';
 const KEEP_ALIVE_MS = 5_000;

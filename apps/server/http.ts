@@ -21,7 +21,7 @@ import { withinRequest } from './stray-failures.ts';
 import type { TlsPair } from './tls-renewal.ts';
 
 /** How long the handshake of TLS may take. */
-const TLS_HANDSHAKE_SPAN_MS = 30_000;
+export const TLS_HANDSHAKE_SPAN_MS = 30_000;
 
 const HEADERS_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
@@ -35,6 +35,8 @@ const RESPONSE_LISTENERS_MAX = 24;
 
 export interface HttpServerOptions {
   readonly tls: Pick<TlsPair, 'cert' | 'key'> | null;
+  /** How long its handshake may take: by default the limit. */
+  readonly handshakeSpanMs?: number;
   /** Null without the role `git`. */
   readonly git: GitHandler | null;
   readonly probes: Probes;
@@ -83,7 +85,7 @@ export function createHttpServer(served: HttpServerOptions): Server {
   const server =
     tls === null
       ? createServer(options, connections.take)
-      : createTlsServer({ ...options, ...handshakesOf(tls) }, connections.take);
+      : createTlsServer({ ...options, ...handshakesOf(tls, served.handshakeSpanMs) }, connections.take);
   connections.watch(server, tls !== null);
   refuseTunnels(server, (socket) => connections.latest(socket)?.response.closed === false, served.newRequestId);
   server.on('clientError', (error: Error, socket: Socket) => {
@@ -95,8 +97,8 @@ export function createHttpServer(served: HttpServerOptions): Server {
   return server;
 }
 
-function handshakesOf({ cert, key }: Pick<TlsPair, 'cert' | 'key'>) {
-  return { cert, key, handshakeTimeout: TLS_HANDSHAKE_SPAN_MS };
+function handshakesOf({ cert, key }: Pick<TlsPair, 'cert' | 'key'>, handshakeTimeout = TLS_HANDSHAKE_SPAN_MS) {
+  return { cert, key, handshakeTimeout };
 }
 
 /**

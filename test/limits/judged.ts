@@ -76,6 +76,8 @@ const TESTED: LimitTests = {
     'may have as many headers, and as large ones, as the limits allow':
       'OUTGOING_HEADERS_MAX OUTGOING_HEADER_BYTES_MAX',
     'may follow a few informational answers, but not a flood of them': 'OUTGOING_INFORMATIONAL_MAX',
+    'may take as many bytes on the wire beside its body as the limit, and not one more':
+      'OUTGOING_WIRE_OVERHEAD_BYTES_MAX',
   },
   'test/adapters/http-egress/egress.test.ts': {
     'is looked up to the end of its time when it is saved, and one found later may be saved': 'TARGET_CHECK_SPAN_MS',
@@ -106,6 +108,12 @@ const TESTED: LimitTests = {
       'S3_STALLED_SPAN_MS',
     'is asked again after a failure to the last moment of the span, and no more when that is over': 'S3_RETRY_SPAN_MS',
     'has as long as its check may take, whatever it does': 'BUCKET_CHECK_SPAN_MS',
+  },
+  'test/adapters/sts/assume-role.test.ts': {
+    'is asked within the time for one request, and for all of them': 'at:ROLE_REQUEST_SPAN_MS at:ROLE_REQUESTS_SPAN_MS',
+    'ends in time if nothing comes, or only the beginning of an answer':
+      'past:ROLE_REQUEST_SPAN_MS past:ROLE_REQUESTS_SPAN_MS',
+    'is refused with a code for each reason, once where a repeat cannot help': 'RETRIES_MAX',
   },
   'test/adapters/webauthn/passkeys.test.ts': {
     'is read from an answer of at most the limit': 'PASSKEY_ANSWER_LENGTH_MAX',
@@ -195,6 +203,11 @@ const TESTED: LimitTests = {
     'gives each caller little while much of it is taken, and never more than there is': 'BODY_BOUNDS',
     'is not taken from accounts by strangers, nor all of theirs by one /48 of IPv6': 'BODY_BOUNDS',
   },
+  'test/apps/front-door/body-span.test.ts': {
+    'may take as long as the limit to arrive, to the last moment, and no longer':
+      'JSON_BODY_SPAN_MS FETCH_BODY_SPAN_MS',
+    'may be silent for as long as the limit, after which Node ends its connection': 'at:BODY_IDLE_MS',
+  },
   'test/apps/front-door/callers.test.ts': {
     'are 2,400,000 of a token and 3,000,000 of its account, and come back at the full minute':
       'TOKEN_POINTS_PER_MINUTE_MAX ACCOUNT_POINTS_PER_MINUTE_MAX',
@@ -215,6 +228,9 @@ const TESTED: LimitTests = {
     'An account has a bounded number of requests worked on at the same time, the others in their order, and others do not wait':
       'ACCOUNT_REQUESTS_WORKED_ON_MAX',
   },
+  'test/apps/git-http/body.test.ts': {
+    'whose client is silent while the server waits for it ends': 'past:BODY_IDLE_MS',
+  },
   'test/apps/git-http/held-commands.test.ts': {
     'that does not come is waited for to the last moment of its span': 'COMMAND_LIST_SPAN_MS',
   },
@@ -223,6 +239,10 @@ const TESTED: LimitTests = {
       'PUSH_BYTES_PER_SECOND_MIN PUSH_PACE_SPAN_MS',
     'counts as slow below its rate, and no longer when it is faster again': 'SLOW_PUSH_BYTES_PER_SECOND_MAX',
     'counts a silence whole up to the limit, and no more of a longer one': 'SILENCE_COUNTED_MS_MAX',
+  },
+  'test/apps/git-http/refused-bytes.test.ts': {
+    'are read to the limit after its refusal; with one more, the connection ends with the answer':
+      'REFUSED_BODY_DRAIN_BYTES_MAX',
   },
   'test/apps/git-http/slow-pushes.test.ts': {
     'of an account are as many as its limit, wherever they come from': 'SLOW_PUSHES_OF_ACCOUNT_MAX',
@@ -245,9 +265,13 @@ const TESTED: LimitTests = {
   },
   'test/apps/server/connections.test.ts': {
     'is answered a hundred that wait, then told by name, and the connection ends': 'PIPELINED_REQUESTS_MAX',
+    'makes as many wait in all as the node lets wait, and loses the connection with one more':
+      'PIPELINED_REQUESTS_OF_NODE_MAX',
   },
   'test/apps/server/http.test.ts': {
     'A request head is read below its limit, and refused from there on': 'apps/server/http.ts#HEADER_BYTES_MAX',
+    'A handshake of TLS has the time that Node is given for it, and its connection ends after that':
+      'TLS_HANDSHAKE_SPAN_MS',
   },
   'test/apps/server/settings.test.ts': {
     'may be any more than the least, and a byte less stops the start': 'PUSH_MEMORY_BYTES_MIN',
@@ -621,11 +645,11 @@ const TESTED: LimitTests = {
 /** A name after a path is that of one file among several that have a constant of this name. */
 const UNTESTED = `
   HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_RENAME_FILES_MAX PUSHED_COMMITS_MAX
-  PUSHED_TIPS_MAX JSON_BODY_SPAN_MS TLS_HANDSHAKE_SPAN_MS PIPELINED_REQUESTS_OF_NODE_MAX FETCH_BODY_SPAN_MS
+  PUSHED_TIPS_MAX
   WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX
-  WEBHOOK_PENDING_DELIVERIES_RESUMED BODY_IDLE_MS REFUSED_BODY_DRAIN_BYTES_MAX BRANCHES_COMMITS_BYTES_MAX
-  OUTGOING_WIRE_OVERHEAD_BYTES_MAX RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX ROLE_REQUEST_SPAN_MS
-  ROLE_REQUESTS_SPAN_MS
+  WEBHOOK_PENDING_DELIVERIES_RESUMED BRANCHES_COMMITS_BYTES_MAX
+  RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX
+ 
 `
   .trim()
   .split(/\s+/);
@@ -636,7 +660,7 @@ const UNJUDGED = `
   DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FILES_SHOWN_MAX FILES_SHOWN_MIN FIRST_PACKET_BYTES_MAX
   MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OFFSET_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
   PARENTS_SHOWN_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX RACES_MAX
-  READS_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX RETRIES_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
+  READS_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
   SHOWN_LENGTH_MAX SIZE_BYTES_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
   TREE_SIZE_MAX TRIES_MAX UPDATES_SHOWN_MAX WALL_MS_MAX WHOLE_OBJECT_BYTES_MAX
 `

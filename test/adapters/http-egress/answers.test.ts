@@ -6,14 +6,17 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import path from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { beforeAll, describe, type TestContext, test } from 'vitest';
+import { beforeAll, describe, type TestContext, test, vi } from 'vitest';
 import { createHttpEgress } from '../../../adapters/http-egress/egress.ts';
 import {
+  exchange,
   OUTGOING_HEADER_BYTES_MAX,
   OUTGOING_HEADERS_MAX,
   OUTGOING_INFORMATIONAL_MAX,
+  OUTGOING_WIRE_OVERHEAD_BYTES_MAX,
 } from '../../../adapters/http-egress/exchange.ts';
 import type { Exchange } from '../../../core/kernel/exchange.ts';
 import type { OutgoingRequest } from '../../../core/ports/outgoing-requests.ts';
@@ -54,9 +57,9 @@ async function end(context: TestContext, behaviour: Behaviour, more: Partial<Out
   return post(receiver.port, more);
 }
 
-function failure(exchange: Exchange): string {
-  assert.equal(exchange.outcome, 'failed', JSON.stringify(exchange));
-  return exchange.outcome === 'failed' ? exchange.failure : '';
+function failure(ended: Exchange): string {
+  assert.equal(ended.outcome, 'failed', JSON.stringify(ended));
+  return ended.outcome === 'failed' ? ended.failure : '';
 }
 
 /** The end of an exchange whose answer 200 has this much of a body that did not end. */
@@ -143,6 +146,34 @@ describe('An answer', () => {
     assert.equal(failure(await end(context, endless)), 'answer-headers-too-large');
     const line = flooding('HTTP/1.1 200 OK\r\nx: ', () => 'y'.repeat(1_000));
     assert.equal(failure(await end(context, line)), 'answer-headers-too-large', 'a line without an end');
+  });
+
+  test('may take as many bytes on the wire beside its body as the limit, and not one more', async (context) => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    context.onTestFinished(() => void vi.useRealTimers());
+    for (const [overhead, outcome] of [
+      [OUTGOING_WIRE_OVERHEAD_BYTES_MAX, 'answered'],
+      [OUTGOING_WIRE_OVERHEAD_BYTES_MAX + 1, 'answer-too-large'],
+    ] as const) {
+      const { promise: checked, resolve } = Promise.withResolvers<void>();
+      const { port } = await plainServer(context, (socket) => {
+        void checked.then(() => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+      });
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      const origin = `http://127.0.0.1:${port}`;
+      const target = { origin, path: '/hook', host: '127.0.0.1', isAddress: true, isSecure: false, port };
+      const exchanged = exchange(
+        { socket, receivedBytes: () => ANSWER_BYTES_MAX + overhead },
+        target,
+        { url: origin, method: 'GET', headers: {}, body: null, spanMs: LONG_MS, answerBytesMax: ANSWER_BYTES_MAX },
+        new AbortController().signal,
+      );
+      await vi.advanceTimersByTimeAsync(1_000);
+      resolve();
+      const ended = await exchanged;
+      assert.equal(ended.outcome === 'failed' ? ended.failure : ended.outcome, outcome);
+    }
   });
 
   test('that floods where no handler of undici sees it is ended by its bytes on the wire', async (context) => {

@@ -9,7 +9,13 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect, promisify } from 'node:util';
 import { beforeAll, beforeEach, describe, test, vi } from 'vitest';
-import { createTokenService, ROLE_CONNECTIONS_MAX, ROLE_SESSION_SECONDS } from '../../../adapters/sts/assume-role.ts';
+import {
+  createTokenService,
+  ROLE_CONNECTIONS_MAX,
+  ROLE_REQUEST_SPAN_MS,
+  ROLE_REQUESTS_SPAN_MS,
+  ROLE_SESSION_SECONDS,
+} from '../../../adapters/sts/assume-role.ts';
 import type { BucketFaultCode } from '../../../core/kernel/bucket-fault.ts';
 import { type RoleAccess, RoleRefused } from '../../../core/ports/buckets.ts';
 import { createAuthority } from '../../support/certificates.ts';
@@ -127,6 +133,19 @@ describe('A question to a token service', () => {
       assert.ok(cloud.asked.length <= 3);
       cloud.asked.length = 0;
     }
+  });
+
+  test('is asked within the time for one request, and for all of them', async (context) => {
+    cloud.answer = grant('ONE', EXPIRES);
+    const spans = vi.spyOn(AbortSignal, 'timeout');
+    cleanUp(context, () => spans.mockRestore());
+    const service = createTokenService({ identity: { issue: async () => 'token' }, endpoint: cloud.url });
+    cleanUp(context, () => service.close());
+    await service.assumeRole(access());
+    assert.deepEqual(
+      spans.mock.calls.map(([spanMs]) => spanMs),
+      [ROLE_REQUESTS_SPAN_MS, ROLE_REQUEST_SPAN_MS],
+    );
   });
 
   test('tells a cloud that is not there, and an answer that cannot be read', async (context) => {

@@ -1,8 +1,10 @@
 /** What a refused push brought counts as ingress if its pack arrived whole: the service has read it all the same. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, test } from 'vitest';
+import { REFUSED_BODY_DRAIN_BYTES_MAX } from '../../../apps/git-http/push.ts';
+import { MIB } from '../../../core/kernel/byte-units.ts';
 import type { ObjectDatabase } from '../../../core/ports/object-database.ts';
 import { createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { cleanUp, type Ending } from '../../support/cleanup.ts';
@@ -107,17 +109,48 @@ describe('The bytes of a push', () => {
       isRefused = true;
       return refuseUnread();
     });
-    const body = Buffer.concat([commandList([{ ref: OTHER, after: main }]), PACK]);
-    const client = connect(git.port, '127.0.0.1');
-    client.on('error', () => undefined);
-    await once(client, 'connect');
-    const authorization = `Basic ${Buffer.from(`git:${token.secret}`).toString('base64')}`;
-    const head = [`POST ${TARGET} HTTP/1.1`, 'Host: localhost', `Authorization: ${authorization}`];
-    const headers = [`Content-Type: ${TYPE}`, `Content-Length: ${body.length}`, '', ''];
-    client.write(Buffer.concat([Buffer.from([...head, ...headers].join('\r\n')), body.subarray(0, -1)]));
+    const commands = commandList([{ ref: OTHER, after: main }]);
+    const client = await beginPush({ git, token }, commands.length + PACK.length);
+    client.write(Buffer.concat([commands, PACK.subarray(0, -1)]));
     await eventually('the pack is refused', () => isRefused);
     client.destroy();
     await eventually('the push has ended', () => git.finished.length > 0);
     assert.deepEqual(counted, []);
   });
+
+  test('are read to the limit after its refusal; with one more, the connection ends with the answer', async (context) => {
+    for (const [more, keeps] of [
+      [0, true],
+      [1, false],
+    ] as const) {
+      let isRefused = false;
+      const { git, token, main } = await pushing(context, async () => {
+        isRefused = true;
+        return refuseUnread();
+      });
+      const commands = commandList([{ ref: OTHER, after: main }]);
+      const client = await beginPush({ git, token }, commands.length + REFUSED_BODY_DRAIN_BYTES_MAX + more);
+      let answer = '';
+      client.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
+      client.write(commands);
+      await eventually('the pack is refused', () => isRefused);
+      const part = Buffer.alloc(MIB);
+      for (let sent = 0; sent < REFUSED_BODY_DRAIN_BYTES_MAX; sent += MIB) client.write(part);
+      client.write(part.subarray(0, more));
+      await eventually('the push is answered', () => /broken/.test(answer));
+      assert.equal(/^connection: close/im.test(answer), !keeps, `${more} more`);
+      client.destroy();
+    }
+  });
 });
+
+/** Sends the head of a push whose body has this length. */
+async function beginPush({ git, token }: Pick<Pushing, 'git' | 'token'>, lengthBytes: number): Promise<Socket> {
+  const client = connect(git.port, '127.0.0.1');
+  client.on('error', () => undefined);
+  await once(client, 'connect');
+  const authorization = `Basic ${Buffer.from(`git:${token.secret}`).toString('base64')}`;
+  const head = [`POST ${TARGET} HTTP/1.1`, 'Host: localhost', `Authorization: ${authorization}`];
+  client.write([...head, `Content-Type: ${TYPE}`, `Content-Length: ${lengthBytes}`, '', ''].join('\r\n'));
+  return client;
+}

@@ -10,6 +10,7 @@ import { describe, type TestContext, test } from 'vitest';
 import {
   type ConnectionsOptions,
   createConnections,
+  type Exchange,
   PIPELINED_REQUESTS_MAX,
   PIPELINED_REQUESTS_OF_NODE_MAX,
   PIPELINED_REQUESTS_READ_MAX,
@@ -144,6 +145,28 @@ describe('Somebody who sends requests before the answers come', () => {
     const other = await started.client();
     other.socket.write(get('/other'));
     await until(() => started.served.some(({ target }) => target === '/other'));
+  });
+
+  test('makes as many wait in all as the node lets wait, and loses the connection with one more', async (context) => {
+    const { promise: taken, resolve: onTaken } = Promise.withResolvers<Exchange>();
+    const connections = createConnections({
+      serve: (request, response) => onTaken({ request, response }),
+      isExempt: () => false,
+      newRequestId: () => 'an-id',
+    });
+    const server = createServer(connections.take);
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    cleanUp(context, () => server.close());
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    cleanUp(context, () => void client.destroy());
+    client.on('error', () => undefined);
+    client.write(get('/'));
+    // The bytes of one chunk hold fewer, so the requests are brought by hand.
+    const { request, response } = await taken;
+    for (let n = 0; n < PIPELINED_REQUESTS_OF_NODE_MAX; n += 1) connections.take(request, response);
+    assert.equal(request.socket.destroyed, false);
+    connections.take(request, response);
+    assert.ok(request.socket.destroyed);
   });
 
   test('may send a body before the answer, which is read when its turn has come', async (context) => {

@@ -1,15 +1,21 @@
 /** Which requests reach none of the parts that answer, and what is set for all. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener, Server } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
 import { type TestContext, test } from 'vitest';
-import { createHttpServer, HEADER_BYTES_MAX } from '../../../apps/server/http.ts';
+import {
+  createHttpServer,
+  HEADER_BYTES_MAX,
+  type HttpServerOptions,
+  TLS_HANDSHAKE_SPAN_MS,
+} from '../../../apps/server/http.ts';
 import { cleanUp } from '../../support/cleanup.ts';
 import { exchange, parseAnswer } from '../../support/raw-http.ts';
+import { selfSignedCertificate } from '../../support/self-signed-certificate.ts';
 
-async function startServer(context: TestContext, listener: RequestListener): Promise<number> {
-  const server = createHttpServer({
+function serverOf(listener: RequestListener, more: Partial<HttpServerOptions> = {}): Server {
+  return createHttpServer({
     ...{ tls: null, git: listener, rest: listener, website: listener },
     probes: {
       roles: [],
@@ -21,7 +27,16 @@ async function startServer(context: TestContext, listener: RequestListener): Pro
     authorities: new Set(),
     isExempt: () => true,
     onUnreadable: (_, socket) => socket.destroy(),
+    ...more,
   });
+}
+
+async function startServer(
+  context: TestContext,
+  listener: RequestListener,
+  more?: Partial<HttpServerOptions>,
+): Promise<number> {
+  const server = serverOf(listener, more);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   cleanUp(context, () => server.close());
@@ -58,6 +73,21 @@ test('A request head is read below its limit, and refused from there on', async 
     );
   assert.equal(parseAnswer(await send(HEADER_BYTES_MAX - 1)).status, 200);
   assert.equal(await send(HEADER_BYTES_MAX), '', 'the bare socket is given to whoever answers what is unreadable');
+});
+
+// The attack: connections that never begin the handshake, and hold their places for as long as they please.
+test('A handshake of TLS has the time that Node is given for it, and its connection ends after that', async (context) => {
+  const answer: RequestListener = (_, response) => response.end('answered');
+  const { cert, key } = selfSignedCertificate();
+  const tls = { cert: Buffer.from(cert), key: Buffer.from(key) };
+  const server = serverOf(answer, { tls });
+  const given = Object.getOwnPropertySymbols(server).find(({ description }) => description === 'handshake-timeout');
+  assert.equal(Reflect.get(server, given ?? ''), TLS_HANDSHAKE_SPAN_MS);
+  const port = await startServer(context, answer, { tls, handshakeSpanMs: 100 });
+  const client = connect(port, '127.0.0.1');
+  const since = performance.now();
+  await once(client, 'close');
+  assert.ok(performance.now() - since >= 90);
 });
 
 // Node takes many listeners on one emitter for a leak, and wrote so into the log of a server where none was.
