@@ -29,7 +29,7 @@ export const DIFFS_PER_ACCOUNT_MAX = 2;
 /** The memory that git may take for another read for a page: a walk over a million commits takes some 300 MiB. */
 export const HISTORY_READ_MEMORY_BYTES_MAX = 512 * MIB;
 /** Files on one side that are compared with those on the other to find renames; beyond it only equal files are. */
-const DIFF_RENAME_FILES_MAX = 400;
+export const DIFF_RENAME_FILES_MAX = 400;
 /** How long git may count the commits that one reaches. */
 export const COUNT_SPAN_MS = 10_000;
 /**
@@ -154,8 +154,11 @@ interface PathArguments {
   readonly input: readonly (string | Uint8Array)[];
 }
 
-/** Linux takes 128 KiB in one argument; execve(2). */
-const ARGUMENTS_BYTES_MAX = 64 * 1024;
+/**
+ * The paths that git gets as arguments. Linux takes 128 KiB in one argument; execve(2). A path beyond it has no
+ * history.
+ */
+export const ARGUMENTS_BYTES_MAX = 64 * 1024;
 const NO_PATHS: PathArguments = { args: [], input: [] };
 
 /**

@@ -23,6 +23,7 @@ import type { AttemptContext } from '../../core/use-cases/webhooks/attempt-deliv
 import { hourOf } from '../../core/use-cases/webhooks/delivery-budget.ts';
 import type { FollowPushesContext } from '../../core/use-cases/webhooks/follow-pushes.ts';
 import { boundBodies } from '../../core/use-cases/webhooks/limit-stored-bodies.ts';
+import { PENDING_BOUNDS } from '../../core/use-cases/webhooks/pending-delivery-limit.ts';
 import { removeOldDeliveries } from '../../core/use-cases/webhooks/remove-old-deliveries.ts';
 import { sendWebhooks } from '../../workflows/webhook-delivery/send-webhooks.ts';
 import { startPeriodic } from './background.ts';
@@ -33,12 +34,6 @@ import { composePastEntities } from './past-entities.ts';
 import type { StartedPart } from './readiness.ts';
 import { createWebhookHealth, type WebhookHealth } from './webhook-health.ts';
 
-/**
- * Deliveries of one account that were requested and have not ended. With this many its pushes are expanded no further,
- * until the second number of them is left.
- */
-const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
-const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
 /** How long work behind pushes waits for a bucket of a user. Internal: it is the pace of background work. */
 const BUCKET_BACKGROUND_WAIT_MS = 10_000;
 
@@ -118,7 +113,7 @@ function followingOf(options: WebhooksOptions, health: WebhookHealth): FollowPus
     retentionMs,
     due,
     pushes: createPostgresWaitingPushes(pool),
-    pendingBounds: { pendingMax: WEBHOOK_PENDING_DELIVERIES_MAX, resumed: WEBHOOK_PENDING_DELIVERIES_RESUMED },
+    pendingBounds: PENDING_BOUNDS,
     marks: health.watched(createPostgresPolicyMarks(pool)),
     notified: createPostgresNotifiedPushes(pool),
     pause,

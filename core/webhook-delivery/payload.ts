@@ -73,7 +73,7 @@ export function refEventPayload(event: RefEvent, bytesMax: number): string {
 }
 
 /** Texts are not cut below this length: a readable subject line is worth more than one more commit. */
-const TEXT_LENGTH_MIN = 64;
+export const TEXT_LENGTH_MIN = 64;
 
 function jsonOf({ eventId, kind, update, repository, ...more }: RefEvent): string {
   const short = shortRef(update.ref);

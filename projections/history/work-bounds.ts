@@ -25,8 +25,8 @@ const HISTORY_TURN_SPAN_MS = 3_000;
  * The limits of work for one repository that runs concurrently with that for others: beyond them the repository is
  * parked. The largest histories have a million commits.
  */
-const HISTORY_ORDERED_COMMITS_MAX = 3_000_000;
-const HISTORY_SPAN_MS = 30 * 60_000;
+export const HISTORY_ORDERED_COMMITS_MAX = 3_000_000;
+export const HISTORY_SPAN_MS = 30 * 60_000;
 
 export interface WorkBounds {
   /**

@@ -25,6 +25,8 @@ const TESTED: LimitTests = {
     'is read by git within its limits of memory, processor time and time':
       'at:HISTORY_READ_MEMORY_BYTES_MAX at:DIFF_CPU_SECONDS_MAX at:DIFF_MEMORY_BYTES_MAX at:adapters/git/object-history.ts#COUNT_SPAN_MS at:ARCHIVE_SPAN_MS',
     'gives up a diff that takes more memory than it may': 'past:DIFF_MEMORY_BYTES_MAX',
+    'finds renames among as many files as the limit, and only of equal files among more': 'DIFF_RENAME_FILES_MAX',
+    'refuses a path that git cannot be asked for, and leaves it out of a list of several': 'ARGUMENTS_BYTES_MAX',
   },
   'test/adapters/git/packs/ancestry.test.ts': {
     'are refused when more than ${PUSH_MOVES_FAR_MAX} different ones are far, before git compares any':
@@ -299,6 +301,13 @@ const TESTED: LimitTests = {
   'test/apps/website/rendering/rendering-pool.test.ts': {
     'lets a person wait with a bounded number of texts, and refuses one more': 'RENDERINGS_OF_PERSON_MAX',
     'lets a bounded number of texts wait in all, and refuses one more': 'RENDERINGS_WAITING_MAX',
+    'lets a text wait for as long as it may, renders it to the last moment of its time, and ends it then':
+      'RENDERING_SPAN_MS at:RENDERING_WAIT_MS',
+    'gives up on a text whose turn does not come in time': 'past:RENDERING_WAIT_MS',
+  },
+  'test/apps/website/repositories/diff-view.test.ts': {
+    'lists the files that it has room for, and a few where it has room for fewer': 'FILES_SHOWN_MIN',
+    'of one file alone shows its lines up to the weight of a long page, and not one byte more': 'PAGE_WHOLE_BYTES_MAX',
   },
   'test/apps/website/repositories/heavy-pages.test.ts': {
     'show the start of a name that no address could hold, without a link and without its last commit':
@@ -519,6 +528,8 @@ const TESTED: LimitTests = {
   },
   'test/core/use-cases/reading/pushes-of-commits.test.ts': {
     'is not known beyond the limits of commits, changes and time, and costs no further walk': 'PUSHED_SPAN_MS',
+    'is known of as many commits as the limit, and not of one more': 'PUSHED_COMMITS_MAX',
+    'is looked for while refs changed as often as the limit, and not with one change more': 'PUSHED_TIPS_MAX',
   },
   'test/core/use-cases/reading/read-commit.test.ts': {
     'shows its files although the time for its lines is up': 'DIFF_SPAN_MS',
@@ -598,6 +609,16 @@ const TESTED: LimitTests = {
     'are held up to the length of their texts and parents, and not one character more':
       'WEBHOOK_PUSH_TEXT_HELD_LENGTH_MAX',
   },
+  'test/core/use-cases/webhooks/notify-webhooks.test.ts': {
+    'have their whole size while all of them fit together, and equal shares with one more':
+      'WEBHOOK_PUSH_PAYLOADS_BYTES_MAX',
+  },
+  'test/core/use-cases/webhooks/pending-delivery-limit.test.ts': {
+    'may be as many as the limit, and not one more, as the read model or the room itself counts':
+      'WEBHOOK_PENDING_DELIVERIES_MAX',
+    'let pushes be expanded again when as many are left as the second limit, and not one earlier':
+      'WEBHOOK_PENDING_DELIVERIES_RESUMED',
+  },
   'test/core/webhook-delivery/decide.test.ts': {
     'waits 8, 16, … 512 seconds from the end of each attempt, and fails with the eighth attempt':
       'WEBHOOK_ATTEMPTS_MAX WEBHOOK_RETRY_WAITS_MS',
@@ -608,10 +629,19 @@ const TESTED: LimitTests = {
     'lists new commits oldest first, and only the newest of very many': 'WEBHOOK_PAYLOAD_COMMITS_MAX',
     'holds commits, tags and people at bounded length':
       'WEBHOOK_PAYLOAD_MESSAGE_LENGTH_MAX WEBHOOK_PAYLOAD_NAME_LENGTH_MAX WEBHOOK_PAYLOAD_PARENTS_MAX',
+    'has as many bytes as the limit, and has a text cut with one more': 'WEBHOOK_PAYLOAD_BYTES_MAX',
+    'has texts cut to the least length, and commits left out before any text is cut further': 'TEXT_LENGTH_MIN',
   },
   'test/projections/bounded-lists.test.ts': {
     'are listed up to their number, the newest, and those of other buckets beside them':
       'BUCKET_ERRORS_LISTED_MAX BUCKET_ERROR_LISTED_MS',
+  },
+  'test/projections/history/bounds.test.ts': {
+    'a list of branches has a bounded size, however long the messages of its commits are': 'BRANCHES_COMMITS_BYTES_MAX',
+  },
+  'test/projections/history/work-bounds.test.ts': {
+    'puts as many commits in order as the limit, and not one more': 'HISTORY_ORDERED_COMMITS_MAX',
+    'may take as long as the limit, to the last moment, and no longer': 'HISTORY_SPAN_MS',
   },
   'test/security/device-logins.test.ts': {
     'of one network push out only their own': 'DEVICE_SESSIONS_PENDING_MAX',
@@ -643,25 +673,16 @@ const TESTED: LimitTests = {
 };
 
 /** A name after a path is that of one file among several that have a constant of this name. */
-const UNTESTED = `
-  HISTORY_ORDERED_COMMITS_MAX HISTORY_SPAN_MS DIFF_RENAME_FILES_MAX PUSHED_COMMITS_MAX
-  PUSHED_TIPS_MAX
-  WEBHOOK_PAYLOAD_BYTES_MAX WEBHOOK_PUSH_PAYLOADS_BYTES_MAX WEBHOOK_PENDING_DELIVERIES_MAX
-  WEBHOOK_PENDING_DELIVERIES_RESUMED BRANCHES_COMMITS_BYTES_MAX
-  RENDERING_SPAN_MS RENDERING_WAIT_MS PAGE_WHOLE_BYTES_MAX
- 
-`
-  .trim()
-  .split(/\s+/);
+const UNTESTED: readonly string[] = [];
 
 /** Each bounds the work of one file, which keeps it to itself. */
 const UNJUDGED = `
-  ADDRESSES_NAMED_MAX ARGUMENTS_BYTES_MAX ATTEMPTS_SHOWN_MAX BRANCHES_TRIES_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
-  DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FILES_SHOWN_MAX FILES_SHOWN_MIN FIRST_PACKET_BYTES_MAX
+  ADDRESSES_NAMED_MAX ATTEMPTS_SHOWN_MAX BRANCHES_TRIES_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
+  DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FIRST_PACKET_BYTES_MAX
   MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OFFSET_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
   PARENTS_SHOWN_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX RACES_MAX
   READS_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
-  SHOWN_LENGTH_MAX SIZE_BYTES_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TEXT_LENGTH_MIN TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
+  SHOWN_LENGTH_MAX SIZE_BYTES_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
   TREE_SIZE_MAX TRIES_MAX UPDATES_SHOWN_MAX WALL_MS_MAX WHOLE_OBJECT_BYTES_MAX
 `
   .trim()

@@ -10,9 +10,9 @@ import { createFairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { Rendered, RenderingJob, ThreadMessage } from './rendering-job.ts';
 
 /** The time to render one text; then its thread is ended and the page shows the text plain. */
-const RENDERING_SPAN_MS = 1_500;
+export const RENDERING_SPAN_MS = 1_500;
 /** The time that a text waits for its turn to be rendered. */
-const RENDERING_WAIT_MS = 1_500;
+export const RENDERING_WAIT_MS = 1_500;
 /**
  * Texts rendered at the same time on a node; one person has all but one of these threads at most. Internal: further
  * texts wait.

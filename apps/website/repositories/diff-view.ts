@@ -6,32 +6,32 @@
  */
 import type { ChangedFile, Diff, DiffBound, DiffLine, Hunk } from '../../../core/git/diff/diff.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
+import type { PersonVisit } from '../layout/visit.ts';
 import { textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { type Asked, numberAsked } from './asked.ts';
+import { numberAsked } from './asked.ts';
 import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
 import { counted, shownName } from './shown-text.ts';
 
 /** The markup around a line, and around a file. */
 const LINE_OVERHEAD_BYTES = 90;
 const FILE_OVERHEAD_BYTES = 600;
-/** Files listed on one page; a commit may change thousands. */
-const FILES_SHOWN_MAX = 100;
-const FILES_SHOWN_MIN = 10;
+/** Files listed on a page where other parts leave no room for as many. */
+export const FILES_SHOWN_MIN = 10;
 
 /**
  * `address` returns the page's address that shows one file alone, or all files. `beside` is how many bytes what else a
  * page shows takes.
  */
 export function diffView(
-  asked: Asked,
+  { visit }: { readonly visit: Pick<PersonVisit, 'url'> },
   address: (file: number | null) => string,
   diff: Diff,
   { beside = 0 }: { readonly beside?: number } = {},
 ): Html {
   if (diff.filesTotal === 0) return html`<p class="soft">No file differs.</p>`;
-  const first = numberAsked(asked.visit, 'file', 0);
-  const isAlone = asked.visit.url.searchParams.has('file');
+  const first = numberAsked(visit, 'file', 0);
+  const isAlone = visit.url.searchParams.has('file');
   let room = PAGE_TEXT_BYTES_MAX - beside;
   const shown = isAlone ? diff.files.slice(first, first + 1) : filesWithin(diff, room);
   for (const file of shown) room -= foldedBytesOf(file);
@@ -55,8 +55,8 @@ export function diffView(
 /** The files of which a page has room for the names, all folded. */
 function filesWithin({ files }: Diff, room: number): readonly ChangedFile[] {
   let left = room;
-  const count = files.slice(0, FILES_SHOWN_MAX).findIndex((file) => (left -= foldedBytesOf(file)) < 0);
-  return files.slice(0, count === -1 ? FILES_SHOWN_MAX : Math.max(count, FILES_SHOWN_MIN));
+  const count = files.findIndex((file) => (left -= foldedBytesOf(file)) < 0);
+  return count === -1 ? files : files.slice(0, Math.max(count, FILES_SHOWN_MIN));
 }
 
 function foldedBytesOf(file: ChangedFile): number {
@@ -85,10 +85,11 @@ function boundsNote({ truncated }: Diff): Content {
 
 function bytesOfLines({ hunks }: ChangedFile): number {
   const bytesOfAll = (lines: readonly DiffLine[]): number => lines.reduce((sum, line) => sum + bytesOfLine(line), 0);
-  return hunks.reduce(
-    (sum, { heading, lines }) => sum + textBytes(heading) + LINE_OVERHEAD_BYTES + bytesOfAll(lines),
-    0,
-  );
+  return hunks.reduce((sum, hunk) => sum + bytesOfHead(hunk) + bytesOfAll(hunk.lines), 0);
+}
+
+function bytesOfHead({ heading }: Hunk): number {
+  return LINE_OVERHEAD_BYTES + textBytes(heading);
 }
 
 function bytesOfLine({ text }: DiffLine): number {
@@ -100,6 +101,7 @@ function withinBytes(file: ChangedFile, bytesMax: number): ChangedFile {
   if (bytesOfLines(file) <= bytesMax) return file;
   let room = bytesMax;
   const hunks = file.hunks.map((hunk) => {
+    room -= bytesOfHead(hunk);
     const lines = hunk.lines.filter((line) => (room -= bytesOfLine(line)) >= 0);
     return { ...hunk, lines };
   });

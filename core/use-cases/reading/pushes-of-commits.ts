@@ -18,8 +18,8 @@ import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { findDefaultBranch } from './resolve-ref.ts';
 
 /** Commits of one repository, and changes of its refs, from which a node knows which push brought a commit. */
-const PUSHED_COMMITS_MAX = 1_000_000;
-const PUSHED_TIPS_MAX = 200_000;
+export const PUSHED_COMMITS_MAX = 1_000_000;
+export const PUSHED_TIPS_MAX = 200_000;
 /** How long git may walk to find which push brought a commit. */
 export const PUSHED_SPAN_MS = 10_000;
 

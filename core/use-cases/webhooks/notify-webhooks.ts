@@ -128,7 +128,7 @@ async function requestAll(
 }
 
 /** Returns how many bytes each payload may have. It depends on the push alone, not on the webhooks that listen. */
-function payloadShare(notifications: number): number {
+export function payloadShare(notifications: number): number {
   return Math.min(WEBHOOK_PAYLOAD_BYTES_MAX, Math.floor(WEBHOOK_PUSH_PAYLOADS_BYTES_MAX / notifications));
 }
 

@@ -23,6 +23,18 @@ export interface PendingBounds {
   readonly resumed: number;
 }
 
+/**
+ * Deliveries of one account that were requested and have not ended. With this many its pushes are expanded no further,
+ * until the second number of them is left.
+ */
+export const WEBHOOK_PENDING_DELIVERIES_MAX = 100_000;
+export const WEBHOOK_PENDING_DELIVERIES_RESUMED = 90_000;
+
+export const PENDING_BOUNDS: PendingBounds = {
+  pendingMax: WEBHOOK_PENDING_DELIVERIES_MAX,
+  resumed: WEBHOOK_PENDING_DELIVERIES_RESUMED,
+};
+
 /** Accounts whose count is known; others are read again. Internal: what is not kept is read again. */
 const KNOWN_ACCOUNTS_MAX = 10_000;
 

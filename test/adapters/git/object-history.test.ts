@@ -11,12 +11,14 @@ import {
   createArchiveContext,
 } from '../../../adapters/git/archive.ts';
 import {
+  ARGUMENTS_BYTES_MAX,
   COUNT_SPAN_MS,
   countCommits,
   createHistorySlots,
   createObjectHistory,
   DIFF_CPU_SECONDS_MAX,
   DIFF_MEMORY_BYTES_MAX,
+  DIFF_RENAME_FILES_MAX,
   DIFFS_PER_ACCOUNT_MAX,
   HISTORY_READ_MEMORY_BYTES_MAX,
 } from '../../../adapters/git/object-history.ts';
@@ -190,9 +192,26 @@ describe('the history of a repository', () => {
     wide.close();
   });
 
+  test('finds renames among as many files as the limit, and only of equal files among more', async () => {
+    for (const [count, renamed] of [
+      [DIFF_RENAME_FILES_MAX, DIFF_RENAME_FILES_MAX],
+      [DIFF_RENAME_FILES_MAX + 1, 0],
+    ] as const) {
+      const { pack, commits } = renaming(count);
+      const opened = await database.database.open(await storeUnchecked(database, pack));
+      const parser = createDiffParser();
+      for await (const chunk of opened.history.diff(commits[0], commits[1], bounded)) parser.add(chunk);
+      const { files } = parser.end('whole');
+      assert.equal(files.filter(({ status }) => status === 'renamed').length, renamed);
+      opened.close();
+    }
+  });
+
   test('refuses a path that git cannot be asked for, and leaves it out of a list of several', async () => {
     const none = Buffer.from([0xff, 0x0a]);
-    const long = Buffer.from(`${'x'.repeat(200_000)}\n`);
+    const longest = Buffer.from(`${'x'.repeat(ARGUMENTS_BYTES_MAX - 1)}\n`);
+    assert.deepEqual(await Array.fromAsync(reader.history.commitsOfPath(large, longest, bounded)), []);
+    const long = Buffer.concat([Buffer.from('x'), longest]);
     for (const path of [none, long]) {
       await assert.rejects(
         Array.fromAsync(reader.history.commitsOfPath(large, path, bounded)),
@@ -206,3 +225,27 @@ describe('the history of a repository', () => {
     assert.match(Buffer.concat(both).toString(), new RegExp(`^${large}.*${small}`, 's'));
   });
 });
+
+/** Two commits. The second has the files of the first under other names, and each with another last line. */
+function renaming(count: number) {
+  const blobs: Buffer[] = [];
+  const trees = ['old', 'new'].map((word) => {
+    const entries = Array.from({ length: count }, (_, n) => {
+      const blob = Buffer.from(`${`A line of file ${n}\n`.repeat(20)}It is ${word}\n`);
+      blobs.push(blob);
+      const name = `${word}-${String(n).padStart(4, '0')}`;
+      return Buffer.concat([Buffer.from(`100644 ${name}\0`), Buffer.from(rawId('blob', blob), 'hex')]);
+    });
+    return Buffer.concat(entries);
+  });
+  const commitOf = (tree: Buffer): Buffer =>
+    Buffer.from(`tree ${rawId('tree', tree)}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\nx\n`);
+  const commits = trees.map(commitOf);
+  const pack = rawPack([
+    ...blobs.map((bytes) => rawEntry({ type: 'blob', bytes })),
+    ...trees.map((bytes) => rawEntry({ type: 'tree', bytes })),
+    ...commits.map((bytes) => rawEntry({ type: 'commit', bytes })),
+  ]);
+  const [from = Buffer.alloc(0), to = Buffer.alloc(0)] = commits;
+  return { pack, commits: [objectId(rawId('commit', from)), objectId(rawId('commit', to))] as const };
+}

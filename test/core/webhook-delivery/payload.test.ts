@@ -24,6 +24,7 @@ import {
   pingPayload,
   type RefEvent,
   refEventPayload,
+  TEXT_LENGTH_MIN,
 } from '../../../core/webhook-delivery/payload.ts';
 import {
   payloadCommit,
@@ -256,6 +257,32 @@ describe('A payload of a hostile history', () => {
       [25_000, commit(2).message.length],
       'the short text is not cut',
     );
+  });
+
+  test('has as many bytes as the limit, and has a text cut with one more', () => {
+    const textOf = (length: number) => 'x'.repeat(length);
+    const listed = (length: number) => ({ newCommits: [{ ...commit(1), message: textOf(length) }] });
+    const free = WEBHOOK_PAYLOAD_BYTES_MAX - made(listed(1), WEBHOOK_PAYLOAD_BYTES_MAX).sizeBytes;
+    const whole = made(listed(1 + free), WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.equal(whole.sizeBytes, WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.equal(whole.body.commits[0]?.message, textOf(1 + free));
+    const cut = made(listed(2 + free), WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.ok(cut.sizeBytes < WEBHOOK_PAYLOAD_BYTES_MAX);
+    assert.match(cut.body.commits[0]?.message ?? '', /^x+…$/);
+  });
+
+  test('has texts cut to the least length, and commits left out before any text is cut further', () => {
+    const COUNT = 20;
+    const cut = (length: number) => {
+      const message = 'x'.repeat(length);
+      const facts = { newCommits: Array.from({ length: COUNT }, (_, n) => ({ ...commit(n + 1), message })) };
+      const { commits } = made(facts, made(facts, WEBHOOK_PAYLOAD_BYTES_MAX).sizeBytes - 1).body;
+      return { count: commits.length, lengths: [...new Set(commits.map((one) => one.message.length))] };
+    };
+    // A cut halves the length that texts may have.
+    assert.deepEqual(cut(2 * TEXT_LENGTH_MIN), { count: COUNT, lengths: [TEXT_LENGTH_MIN] });
+    assert.deepEqual(cut(2 * TEXT_LENGTH_MIN - 1), { count: COUNT / 2, lengths: [TEXT_LENGTH_MIN] });
+    assert.deepEqual(cut(TEXT_LENGTH_MIN), { count: COUNT / 2, lengths: [TEXT_LENGTH_MIN] });
   });
 
   test('leaves out its oldest commits if even short texts do not fit', () => {

@@ -187,6 +187,12 @@ test('a list of branches has a bounded size, however long the messages of its co
   };
   await push(few);
   assert.ok((await listed()).filter(({ commit }) => commit.message.length > 60_000).length === few - 1, 'whole');
+  // Their messages alone are one too many.
+  await push(Math.ceil(BRANCHES_COMMITS_BYTES_MAX / 60_000) + 1);
+  assert.ok(
+    (await listed()).every(({ commit }) => commit.message.length < 60_000),
+    'cut',
+  );
   await push(2 * few);
   const cut = await listed();
   assert.equal(cut.length, 2 * few);

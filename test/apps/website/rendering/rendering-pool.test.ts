@@ -1,9 +1,11 @@
 /** Threads that render texts: what a hostile text costs, and whom it holds up. */
 import assert from 'node:assert/strict';
-import { describe, test } from 'vitest';
+import { describe, test, vi } from 'vitest';
 import type { RenderingJob } from '../../../../apps/website/rendering/rendering-job.ts';
 import {
   createRenderingPool,
+  RENDERING_SPAN_MS,
+  RENDERING_WAIT_MS,
   RENDERINGS_OF_PERSON_MAX,
   RENDERINGS_WAITING_MAX,
 } from '../../../../apps/website/rendering/rendering-pool.ts';
@@ -35,6 +37,18 @@ describe('A rendering pool', () => {
     assert.deepEqual(await pool.run('mallory', code('endless')), { failed: 'took-too-long' });
     assert.ok(performance.now() - since < 5_000);
     assert.deepEqual(await pool.run('mallory', code('next')), { rendered: '<p>next</p>' });
+  });
+
+  test('lets a text wait for as long as it may, renders it to the last moment of its time, and ends it then', async (context) => {
+    const waits = vi.spyOn(AbortSignal, 'timeout');
+    cleanUp(context, () => waits.mockRestore());
+    const pool = createRenderingPool({ program: PROGRAM });
+    cleanUp(context, () => pool.close());
+    const since = performance.now();
+    const ended = pool.run('mallory', code('endless'));
+    assert.deepEqual(waits.mock.calls, [[RENDERING_WAIT_MS]]);
+    assert.deepEqual(await ended, { failed: 'took-too-long' });
+    assert.ok(performance.now() - since >= RENDERING_SPAN_MS - 5);
   });
 
   test('survives a text that takes all memory of its thread, one that ends it, and one that throws', async (context) => {

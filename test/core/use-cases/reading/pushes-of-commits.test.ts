@@ -1,11 +1,14 @@
 /** Which push brought a commit, compared with the first push whose tips git finds it from. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import { CommitMarks } from '../../../../core/git/history/commit-marks.ts';
 import { type ObjectId, objectId, type RepositoryId } from '../../../../core/kernel/ids.ts';
 import { ObjectDatabaseError, type ObjectReader } from '../../../../core/ports/object-database.ts';
 import {
   type KnownPushes,
+  PUSHED_COMMITS_MAX,
   PUSHED_SPAN_MS,
+  PUSHED_TIPS_MAX,
   type PushedBounds,
   type PushedCommits,
   pushesOfCommits,
@@ -142,6 +145,35 @@ describe('The push of a commit', () => {
     assert.deepEqual(await follower, commits.map(expected));
   });
 
+  test('is known of as many commits as the limit, and not of one more', async () => {
+    for (const missing of [0, 1]) {
+      knownPushes = memoryPushes();
+      const marks = new CrowdedMarks(PUSHED_COMMITS_MAX - commits.length + missing);
+      knownPushes.set((await reading.current()).id, { marks, next: 0, boundary: [], incomplete: false });
+      assert.equal((await found(commits)).filter((revision) => revision === null).length, missing);
+    }
+  });
+
+  test('is looked for while refs changed as often as the limit, and not with one change more', async () => {
+    for (const [changes, walked] of [
+      [PUSHED_TIPS_MAX, 1],
+      [PUSHED_TIPS_MAX + 1, 0],
+    ] as const) {
+      knownPushes = memoryPushes();
+      walks = 0;
+      const target = commits[0] ?? assert.fail('no commit');
+      const pushTips = async (_: unknown, from: number, limit: number) =>
+        Array.from({ length: Math.min(limit, changes - from) }, (_none, n) => ({
+          number: from + n,
+          target,
+          revision: 0,
+        }));
+      const readModels = { ...context().readModels, pushTips };
+      await found([target], { ...context(), readModels });
+      assert.equal(walks, walked);
+    }
+  });
+
   test('is not known beyond the limits of commits, changes and time, and costs no further walk', async () => {
     const whole = { commits: commits.length, tips: 100 };
     assert.ok(!(await found(commits, context(undefined, whole))).includes(null));
@@ -169,6 +201,20 @@ describe('The push of a commit', () => {
     assert.deepEqual(spans, [PUSHED_SPAN_MS]);
   });
 });
+
+/** Counts this many commits more than it has marks of. */
+class CrowdedMarks extends CommitMarks {
+  readonly #others: number;
+
+  constructor(others: number) {
+    super();
+    this.#others = others;
+  }
+
+  override get count(): number {
+    return this.#others + super.count;
+  }
+}
 
 function memoryPushes(): KnownPushes {
   const known = new Map<RepositoryId, PushedCommits>();
