@@ -27,7 +27,10 @@ import { failureOf } from './failures.ts';
  * further appends wait.
  */
 const CONCURRENT_APPENDS_MAX = 15;
-/** With more than this waiting, the server is too slow for its callers: a longer queue would only use up memory. */
+/**
+ * With more than this waiting, the server is too slow for its callers: a longer queue would only use up memory.
+ * Internal: a node has fewer connections, with one request under way in each.
+ */
 const PENDING_APPENDS_MAX = 10_000;
 /** The pauses between attempts. Internal: it is the pace of attempts. */
 const RETRY_DELAY_MS_MIN = 20;

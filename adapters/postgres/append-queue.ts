@@ -23,13 +23,13 @@ import type { AppendedEvents, OwnTail } from './own-tail.ts';
 const BATCH_APPENDS_MAX = 256;
 const BATCH_SIZE_BYTES_MAX = 4 * 1024 * 1024;
 /** Beyond this PostgreSQL is too slow for its callers; a longer queue would only use up memory. */
-const QUEUED_APPENDS_MAX = 10_000;
-const QUEUED_SIZE_BYTES_MAX = 256 * 1024 * 1024;
+export const QUEUED_APPENDS_MAX = 10_000;
+export const QUEUED_SIZE_BYTES_MAX = 256 * 1024 * 1024;
 const RETRY_PAUSE_FIRST_MS = 20;
 const RETRY_PAUSE_LAST_MS = 1_000;
 
 export interface AppendQueueOptions {
-  readonly pool: pg.Pool;
+  readonly pool: Pick<pg.Pool, 'connect'>;
   readonly log: Log;
   readonly watch: ClockWatch;
   /** How long an append is retried before it throws. */

@@ -55,7 +55,7 @@ export type Guarding = () => Promise<{ readonly guards: readonly StreamGuard[] }
 const NO_GUARDS: Guarding = async () => ({ guards: [] });
 
 /** How many races a use case may lose before it gives up. Each means that another append came first. */
-const RACES_MAX = 100;
+export const RACES_MAX = 100;
 
 export interface Executed<State> {
   /** The aggregate right after this use case's own events, without events that others appended since. */

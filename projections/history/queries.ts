@@ -128,7 +128,10 @@ export async function readVersion(reader: LiveReader, repository: RepositoryId):
   return found === null ? null : { generation: found.generation, revision: found.json.revision };
 }
 
-/** Readings that begin again because a push was applied between two parts. */
+/**
+ * Readings that begin again because a push was applied between two parts. Internal: only pushes during as many readings
+ * in a row reach it.
+ */
 const BRANCHES_TRIES_MAX = 5;
 
 /** Resolves null for a repository that the model does not know. All parts are of one revision. */

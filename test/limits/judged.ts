@@ -37,11 +37,19 @@ const TESTED: LimitTests = {
       'at:PUSH_COMPARING_MS_MAX at:HISTORY_READ_CPU_SECONDS_MAX',
     'are refused when git takes too long, and given up when the client leaves': 'past:PUSH_COMPARING_MS_MAX',
   },
+  'test/adapters/git/packs/entry-header.test.ts': {
+    'The size of an object takes at most as many bytes as all of git reads, with or without zeros before it':
+      'adapters/git/packs/entry-header.ts#SIZE_BYTES_MAX',
+  },
+  'test/adapters/git/process/git-commands.test.ts': {
+    'A command has the longest time, unless it names a shorter one': 'at:WALL_MS_MAX',
+  },
   'test/adapters/git/process/process-runner.test.ts': {
     'bounds memory, file size, processor time and core files':
       'past:HISTORY_READ_CPU_SECONDS_MAX past:HISTORY_READ_MEMORY_BYTES_MAX past:DIFF_CPU_SECONDS_MAX',
     'bounds how much it keeps of standard error and of collected output': 'COLLECTED_OUTPUT_BYTES_MAX',
-    'kills a process that exceeds its time': 'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS',
+    'kills a process that exceeds its time':
+      'past:adapters/git/object-history.ts#COUNT_SPAN_MS past:ARCHIVE_SPAN_MS past:WALL_MS_MAX',
   },
   'test/adapters/git/receiving/admission.test.ts': {
     'are bounded for each account and for all, to the byte, and count until their push ends':
@@ -64,6 +72,9 @@ const TESTED: LimitTests = {
   'test/adapters/git/receiving/large-commits.long.test.ts': {
     'a push may bring as many commits with room for too many parents as the limit says, and no more':
       'PUSH_LARGE_COMMITS_MAX',
+  },
+  'test/adapters/git/receiving/pack-refusal.test.ts': {
+    'tells what git says up to its limit, and not one character more': 'DETAIL_LENGTH_MAX',
   },
   'test/adapters/git/receiving/receiving.test.ts': {
     'accepts a ${kind} of the largest size, and refuses one a byte larger, ${how}':
@@ -96,6 +107,10 @@ const TESTED: LimitTests = {
     'a bounded number of passwords is hashed at the same time, a bounded number waits, and one more is refused without being begun':
       'PASSWORDS_WAITING_MAX',
     'is answered that the service is busy when its turn has not come in time': 'PASSWORD_WAIT_MS',
+  },
+  'test/adapters/postgres/append-queue.test.ts': {
+    'are as many as the limit, and one more is refused': 'QUEUED_APPENDS_MAX',
+    'have as many bytes as the limit, and one byte more is refused': 'QUEUED_SIZE_BYTES_MAX',
   },
   'test/adapters/s3/bounded-handler.test.ts': {
     'An answer of a bucket is read up to its limit, and one byte more is refused': 'S3_ANSWER_BYTES_MAX',
@@ -166,6 +181,7 @@ const TESTED: LimitTests = {
     'are named up to their limit': 'FAULTS_NAMED_MAX',
     'name unknown members up to their limit': 'UNKNOWN_NAMED_MAX',
     'name a member of the greatest length whole, and cut a longer one': 'STEP_LENGTH_MAX',
+    'A size of a tree is taken up to the limit, and an entry in it, and refused beyond it': 'TREE_SIZE_MAX',
   },
   'test/apps/api/json-text.test.ts': {
     'may be sent to the last moment of its time, and no longer': 'TEXT_SENDING_SPAN_MS',
@@ -468,6 +484,10 @@ const TESTED: LimitTests = {
   'test/core/repository/unreached.test.ts': {
     'unless the layers are too large or too many for one compaction': 'DROPPING_BYTES_MAX LAYERS_REMOVED_AT_ONCE_MAX',
   },
+  'test/core/runtime/execute.test.ts': {
+    'is the last of as many in a row as the limit; with one fewer, the decision is appended':
+      'core/runtime/execute.ts#RACES_MAX',
+  },
   'test/core/usage/changes.test.ts': {
     'Tokens leave the last 1,000 of a quota to the person, and all of a smaller one':
       'CHANGES_KEPT_FOR_PERSON CHANGES_BEYOND_QUOTA_FOR_REF_DELETIONS',
@@ -595,6 +615,8 @@ const TESTED: LimitTests = {
   },
   'test/core/use-cases/webhooks/follow-pushes.test.ts': {
     'of at most a thousand refs, each with its own commits only': 'WEBHOOK_PUSH_REFS_MAX',
+    'after an outage, and without commits if the objects stay unavailable':
+      'core/use-cases/webhooks/follow-pushes.ts#TRIES_MAX',
   },
   'test/core/use-cases/webhooks/limit-stored-bodies.test.ts': {
     'of a free account take at most 64 MiB of answers after thirty days of full ones, and the newest stay':
@@ -677,13 +699,13 @@ const UNTESTED: readonly string[] = [];
 
 /** Each bounds the work of one file, which keeps it to itself. */
 const UNJUDGED = `
-  ADDRESSES_NAMED_MAX ATTEMPTS_SHOWN_MAX BRANCHES_TRIES_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
-  DETAIL_LENGTH_MAX ENTRY_BYTES_MAX ERRORS_SHOWN_MAX FIRST_PACKET_BYTES_MAX
-  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OFFSET_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
-  PARENTS_SHOWN_MAX PENDING_APPENDS_MAX PICKED_BYTES_MAX PICKED_MAX QUEUED_APPENDS_MAX QUEUED_SIZE_BYTES_MAX RACES_MAX
-  READS_MAX REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
-  SHOWN_LENGTH_MAX SIZE_BYTES_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
-  TREE_SIZE_MAX TRIES_MAX UPDATES_SHOWN_MAX WALL_MS_MAX WHOLE_OBJECT_BYTES_MAX
+  ADDRESSES_NAMED_MAX ATTEMPTS_SHOWN_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
+  ENTRY_BYTES_MAX ERRORS_SHOWN_MAX
+  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
+  PARENTS_SHOWN_MAX PICKED_BYTES_MAX PICKED_MAX
+  REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
+  SHOWN_LENGTH_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
+  UPDATES_SHOWN_MAX
 `
   .trim()
   .split(/\s+/);

@@ -9,7 +9,7 @@ import type { LayerContent } from '../../../core/ports/object-database.ts';
 import { type FilePages, fileChunks, type PagedFile } from '../packs/file-pages.ts';
 
 const BLOCK_BYTES = 512;
-/** The size in a tar header has eleven octal digits. */
+/** The size in a tar header has eleven octal digits. Internal: no pack of a push or of a compaction is as large. */
 const ENTRY_BYTES_MAX = 8 ** 11 - 1;
 /**
  * Layers up to this size are built in memory once; larger ones are read from their files each time. Internal: both ways

@@ -12,7 +12,7 @@ const CODES = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 const OFS_DELTA = 6;
 const REF_DELTA = 7;
 /** git index-pack takes longer sizes; the rest of git calls the header of such an object bad, and dies of it. */
-const SIZE_BYTES_MAX = 9;
+export const SIZE_BYTES_MAX = 9;
 
 /** For a delta, `base` is its distance in bytes behind its base, or the bytes of the base's id. */
 export type EntryHeader = {

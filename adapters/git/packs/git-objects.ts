@@ -9,7 +9,7 @@ import { commandError, type Git, type GitCommand, type ObjectView } from '../pro
 import type { GitObjects } from './object-source.ts';
 import type { StoredObject } from './pack-file.ts';
 
-/** Larger objects are only streamed. */
+/** Larger objects are only streamed. Internal: what reads objects whole takes much smaller ones only. */
 const WHOLE_OBJECT_BYTES_MAX = 128 * 1024 * 1024;
 
 export function createGitObjects(git: Git, view: ObjectView): GitObjects {

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { OBJECT_ID_BYTES, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
 
-/** The first 31 bits of an offset; larger ones need another table. */
+/**
+ * The first 31 bits of an offset; larger ones need another table. Internal: only small packs are indexed here.
+ */
 const OFFSET_MAX = 0x7fffffff;
 const START = Buffer.from([0xff, 0x74, 0x4f, 0x63, 0, 0, 0, 2]);
 const TABLES_START = START.length + 256 * 4;

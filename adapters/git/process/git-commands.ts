@@ -102,7 +102,8 @@ export function createPacing(): Pacing {
   };
 }
 
-const WALL_MS_MAX = 60 * 60_000;
+/** The longest time of a command that names no other, such as one that answers a fetch. */
+export const WALL_MS_MAX = 60 * 60_000;
 /**
  * All git gives way to the server, which answers everybody; what has limits of its own to the rest of git, and
  * background work to all others.

@@ -8,7 +8,8 @@ import type { PackRefusal, PackRefusalCode } from '../../../core/git/pack-refusa
 import { OBJECT_ID_PATTERN } from '../../../core/kernel/ids.ts';
 import type { ProcessEnd } from '../process/process-runner.ts';
 
-const DETAIL_LENGTH_MAX = 300;
+/** How much a refusal tells of what git says. */
+export const DETAIL_LENGTH_MAX = 300;
 
 interface Rule {
   /** What git prints on standard error. */

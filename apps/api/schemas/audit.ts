@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { requiredNumber } from './common.ts';
 
 /** Beyond any log. */
-const TREE_SIZE_MAX = 1_000_000_000_000;
+export const TREE_SIZE_MAX = 1_000_000_000_000;
 
 const size = (description: string) => requiredNumber({ min: 1, max: TREE_SIZE_MAX, description });
 

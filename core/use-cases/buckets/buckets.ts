@@ -87,7 +87,10 @@ export async function findBucket(
   return 'refused' in stored ? stored : shownTo(viewer, stored);
 }
 
-/** The number of times that a bucket's settings may change while they are being read. */
+/**
+ * The number of times that a bucket's settings may change while they are being read. Internal: only changes during as
+ * many reads in a row reach it.
+ */
 const READS_MAX = 10;
 
 /** Finds a bucket with its keys, for a connection to it. */

@@ -210,4 +210,5 @@ async function* packOf(
   }
 }
 
+/** The first packet that git answers a clone with. Internal: it is what this server's own git writes. */
 const FIRST_PACKET_BYTES_MAX = 1_024;

@@ -151,7 +151,10 @@ function quotasOf({ quotas, repository }: Push): PlanQuotas {
   return repository.owned.storageBucketId === null ? quotas : { ...quotas, storage_bytes: null };
 }
 
-/** The number of lost races after which a push gives up. Each lost race means that another append succeeded. */
+/**
+ * The number of lost races after which a push gives up. Internal: each lost race means that another append succeeded,
+ * and only as many during one push reach it.
+ */
 const RACES_MAX = 1_000;
 
 /** Decides the commands and tries to append. Repeats both after each lost race. */

@@ -53,7 +53,10 @@ export interface RowsQuery<Rows extends AtRevision> {
   readonly read: (repository: FoundRepository) => Promise<Rows | null>;
 }
 
-/** Each try after the first means that a push was committed between the two reads. */
+/**
+ * Each try after the first means that a push was committed between the two reads. Internal: only pushes between as many
+ * reads in a row reach it.
+ */
 const TRIES_MAX = 10;
 
 /**

@@ -59,7 +59,10 @@ export async function listTrustRules(context: Reading, account: AccountId): Prom
   return found.filter((rule): rule is FoundTrustRule => !('refused' in rule));
 }
 
-/** The number of times that a rule's conditions may change while they are being read. */
+/**
+ * The number of times that a rule's conditions may change while they are being read. Internal: only changes during as
+ * many reads in a row reach it.
+ */
 const READS_MAX = 10;
 
 export async function findTrustRule(

@@ -79,7 +79,10 @@ export async function planRestoration(
   return 'refused' in prepared ? prepared : planOf(prepared);
 }
 
-/** Lost races that change no ref, such as one to a compaction, after which it gives up. */
+/**
+ * Lost races that change no ref, such as one to a compaction, after which it gives up. Internal: only as many appends
+ * of others during one restoration reach it.
+ */
 const RACES_MAX = 100;
 
 /** Restores the refs. `event` is null if nothing changes. */

@@ -163,7 +163,10 @@ type Prepared =
   | { readonly why: NotSent }
   | { readonly url: string; readonly payload: string; readonly signatures: Readonly<Record<string, string>> };
 
-/** The number of times that a webhook may change while it is being read. */
+/**
+ * The number of times that a webhook may change while it is being read. Internal: only changes during as many reads in
+ * a row reach it.
+ */
 const READS_MAX = 10;
 
 async function prepare(context: AttemptContext, account: AccountId, state: PendingDelivery): Promise<Prepared> {

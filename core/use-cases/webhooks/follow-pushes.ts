@@ -62,7 +62,8 @@ export interface FollowPushesContext extends NotifyContext {
 const NOTIFICATIONS_POLICY = 'webhook-notifications';
 /** The number of slices of work that run at a time. */
 const TURNS_AT_ONCE = 4;
-const TRIES_MAX = 6;
+/** How often a push is tried, and again without its objects, unless something that it needs is away. */
+export const TRIES_MAX = 6;
 const PAUSE_FIRST_MS = 100;
 const PAUSE_LAST_MS = 5_000;
 /** The mark is saved at most this often. A save slows every push down, and processing a push again is idempotent. */

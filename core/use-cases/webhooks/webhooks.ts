@@ -66,7 +66,10 @@ export async function listWebhooks(context: Reading, viewer: WebhookViewer): Pro
   return found.filter((webhook): webhook is FoundWebhook => !('refused' in webhook));
 }
 
-/** The number of times that a webhook's URL may change while it is being read. */
+/**
+ * The number of times that a webhook's URL may change while it is being read. Internal: only changes during as many
+ * reads in a row reach it.
+ */
 const READS_MAX = 10;
 
 /** Finds a webhook that the viewer may see. A hidden webhook and an unknown one get the same refusal. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { z } from 'zod';
 import { check, FAULTS_NAMED_MAX, STEP_LENGTH_MAX, UNKNOWN_NAMED_MAX } from '../../../apps/api/http/input.ts';
+import { INCLUSION_QUERY, TREE_SIZE_MAX } from '../../../apps/api/schemas/audit.ts';
 
 test('Wrong items of a list are found without reading the list again for each of them', () => {
   let listed = 0;
@@ -31,6 +32,16 @@ test('A field that is missing is told from one that is wrong, whatever its name'
       ['body.list.1.a', 'invalid_type'],
     ],
   );
+});
+
+test('A size of a tree is taken up to the limit, and an entry in it, and refused beyond it', () => {
+  const faultsOf = (sequence: number, size: number) => {
+    const result = check(INCLUSION_QUERY, 'query', { sequence: String(sequence), tree_size: String(size) });
+    return 'faults' in result ? result.faults.map(({ loc }) => loc.join('.')) : [];
+  };
+  assert.deepEqual(faultsOf(TREE_SIZE_MAX, TREE_SIZE_MAX), []);
+  assert.deepEqual(faultsOf(0, TREE_SIZE_MAX + 1), ['query.tree_size']);
+  assert.deepEqual(faultsOf(TREE_SIZE_MAX + 1, 1), ['query.sequence']);
 });
 
 describe('The faults of an input', () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { accept, type EventKinds } from '../../../core/kernel/decider.ts';
 import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
-import { execute, type Guarding } from '../../../core/runtime/execute.ts';
+import { execute, type Guarding, RACES_MAX } from '../../../core/runtime/execute.ts';
 import { newEvent } from '../../support/events.ts';
 import { CAUSE, startNode } from '../../support/node.ts';
 import { add, addInLog, addUpTo, appendInLog, type TallyEvent, tallies, tallyStream } from '../../support/tally.ts';
@@ -150,17 +150,21 @@ describe('A lost race', () => {
     assert.equal((await stored()).length, 20);
   });
 
-  test('throws after a hundred in a row', async () => {
-    const { log, run } = await started();
-    log.on.append = async (request) => {
-      if (request.events[0]?.requestId === CAUSE.requestId) {
+  test('is the last of as many in a row as the limit; with one fewer, the decision is appended', async () => {
+    for (const races of [RACES_MAX - 1, RACES_MAX]) {
+      const { log, run } = await started();
+      let left = races;
+      const win: typeof log.on.append = async (request) => {
+        if (request.events[0]?.requestId !== CAUSE.requestId || left === 0) return;
+        left -= 1;
         log.on.append = undefined;
         await appendInLog(log, 'a', [{ type: 'Added', data: { n: 1 } }]);
-        log.on.append = always;
-      }
-    };
-    const always = log.on.append;
-    await assert.rejects(run(add(1)), /100 lost races on tally-a/);
+        log.on.append = win;
+      };
+      log.on.append = win;
+      if (races < RACES_MAX) assert.equal(await run(add(1)), races + 1);
+      else await assert.rejects(run(add(1)), /100 lost races on tally-a/);
+    }
   });
 });
 

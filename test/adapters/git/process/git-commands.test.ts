@@ -1,11 +1,16 @@
-/** Whose doing it is that git ended before its time. */
+/** How long a command of git may take, and whose doing it is that it ended before its time. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
-import { createGit, createPacing, type GitCommand } from '../../../../adapters/git/process/git-commands.ts';
-import { createProcessRunner } from '../../../../adapters/git/process/process-runner.ts';
+import {
+  createGit,
+  createPacing,
+  type GitCommand,
+  WALL_MS_MAX,
+} from '../../../../adapters/git/process/git-commands.ts';
+import { createProcessRunner, type ProcessRunner } from '../../../../adapters/git/process/process-runner.ts';
 import { ReaderTooSlow } from '../../../../core/kernel/reader-too-slow.ts';
 import { ObjectDatabaseError } from '../../../../core/ports/object-database.ts';
 import { testRepository } from '../../../support/git.ts';
@@ -13,7 +18,7 @@ import { tempDir } from '../../../support/temp-dir.ts';
 
 /** More than pipes and sockets hold, so that git waits for its reader. */
 const FILE_BYTES = 8 * 1024 * 1024;
-const WALL_MS_MAX = 500;
+const SHORT_MS = 500;
 
 describe('git whose time is up', () => {
   test('has read objects that cost too much', async (context) => {
@@ -26,6 +31,32 @@ describe('git whose time is up', () => {
     const reason = await endOf(context, { pacing }, () => pacing.slowDown());
     assert.ok(reason instanceof ReaderTooSlow, String(reason));
   });
+});
+
+test('A command has the longest time, unless it names a shorter one', async () => {
+  const spans: number[] = [];
+  const end = {
+    code: 0,
+    signal: null,
+    killed: 'no',
+    stdout: 'git version 2.50.0',
+    stderr: '',
+    outgrown: false,
+  } as const;
+  const nothing = (): void => undefined;
+  const runner: ProcessRunner = {
+    run: async ({ wallMsMax }) => {
+      spans.push(wallMsMax);
+      const process = { pid: 1, stdin: null, stdout: null, kill: nothing, pause: nothing, resume: nothing };
+      return { ...process, ended: Promise.resolve(end), pace: async () => undefined };
+    },
+    close: async () => undefined,
+  };
+  const git = await createGit(runner, '/usr/bin/git');
+  const view = { variables: async () => ({}), key: 'ada' };
+  await git.run({ args: ['version'], view });
+  await git.run({ args: ['version'], view, wallMsMax: 5 });
+  assert.deepEqual(spans, [WALL_MS_MAX, WALL_MS_MAX, 5], 'the first asks for the version');
 });
 
 /** Begins to read a file, goes on after git's time, and returns why that ends. */
@@ -48,10 +79,10 @@ async function endOf(
   const git = await createGit(runner, undefined);
   const view = { key: 'ada', variables: async () => ({ GIT_DIR: path.join(repository.path, '.git') }) };
   const args = ['cat-file', 'blob', `${tip}:noise`];
-  const chunks = git.stream({ args, view, wallMsMax: WALL_MS_MAX, ...more }, nothing());
+  const chunks = git.stream({ args, view, wallMsMax: SHORT_MS, ...more }, nothing());
   assert.equal((await chunks.next()).done, false);
   await begun();
-  await sleep(2 * WALL_MS_MAX);
+  await sleep(2 * SHORT_MS);
   try {
     for await (const _ of chunks);
     return null;

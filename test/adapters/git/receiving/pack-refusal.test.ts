@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { ProcessEnd } from '../../../../adapters/git/process/process-runner.ts';
-import { refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
+import { DETAIL_LENGTH_MAX, refusalOf } from '../../../../adapters/git/receiving/pack-refusal.ts';
 
 const end = (stderr: string, more: Partial<ProcessEnd> = {}): ProcessEnd => {
   return { code: 128, signal: null, killed: 'no', stdout: '', stderr, outgrown: false, ...more };
@@ -14,8 +14,14 @@ describe('a refusal', () => {
     const refusal = refusalOf(end(hostile));
     assert.equal(refusal?.refused, 'pack-fsck-failed');
     assert.match(refusal?.detail ?? '', /^object a{40}: rule: \?\[2Jx+$/);
-    assert.ok((refusal?.detail.length ?? 0) <= 300);
+    assert.equal(refusal?.detail.length, DETAIL_LENGTH_MAX);
     assert.equal(refusalOf(end('fatal: something new about /var/lib/strata'))?.detail, 'git could not index the pack');
+  });
+
+  test('tells what git says up to its limit, and not one character more', () => {
+    const start = `object ${'a'.repeat(40)}: rule: `;
+    const said = start.padEnd(DETAIL_LENGTH_MAX, 'x');
+    for (const more of ['', 'x']) assert.equal(refusalOf(end(`error: ${said}${more}\n`))?.detail, said);
   });
 
   test('names the object', () => {

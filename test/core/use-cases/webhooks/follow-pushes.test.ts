@@ -31,7 +31,11 @@ import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.t
 import { withUpdatesInPlace } from '../../../../core/use-cases/pushing/restore-wide-updates.ts';
 import type { FoundRepository } from '../../../../core/use-cases/repositories/repositories.ts';
 import { WEBHOOK_BUDGET_PAYLOAD_BYTES } from '../../../../core/use-cases/webhooks/delivery-budget.ts';
-import { type FollowPushesContext, followPushes } from '../../../../core/use-cases/webhooks/follow-pushes.ts';
+import {
+  type FollowPushesContext,
+  followPushes,
+  TRIES_MAX,
+} from '../../../../core/use-cases/webhooks/follow-pushes.ts';
 import { WEBHOOK_ROOM_LOOK_FIRST_MS } from '../../../../core/use-cases/webhooks/limits.ts';
 import { BUCKET_BACKGROUND_TRIES_MAX } from '../../../../core/use-cases/webhooks/push-context.ts';
 import { changeWebhook, createWebhook, deleteWebhook } from '../../../../core/use-cases/webhooks/webhooks.ts';
@@ -538,7 +542,9 @@ describe('Webhooks are notified of a push', () => {
     await on.push(engine, { 'refs/heads/main': on.commit() });
     await on.follow(1);
     assert.equal(outages, 0);
+    let openings = 0;
     const away = (): never => {
+      openings += 1;
       throw new ObjectDatabaseError('layer-missing', 'gone');
     };
     const objects = on.context.objects;
@@ -547,6 +553,7 @@ describe('Webhooks are notified of a push', () => {
     await on.follow(2);
     Object.assign(on.context, { objects });
     assert.deepEqual(await on.payloads(), ['push refs/heads/main', 'push refs/heads/next']);
+    assert.equal(openings, TRIES_MAX, 'from then on it is tried without them');
   });
 
   test('and the mark is saved even if saving fails for a while and no other push follows', async () => {
