@@ -310,6 +310,23 @@ const TESTED: LimitTests = {
     'are accepted for five minutes after the password': 'PENDING_SIGN_IN_SPAN_MS',
     'take a code as people and their keyboards type it, on a keyboard of digits': 'CODE_LENGTH_MAX',
   },
+  'test/apps/website/page-parts.test.ts': {
+    'shows its text whole up to the limit, and a part of it with one byte more':
+      'apps/website/history/entry.ts#ENTRY_BYTES_MAX',
+    'shows as many openings as the limit, each up to its length': 'OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX',
+    'are read up to the limit of their length': 'TEXT_LENGTH_MAX',
+    'offer as many tokens as the limits of their number and of their bytes': 'TOKENS_OFFERED_MAX TOKENS_BYTES_MAX',
+    'leave rows of a bounded weight to a page': 'ROWS_BYTES_MAX',
+    'names refs up to the limit, and counts the others': 'REFS_NAMED_MAX',
+    'names addresses up to the limit, and counts the others': 'ADDRESSES_NAMED_MAX',
+    'shows a body whole up to the limit, and says how much of a longer one it shows':
+      'apps/website/webhooks/delivery.ts#SHOWN_LENGTH_MAX',
+    'shows as many attempts as the limit, the newest, and counts the others': 'ATTEMPTS_SHOWN_MAX',
+    'The page of a webhook shows the attempts of as many pending deliveries as the limit': 'OPEN_MAX',
+    'The list of trust rules shows a text whole up to the limit, and cuts a longer one':
+      'apps/website/trust/list.ts#SHOWN_LENGTH_MAX',
+    'A text has the least room of a page where its names leave no more': 'ROOM_BYTES_MIN',
+  },
   'test/apps/website/rendering/renderer.test.ts': {
     'a text at the limit of length is rendered, and one past it is not tried':
       'RENDERED_MARKDOWN_LENGTH_MAX RENDERED_CODE_LENGTH_MAX',
@@ -699,12 +716,12 @@ const UNTESTED: readonly string[] = [];
 
 /** Each bounds the work of one file, which keeps it to itself. */
 const UNJUDGED = `
-  ADDRESSES_NAMED_MAX ATTEMPTS_SHOWN_MAX COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
-  ENTRY_BYTES_MAX ERRORS_SHOWN_MAX
-  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX OPENINGS_SHOWN_MAX OPENING_LENGTH_MAX OPEN_MAX
+  COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
+  ERRORS_SHOWN_MAX
+  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX
   PARENTS_SHOWN_MAX PICKED_BYTES_MAX PICKED_MAX
-  REFS_NAMED_MAX REPOSITORIES_SHOWN_MAX ROOM_BYTES_MIN ROWS_BYTES_MAX SEARCH_LENGTH_MAX
-  SHOWN_LENGTH_MAX START_LENGTH_MAX TEXT_LENGTH_MAX TOKENS_BYTES_MAX TOKENS_OFFERED_MAX
+  REPOSITORIES_SHOWN_MAX SEARCH_LENGTH_MAX
+  START_LENGTH_MAX
   UPDATES_SHOWN_MAX
 `
   .trim()

@@ -94,11 +94,11 @@ function factsOf(visit: PersonVisit, read: ReadEntry): Html {
 }
 
 /** An event may have a megabyte; the export has it whole. */
-const ENTRY_BYTES_MAX = 30_000;
+export const ENTRY_BYTES_MAX = 30_000;
 
 function entryBox({ event, place }: ReadEntry): Html {
   const text = canonicalJson(leafOf(event));
-  const shown = shortened(markInvisible(text));
+  const shown = shortenedEntry(markInvisible(text));
   return html`<section class="box" aria-labelledby="entry"><header><h2 id="entry">Canonical entry</h2><span class="end soft">RFC 8785</span></header><pre class="payload part" tabindex="0">${shown}</pre></section>${
     shown.length < text.length &&
     html`<p class="soft">The first part of ${counted(text.length, 'character')}: the export has the whole.</p>`
@@ -108,16 +108,17 @@ function entryBox({ event, place }: ReadEntry): Html {
   )}</div>`;
 }
 
-function shortened(text: string): string {
+export function shortenedEntry(text: string): string {
   let shown = cutText(text, ENTRY_BYTES_MAX);
   while (textBytes(shown) > ENTRY_BYTES_MAX) shown = cutText(shown, Math.floor(shown.length * 0.8));
   return shown;
 }
 
-const OPENINGS_SHOWN_MAX = 20;
-const OPENING_LENGTH_MAX = 300;
+/** The openings that the page of an entry shows, and the length of each; the export has them whole. */
+export const OPENINGS_SHOWN_MAX = 20;
+export const OPENING_LENGTH_MAX = 300;
 
-function openingsBox({ line }: ReadEntry): Content {
+export function openingsBox({ line }: Pick<ReadEntry, 'line'>): Content {
   const { openings } = line;
   if (openings === undefined || !isJsonObject(openings)) return null;
   const opened = Object.entries(openings).slice(0, OPENINGS_SHOWN_MAX);

@@ -36,15 +36,20 @@ export function historyAddress(query: Readonly<Partial<Record<FilterName | 'befo
   return search.size === 0 ? '/history' : `/history?${search.toString()}`;
 }
 
-/** Names of repositories, types and ids are shorter. */
-const TEXT_LENGTH_MAX = 200;
+/** What is read of the text of a filter: names of repositories, types and ids are shorter. */
+export const TEXT_LENGTH_MAX = 200;
 
-export async function readFilters(context: SiteContext, visit: PersonVisit): Promise<Filters> {
+export function textsAsked({ url }: Pick<PersonVisit, 'url'>): Filters['texts'] {
   const texts: Partial<Record<FilterName, string>> = {};
   for (const name of FILTERS) {
-    const text = (visit.url.searchParams.get(name) ?? '').trim().slice(0, TEXT_LENGTH_MAX);
+    const text = (url.searchParams.get(name) ?? '').trim().slice(0, TEXT_LENGTH_MAX);
     if (text !== '') texts[name] = text;
   }
+  return texts;
+}
+
+export async function readFilters(context: SiteContext, visit: PersonVisit): Promise<Filters> {
+  const texts = textsAsked(visit);
   const { type = null, repository, by = null, since, until } = texts;
   const errors: Partial<Record<string, string>> = {};
   if (type !== null && !RECORD_TYPES.has(type)) errors['type'] = 'No event has this type';
@@ -83,8 +88,8 @@ function timeWritten(text: string): Timestamp | null {
 }
 
 /** Tokens that the form offers, and the bytes that they take. Others are found through their own page. */
-const TOKENS_OFFERED_MAX = 30;
-const TOKENS_BYTES_MAX = 4_000;
+export const TOKENS_OFFERED_MAX = 30;
+export const TOKENS_BYTES_MAX = 4_000;
 
 export async function filterForm(
   context: SiteContext,
@@ -128,8 +133,8 @@ function typeChoice(chosen: string | undefined, error: string | undefined): Html
   return choiceField({ name: 'type', label: 'What', error }, html`${option(['', 'Everything'])}${other}${groups}`);
 }
 
-function actorChoice(
-  { person }: PersonVisit,
+export function actorChoice(
+  { person }: { readonly person: Pick<PersonVisit['person'], 'account'> },
   tokens: readonly { readonly id: string; readonly name: string }[],
   chosen: string | undefined,
 ): Html {

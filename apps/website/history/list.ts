@@ -17,17 +17,14 @@ import { actorText, addressOf } from './who.ts';
 import { layerOf, repositoryIdOf, tellEvent } from './words.ts';
 
 /** The rows of a page share it with the filters and the record. */
-const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 14_000;
+export const ROWS_BYTES_MAX = PAGE_ROWS_BYTES_MAX - 14_000;
 
 export async function showHistory(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
   const filters = await readFilters(context, visit);
   const found = await entriesAsked(context, visit, filters);
   const names = await namesOf(context, visit, found.entries);
   const record = await readRecord(context, visit);
-  const rows = firstWithin(
-    found.entries.map((entry) => rowOf(visit, entry, names)),
-    ROWS_BYTES_MAX,
-  );
+  const rows = rowsOfPage(found.entries.map((entry) => rowOf(visit, entry, names)));
   const last = found.entries[rows.length - 1]?.place.sequence;
   const hasMore = found.hasMore || rows.length < found.entries.length;
   const list =
@@ -38,6 +35,10 @@ export async function showHistory(context: SiteContext, visit: PersonVisit): Pro
   const content = html`<div class="beside"><div class="stack">${await filterForm(context, visit, filters)}${list}${pager(visit, filters, hasMore ? last : undefined)}</div><aside class="stack">${recordPanel(visit, record, filters)}</aside></div>`;
   const status = filters.filter === null ? 422 : 200;
   return showPage(page(visit, { title: 'History', head }, content), status);
+}
+
+export function rowsOfPage(rows: readonly Html[]): readonly Html[] {
+  return firstWithin(rows, ROWS_BYTES_MAX);
 }
 
 const NOTHING_FOUND: NewestEntries = { entries: [], hasMore: false };

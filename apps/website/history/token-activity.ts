@@ -89,9 +89,13 @@ ${rows}</tbody></table></div></section>`;
 }
 
 /** Addresses that a row names; the others are counted. */
-const ADDRESSES_NAMED_MAX = 3;
+export const ADDRESSES_NAMED_MAX = 3;
 
-function useRow(visit: PersonVisit, use: OpenedTokenUse, { repositories }: LogNames): Html {
+export function useRow(
+  visit: Pick<PersonVisit, 'now'>,
+  use: OpenedTokenUse,
+  { repositories }: Pick<LogNames, 'repositories'>,
+): Html {
   const { minute, repositoryId, reads, writes } = use;
   const addresses = [...new Set([...use.addresses.values()].map(({ value }) => value))];
   const shown = addresses.slice(0, ADDRESSES_NAMED_MAX).map((address) => shownName(address));

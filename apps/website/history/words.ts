@@ -201,7 +201,7 @@ function claimOf({ stream }: Pick<Told, 'stream'>): string {
 }
 
 /** Refs that a row names; the others are counted. */
-const REFS_NAMED_MAX = 3;
+export const REFS_NAMED_MAX = 3;
 
 function tellPush({ data, repository }: Telling): Content {
   const updates = updatesOf(data);

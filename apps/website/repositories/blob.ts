@@ -33,7 +33,7 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
   // The head of the box has the path up to four times.
   const { commit } = contents.place;
   const addressBytes = 4 * placeAddress(repository, 'commits', commit ?? ref, names).length;
-  const room = bytesLeft(frameBytes(asked) + bytesOf(above) + addressBytes, ROOM_BYTES_MIN);
+  const room = roomBeside(frameBytes(asked) + bytesOf(above) + addressBytes);
   const { box, facts, actions = [] } = await boxOf(asked, contents, { ref, names, room });
   const raw = placeAddress(repository, 'raw', ref, names);
   const hasBytes = contents.type !== 'submodule';
@@ -54,7 +54,12 @@ export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<S
 }
 
 /** What a text has on a page of very long names. */
-const ROOM_BYTES_MIN = 8 * 1_024;
+export const ROOM_BYTES_MIN = 8 * 1_024;
+
+export function roomBeside(bytes: number): number {
+  return bytesLeft(bytes, ROOM_BYTES_MIN);
+}
+
 /** The texts of a file are kept rendered by their size, so they have few sizes. */
 const ROOM_STEP_BYTES = 4 * 1_024;
 

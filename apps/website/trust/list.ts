@@ -39,10 +39,10 @@ function showList(
   return showPage(page(visit, { title, head }, content));
 }
 
-/** The page of a rule shows the whole text; the list stays small. */
-const SHOWN_LENGTH_MAX = 120;
+/** What the list shows of a text: the page of a rule shows all of it. */
+export const SHOWN_LENGTH_MAX = 120;
 
-function shortened(text: string): string {
+export function shortenedText(text: string): string {
   return markInvisible(text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text);
 }
 
@@ -60,7 +60,7 @@ function rowOf(
   { rule, conditions, lastUsedAt }: TrustRuleWithLastUse,
   own: readonly OwnRepository[],
 ): Html {
-  return html`<tr><td><a href="${pathOf(rule.id)}">${markInvisible(rule.name)}</a></td><td class="wrap" data-label="Lets in"><span><code>${shortened(conditions.subject)}</code><br><span class="soft">${shortened(rule.issuer)}</span></span></td><td data-label="May">${grantsText(
+  return html`<tr><td><a href="${pathOf(rule.id)}">${markInvisible(rule.name)}</a></td><td class="wrap" data-label="Lets in"><span><code>${shortenedText(conditions.subject)}</code><br><span class="soft">${shortenedText(rule.issuer)}</span></span></td><td data-label="May">${grantsText(
     rule.grants,
   )}</td><td data-label="Repositories">${repositoriesText(rule.repositories, own)}</td><td data-label="Last used">${
     lastUsedAt === null ? html`<span class="soft">Never</span>` : timeAgo(lastUsedAt, visit.now)

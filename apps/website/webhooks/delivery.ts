@@ -26,9 +26,9 @@ import { statusMark } from './webhook.ts';
 import { pathOf, viewerOf, webhookOrigin } from './webhook-visit.ts';
 
 /** UTF-16 code units of a body on the page: escaped, each takes up to six bytes. */
-const SHOWN_LENGTH_MAX = 4_096;
+export const SHOWN_LENGTH_MAX = 4_096;
 /** Attempts in the log on the page: the newest. A delivery may have hundreds. */
-const ATTEMPTS_SHOWN_MAX = 16;
+export const ATTEMPTS_SHOWN_MAX = 16;
 
 type Read = Exclude<Awaited<ReturnType<typeof readWebhookDelivery>>, { readonly refused: object }>;
 
@@ -104,7 +104,7 @@ function deferral(delivery: Read['delivery']): Content {
   return text !== null && html`<p><b>${text}</b></p>`;
 }
 
-function attemptLog(visit: PersonVisit, attempts: readonly AttemptRow[]): Content {
+export function attemptLog(visit: Pick<PersonVisit, 'now'>, attempts: readonly AttemptRow[]): Content {
   if (attempts.length === 0) return html`<p class="soft">No attempt yet.</p>`;
   const shown = attempts.slice(-ATTEMPTS_SHOWN_MAX).toReversed();
   return html`<div class="scroll" tabindex="0" role="group" aria-label="Attempts"><table class="cards"><thead><tr><th>When</th><th>Outcome</th><th class="number">Code</th><th class="number">Took</th></tr></thead><tbody>
@@ -120,7 +120,7 @@ ${shown.map(
   }`;
 }
 
-function bodyText(body: string | null, none: string): Html {
+export function bodyText(body: string | null, none: string): Html {
   if (body === null) return html`<p class="soft">${none}</p>`;
   if (body === '') return html`<p class="soft">The body is empty.</p>`;
   const isCut = body.length > SHOWN_LENGTH_MAX;

@@ -16,7 +16,7 @@ import { shortUrl } from './list.ts';
 import { pathOf, viewerOf, webhookOf } from './webhook-visit.ts';
 
 /** Pending deliveries whose attempts the list shows; a page has those of the others. */
-const OPEN_MAX = 3;
+export const OPEN_MAX = 3;
 
 export function webhookRoutes({ context, page: add }: Site): void {
   add('/webhooks/:id', async (visit) => {
@@ -63,8 +63,8 @@ function noDeliveries(): Html {
   return html`<div class="box empty"><h2>No deliveries yet</h2><p>Push to a repository, or send a ping: what your server answers stands here.</p></div>`;
 }
 
-function deliveryTable(
-  visit: PersonVisit,
+export function deliveryTable(
+  visit: Pick<PersonVisit, 'now'>,
   webhook: FoundWebhook['webhook']['id'],
   deliveries: readonly WebhookDeliveryRow[],
 ): Html {
@@ -89,7 +89,7 @@ export function statusMark(status: WebhookDeliveryRow['status']): Html {
 }
 
 function deliveryRow(
-  visit: PersonVisit,
+  visit: Pick<PersonVisit, 'now'>,
   webhook: FoundWebhook['webhook']['id'],
   delivery: WebhookDeliveryRow,
   isOpen: boolean,
