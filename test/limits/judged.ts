@@ -303,6 +303,10 @@ const TESTED: LimitTests = {
       'apps/website/sessions/known-browser.ts#KNOWN_ACCOUNTS_MAX',
     'large forms, forms of another type, and NUL bytes': 'FORM_BYTES_MAX',
   },
+  'test/apps/website/buckets.test.ts': {
+    'list errors of repositories in buckets, page by page': 'ERRORS_SHOWN_MAX',
+    'name the repositories in a bucket up to the limit, and say that there are more': 'REPOSITORIES_SHOWN_MAX',
+  },
   'test/apps/website/device-grant.test.ts': {
     'decides at the last moment of a session, and not one later': 'DEVICE_SESSION_SPAN_MS',
   },
@@ -345,6 +349,21 @@ const TESTED: LimitTests = {
   'test/apps/website/repositories/heavy-pages.test.ts': {
     'show the start of a name that no address could hold, without a link and without its last commit':
       'LINKED_NAME_BYTES_MAX',
+  },
+  'test/apps/website/repositories/page-parts.test.ts': {
+    'lists as many of each as the limit beside the default branch, and leaves out one more': 'PICKED_MAX',
+    'lists them up to the limit of their bytes, and not one byte more': 'PICKED_BYTES_MAX',
+    'The links to the folders of a path are all there up to the limit of their bytes, and beyond it the last ones':
+      'CRUMBS_BYTES_MAX',
+    'The parents of a commit are listed up to the limit, and the others are counted': 'PARENTS_SHOWN_MAX',
+    'The commits of a comparison are all listed up to their weight, and fewer at one byte more': 'COMMITS_BYTES_MAX',
+    'A search is read up to its limit, for repositories and for refs':
+      'apps/website/repositories/list.ts#SEARCH_LENGTH_MAX apps/website/repositories/refs-search.ts#SEARCH_LENGTH_MAX',
+    'lists changes up to the limit, and counts the others': 'UPDATES_SHOWN_MAX',
+    'names what it leaves out up to the limits of the page and of a message, and counts the others':
+      'NAMES_SHOWN_MAX NAMES_IN_MESSAGE_MAX',
+    'A README is shown from the least room on, and not in less': 'MARKUP_BYTES_MIN',
+    'A file that is not rendered in time is shown up to the limit': 'START_LENGTH_MAX',
   },
   'test/apps/website/repositories/pages.test.ts': {
     'page folders and commits: as many as a page takes are on one, and one more begins the next':
@@ -715,16 +734,6 @@ const TESTED: LimitTests = {
 const UNTESTED: readonly string[] = [];
 
 /** Each bounds the work of one file, which keeps it to itself. */
-const UNJUDGED = `
-  COMMITS_BYTES_MAX CRUMBS_BYTES_MAX
-  ERRORS_SHOWN_MAX
-  MARKUP_BYTES_MIN NAMES_IN_MESSAGE_MAX NAMES_SHOWN_MAX
-  PARENTS_SHOWN_MAX PICKED_BYTES_MAX PICKED_MAX
-  REPOSITORIES_SHOWN_MAX SEARCH_LENGTH_MAX
-  START_LENGTH_MAX
-  UPDATES_SHOWN_MAX
-`
-  .trim()
-  .split(/\s+/);
+const UNJUDGED: readonly string[] = [];
 
 export const JUDGEMENTS: Judgements = { tested: TESTED, untested: UNTESTED, unjudged: UNJUDGED };

@@ -25,9 +25,9 @@ import { errorTable } from './errors.ts';
 import { PROVIDERS, placeText, statusMark } from './words.ts';
 
 /** The newest errors that the page shows; the page of all errors has the others. */
-const ERRORS_SHOWN_MAX = 10;
+export const ERRORS_SHOWN_MAX = 10;
 /** Repositories that the page names. */
-const REPOSITORIES_SHOWN_MAX = 100;
+export const REPOSITORIES_SHOWN_MAX = 100;
 
 export function bucketRoutes(site: Site): void {
   const { context } = site;

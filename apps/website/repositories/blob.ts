@@ -182,9 +182,9 @@ async function codeBox(
 }
 
 /** For a text that could not be rendered in time: as much of it as costs nothing. */
-const START_LENGTH_MAX = 8 * 1_024;
+export const START_LENGTH_MAX = 8 * 1_024;
 
-function startOfFile(text: string): Html {
+export function startOfFile(text: string): Html {
   const start = markInvisible(text.slice(0, START_LENGTH_MAX));
   return html`<p class="note">The server is too busy to show this file whole. Its start, and all of it under Raw:</p><pre class="plain" tabindex="0">${start}</pre>`;
 }

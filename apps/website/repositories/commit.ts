@@ -49,9 +49,9 @@ function people({ visit }: Asked, { author, committer }: Commit): Html {
 }
 
 /** A merge of a thousand branches lists the first of them. */
-const PARENTS_SHOWN_MAX = 10;
+export const PARENTS_SHOWN_MAX = 10;
 
-function parents({ repository }: Asked, commit: Commit): Content {
+export function parents({ repository }: Pick<Asked, 'repository'>, commit: Pick<Commit, 'parents'>): Content {
   if (commit.parents.length === 0) return html`<p class="soft">The first commit: it has no parent.</p>`;
   const links = commit.parents
     .slice(0, PARENTS_SHOWN_MAX)

@@ -94,7 +94,7 @@ interface Shown {
 }
 
 /** The rest of the page is for the diff. */
-const COMMITS_BYTES_MAX = 24_000;
+export const COMMITS_BYTES_MAX = 24_000;
 
 function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: Shown): Content {
   if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;

@@ -2,7 +2,7 @@
  * The head of every page of a repository: its names, its description and its tabs; and parts that several pages show.
  */
 import { momentInUrl } from '../../../core/audit/moment.ts';
-import { findRefs } from '../../../core/use-cases/reading/find-refs.ts';
+import { type FindRefsContext, findRefs } from '../../../core/use-cases/reading/find-refs.ts';
 import { branchText, findDefaultBranch, idNamed, tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { type SiteAnswer, showPage } from '../layout/answer.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
@@ -73,12 +73,14 @@ export function frameBytes({ repository }: Asked): number {
  * How many branches and tags the picker lists, and the bytes that each of both lists takes; others are found by their
  * names.
  */
-const PICKED_MAX = 20;
-const PICKED_BYTES_MAX = 3_000;
+export const PICKED_MAX = 20;
+export const PICKED_BYTES_MAX = 3_000;
+
+type PickingAsked = Pick<Asked, 'repository'> & { readonly context: FindRefsContext };
 
 /** A list of branches and tags that lead to the same path, and a field for the name of any other ref or commit. */
 export async function refPicker(
-  asked: Asked,
+  asked: PickingAsked,
   kind: PlaceKind,
   ref: string,
   names: readonly Uint8Array[],
@@ -89,18 +91,20 @@ export async function refPicker(
     html`<li><a href="${placeAddress(repository, kind, address, names)}"${
       address === ref && html` aria-current="true"`
     }>${shownName(label)}</a></li>`;
-  const listed = (links: readonly Html[]): readonly Html[] =>
-    links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
   const shown = idNamed(ref) === null ? shownName(ref) : shortId(ref);
   return html`<details class="pop"><summary class="button">${shown} ▾</summary><form class="menu" action="${repositoryAddress(
     repository,
   )}/switch"><label for="ref">Branch, tag or commit</label><input id="ref" name="ref" autocomplete="off" autocapitalize="none" spellcheck="false"><input type="hidden" name="page" value="${kind}">${momentField(repository)}
-<h3>Branches</h3><ul class="refs">${listed(branches.map((name) => link(name, branchText(repository, name))))}</ul>${
-    tags.length > 0 && html`<h3>Tags</h3><ul class="refs">${listed(tags.map((name) => link(name, tagText(name))))}</ul>`
+<h3>Branches</h3><ul class="refs">${picked(branches.map((name) => link(name, branchText(repository, name))))}</ul>${
+    tags.length > 0 && html`<h3>Tags</h3><ul class="refs">${picked(tags.map((name) => link(name, tagText(name))))}</ul>`
   }</form></details>`;
 }
 
-async function refsToPick({ context, repository }: Asked) {
+export function picked(links: readonly Html[]): readonly Html[] {
+  return links.filter((_, index) => bytesOf(...links.slice(0, index + 1)) <= PICKED_BYTES_MAX);
+}
+
+async function refsToPick({ context, repository }: PickingAsked) {
   const { state } = repository.entity;
   const first = { search: '', page: { offset: 0, limit: PICKED_MAX } };
   const found = await findRefs(context, state, { ...first, kind: 'branch', order: 'name' });
@@ -114,30 +118,34 @@ async function refsToPick({ context, repository }: Asked) {
 /**
  * The bytes of the links to a path's folders: each holds the path up to it, so those of a deep one weigh its square.
  */
-const CRUMBS_BYTES_MAX = 3_000;
+export const CRUMBS_BYTES_MAX = 3_000;
 
 /**
  * The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named.
  */
-export function breadcrumbs(asked: Asked, ref: string, names: readonly Uint8Array[]): Html {
-  const { repository } = asked;
-  const folders: Html[] = [];
-  let left = CRUMBS_BYTES_MAX;
-  for (let count = names.length - 1; count > 0; count -= 1) {
-    if (left < 0) {
-      folders.unshift(html`/…`);
-      break;
-    }
+export function breadcrumbs({ repository }: Asked, ref: string, names: readonly Uint8Array[]): Html {
+  const folders = lastCrumbs(names.length - 1, (count) => {
     const address = placeAddress(repository, 'tree', ref, names.slice(0, count));
-    const link = html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
-    left -= bytesOf(link);
-    folders.unshift(link);
-  }
+    return html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
+  });
   const root = html`<a href="${placeAddress(repository, 'tree', ref, [])}">${repository.owned.name}</a>`;
   const last = names.at(-1);
   return html`<nav class="crumbs" aria-label="Path"><bdi>${root}${folders}${
     last !== undefined && html`/<strong>${shownName(last)}</strong>`
   }</bdi></nav>`;
+}
+
+/** Makes the links to the folders of a path from the last to the first, until they weigh too much. */
+export function lastCrumbs(count: number, linkTo: (count: number) => Html): readonly Html[] {
+  const folders: Html[] = [];
+  let left = CRUMBS_BYTES_MAX;
+  for (let at = count; at > 0; at -= 1) {
+    if (left < 0) return [html`/…`, ...folders];
+    const link = linkTo(at);
+    left -= bytesOf(link);
+    folders.unshift(link);
+  }
+  return folders;
 }
 
 /** The address that git clones from, without a secret: what it gives is what the page shows. */

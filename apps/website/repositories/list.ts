@@ -17,12 +17,17 @@ import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound } from './refs-search.ts';
 import { counted, shownName } from './shown-text.ts';
 
-const SEARCH_LENGTH_MAX = 100;
+/** What is read of a search for repositories. */
+export const SEARCH_LENGTH_MAX = 100;
+
+export function searchedText({ url }: Pick<PersonVisit, 'url'>): string {
+  return (url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
+}
 
 export async function showList(context: SiteContext, visit: PersonVisit): Promise<SiteAnswer> {
   const { account, username } = visit.person;
   if (asciiLowerCase(visit.params['username'] ?? '') !== username) return notFound(visit);
-  const text = (visit.url.searchParams.get('q') ?? '').slice(0, SEARCH_LENGTH_MAX);
+  const text = searchedText(visit);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const { items, total } = await searchRepositories(context, { account, text, seen: visit.position, page: wanted });
   const { rows, page: at } = rowsWithin(items, wanted, (repository) => tableRow(visit, repository));

@@ -21,7 +21,7 @@ const NAME_BYTES_MAX = 'readme.markdown'.length;
 /** The box around it. */
 const BOX_BYTES = 300;
 /** Below this, only its name is shown. */
-const MARKUP_BYTES_MIN = 2_000;
+export const MARKUP_BYTES_MIN = 2_000;
 
 /** `room` is how many bytes of the page are left. */
 export async function readmeOf(asked: Asked, folder: TreeListing, room: number): Promise<Html> {
@@ -36,7 +36,7 @@ export async function readmeOf(asked: Asked, folder: TreeListing, room: number):
   const address = placeAddress(repository, 'blob', folder.place.ref, names);
   const readme = { id: file.id, text: shown.text, ref: folder.place.ref, names };
   const left = Math.min(PAGE_TEXT_BYTES_MAX, room - BOX_BYTES - 2 * address.length - textBytes(shownName(entry.name)));
-  const { markup, isWhole } = await shortened(asked, readme, left);
+  const { markup, isWhole } = await shortenedReadme((part) => renderedMarkdown(asked, part), readme, left);
   return html`<section class="box"><header><h2><bdi><a href="${address}">${shownName(entry.name)}</a></bdi></h2>${encodingFacts(
     shown,
   ).map((fact) => html`<span class="soft end">${fact}</span>`)}</header>${markup}${
@@ -64,18 +64,22 @@ interface Shortened {
 }
 
 /** A README that weighs too much is cut between two of its paragraphs. */
-async function shortened(asked: Asked, readme: Readme, bytesMax: number): Promise<Shortened> {
+export async function shortenedReadme(
+  render: (part: Readme) => Promise<Html | null>,
+  readme: Readme,
+  bytesMax: number,
+): Promise<Shortened> {
   if (bytesMax < MARKUP_BYTES_MIN) return { markup: NOTHING, isWhole: false };
   const { text } = readme;
   const name = decodeUtf8Lossy(readme.names.at(-1) ?? new Uint8Array());
-  const whole = isMarkdown(name) ? await renderedMarkdown(asked, readme) : null;
+  const whole = isMarkdown(name) ? await render(readme) : null;
   if (whole === null) return plain(text, bytesMax);
   const bytes = bytesOf(whole);
   if (bytes <= bytesMax) return { markup: article(whole), isWhole: true };
   const part = startOf(text, Math.floor(text.length * (bytesMax / bytes)));
   // The links of the part may be defined at the end of the text.
   const definitions = text.slice(part.length).match(/^ {0,3}\[[^\]\n]+\]:[^\n]*$/gm) ?? [];
-  const start = await renderedMarkdown(asked, { ...readme, text: [part, '', ...definitions].join('\n') });
+  const start = await render({ ...readme, text: [part, '', ...definitions].join('\n') });
   // The start of a text may weigh more than the rest of it.
   if (start === null || bytesOf(start) > bytesMax) return plain(text, bytesMax);
   return { markup: article(start), isWhole: false };

@@ -1,12 +1,14 @@
 /** The field above a list of branches or tags, and what a search without a result shows. */
 import { type Html, html, NOTHING } from '../layout/html.ts';
+import type { PersonVisit } from '../layout/visit.ts';
 import { momentField } from './as-of.ts';
 import type { Asked } from './asked.ts';
 import { shownName } from './shown-text.ts';
 
-const SEARCH_LENGTH_MAX = 200;
+/** What is read of a search for branches or tags. */
+export const SEARCH_LENGTH_MAX = 200;
 
-export function searchAsked({ visit }: Asked): string {
+export function searchAsked({ visit }: { readonly visit: Pick<PersonVisit, 'url'> }): string {
   return (visit.url.searchParams.get('q') ?? '').trim().slice(0, SEARCH_LENGTH_MAX);
 }
 

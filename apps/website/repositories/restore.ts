@@ -23,7 +23,7 @@ import { showRepositoryPage } from './frame.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
 /** Changes that a page lists; it says how many more there are. */
-const UPDATES_SHOWN_MAX = 100;
+export const UPDATES_SHOWN_MAX = 100;
 
 interface WantedOnPage {
   readonly to: WantedRestoration['to'];
@@ -105,7 +105,7 @@ async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = nu
   }${
     updates.length === 0
       ? html`<p>Nothing changes${leftOut.length === 0 && ': what is there now is what was there then'}.</p><div class="row">${cancel}</div>`
-      : html`${table(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
+      : html`${updatesTable(updates)}<p class="soft">A restoration is a change like any other: it can be undone here.</p>${form}`
   }</div>`;
   const status = error === null ? 200 : 409;
   return showRepositoryPage(asked, { title: 'Restore', tab: 'Activity', status }, content);
@@ -128,7 +128,7 @@ const WORDS: Readonly<Record<StoredRefUpdate['kind'], string>> = {
   delete: 'Is deleted',
 };
 
-function table(updates: readonly StoredRefUpdate[]): Html {
+export function updatesTable(updates: readonly StoredRefUpdate[]): Html {
   const rows = updates
     .slice(0, UPDATES_SHOWN_MAX)
     .map(
@@ -142,10 +142,10 @@ function table(updates: readonly StoredRefUpdate[]): Html {
 }
 
 /** Names that the page lists, and those that a message has room for. */
-const NAMES_SHOWN_MAX = 20;
-const NAMES_IN_MESSAGE_MAX = 5;
+export const NAMES_SHOWN_MAX = 20;
+export const NAMES_IN_MESSAGE_MAX = 5;
 
-function namesText(names: readonly string[], most: number): string {
+export function namesText(names: readonly string[], most: number): string {
   const shown = names.slice(0, most).map(shownName).join(', ');
   const more = names.length - most;
   return more > 0 ? `${shown} and ${more} more` : shown;

@@ -1,10 +1,13 @@
 /** The pages of storage buckets: what they show, which forms they take, and what strangers and hostile names get. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import { ERRORS_SHOWN_MAX, REPOSITORIES_SHOWN_MAX } from '../../../apps/website/buckets/bucket.ts';
 import type { StorageBucketId } from '../../../core/kernel/ids.ts';
 import { STORAGE_BUCKETS_MAX } from '../../../core/kernel/limits.ts';
 import { changePlan } from '../../../core/use-cases/accounts/accounts.ts';
 import { recordBucketError } from '../../../core/use-cases/buckets/record-bucket-error.ts';
+import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { accepted } from '../../support/accounts.ts';
 import { CAUSE } from '../../support/node.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
 
@@ -231,19 +234,48 @@ describe('The pages of storage buckets', () => {
     const path = await made(browser);
     const bucket = path.slice(-36) as StorageBucketId;
     const { ids } = fixture.context;
-    for (let n = 0; n < 51; n += 1) {
-      const error = { bucket, repository: ids.next<never>(), operation: 'push', code: 'timed-out' } as const;
-      await recordBucketError(fixture.context, { account, cause: CAUSE }, error);
-    }
+    const fail = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n += 1) {
+        const error = { bucket, repository: ids.next<never>(), operation: 'push', code: 'timed-out' } as const;
+        await recordBucketError(fixture.context, { account, cause: CAUSE }, error);
+      }
+    };
+    const shown = async () => {
+      const { html } = await browser.get(path);
+      return [html.match(/did not answer in time/g)?.length, html.includes('All errors')];
+    };
+    await fail(ERRORS_SHOWN_MAX);
+    assert.deepEqual(await shown(), [ERRORS_SHOWN_MAX, false]);
+    await fail(1);
+    assert.deepEqual(await shown(), [ERRORS_SHOWN_MAX, true]);
+    await fail(51 - ERRORS_SHOWN_MAX - 1);
     const first = (await browser.get('/storage-buckets/errors')).html;
     assert.equal(first.match(/did not answer in time/g)?.length, 50);
     assert.match(first, /href="\/storage-buckets\/errors\?page&#61;1">Older/);
     const second = (await browser.get('/storage-buckets/errors?page=1')).html;
     assert.equal(second.match(/did not answer in time/g)?.length, 1);
-    assert.equal((await browser.get(path)).html.match(/did not answer in time/g)?.length, 10);
     for (const odd of ['-1', 'x', '1e9', '99999999999']) {
       assert.equal((await browser.get(`/storage-buckets/errors?page=${odd}`)).status, 200, odd);
     }
+  });
+
+  test('name the repositories in a bucket up to the limit, and say that there are more', async () => {
+    const { account, browser } = await person();
+    const path = await made(browser);
+    await browser.submit(`${path}/verify`, {}, path);
+    const storageBucketId = path.slice(-36) as StorageBucketId;
+    const make = async (name: string): Promise<void> => {
+      const wanted = { name, description: null, defaultBranch: null, storageBucketId };
+      accepted(await createRepository(fixture.context, { account, cause: CAUSE }, wanted));
+    };
+    const named = async () => {
+      const { html } = await browser.get(path);
+      return [html.match(/<li><a href="\/person-/g)?.length, html.includes(`The first ${REPOSITORIES_SHOWN_MAX}.`)];
+    };
+    for (let n = 0; n < REPOSITORIES_SHOWN_MAX; n += 1) await make(`r${n}`);
+    assert.deepEqual(await named(), [REPOSITORIES_SHOWN_MAX, false]);
+    await make('more');
+    assert.deepEqual(await named(), [REPOSITORIES_SHOWN_MAX, true]);
   });
 
   test('show nothing of them to strangers and to other people', async () => {
