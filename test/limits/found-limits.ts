@@ -12,7 +12,6 @@ import { modulesOf, type SourceTree } from '../architecture/source-tree.ts';
 export interface Limit {
   readonly name: string;
   readonly path: string;
-  readonly exported: boolean;
   /** The expression after the `=`. */
   readonly expression: string;
   /** Its number; null if it is a list, or computed while the service runs. */
@@ -26,7 +25,7 @@ export interface Limit {
 /** Packages of their own, whose limits are those of a client. */
 const OTHER_PACKAGES = /^apps\/(cli|launcher|verifier)\//;
 const STATEMENT =
-  /^\/\*\*(?<comment>[^]*?)\*\/|^(?<exported>export )?const (?<name>[A-Z][A-Z\d_]*)(?:: [\w<>[\] ]+)? = (?<expression>[^;]*);|^(?<other>.*)/gm;
+  /^\/\*\*(?<comment>[^]*?)\*\/|^(?:export )?const (?<name>[A-Z][A-Z\d_]*)(?:: [\w<>[\] ]+)? = (?<expression>[^;]*);|^(?<other>.*)/gm;
 
 function sourcesOf(tree: SourceTree): SourceTree {
   const ours = /^(core|adapters|projections|workflows|apps)\//;
@@ -35,7 +34,6 @@ function sourcesOf(tree: SourceTree): SourceTree {
 
 interface Constant {
   readonly name: string;
-  readonly exported: boolean;
   readonly expression: string;
   readonly comment: string;
 }
@@ -45,8 +43,8 @@ function constantsOf(text: string): Constant[] {
   let comment = '';
   for (const { groups = {} } of text.matchAll(STATEMENT)) {
     if (groups['name'] !== undefined) {
-      const { name, expression = '', exported } = groups;
-      found.push({ name, exported: exported !== undefined, expression: expression.replaceAll(/\s+/g, ' '), comment });
+      const { name, expression = '' } = groups;
+      found.push({ name, expression: expression.replaceAll(/\s+/g, ' '), comment });
     } else if (groups['comment'] !== undefined) comment = groups['comment'].replaceAll(/\s*\n \* ?|\s+/g, ' ').trim();
     else comment = '';
   }

@@ -1,15 +1,15 @@
 /**
- * The tests that hold the limits which callers can reach, the limits that still lack a test, and the bounds that nobody
- * has judged yet. A limit that no caller can reach says so in its comment, after `Internal:`.
+ * The tests that hold the limits which callers can reach. A limit that no caller can reach says so in its comment,
+ * after `Internal:`.
  *
  * Invariants: a test is named here only if it goes to the limit and one past it, or to one of the two as it is noted.
- * Where another program holds a limit, such as the processor time of git, the test at it shows that this program is
- * given the figure, and the test past it may go past a smaller one. The two lists of what is missing only become
- * shorter.
+ * Where another program or Node holds a limit, such as the processor time of git or the timeout of a socket, the test
+ * at it shows that the figure is given, and the test past it may go past a smaller one. A name after a path is that of
+ * one file among several that have a constant of this name.
  */
-import type { Judgements, LimitTests } from './judging.ts';
+import type { LimitTests } from './judging.ts';
 
-const TESTED: LimitTests = {
+export const LIMIT_TESTS: LimitTests = {
   'test/apps/admin/options.test.ts': {
     'has 1 to 100 characters and stands in one line': 'OPERATOR_NAME_LENGTH_MAX',
     'has 1 to 500 characters and stands in one line': 'LOSS_REASON_LENGTH_MAX',
@@ -729,11 +729,3 @@ const TESTED: LimitTests = {
       'WEBHOOK_ATTEMPT_SPAN_MS WEBHOOK_ANSWER_BYTES_MAX',
   },
 };
-
-/** A name after a path is that of one file among several that have a constant of this name. */
-const UNTESTED: readonly string[] = [];
-
-/** Each bounds the work of one file, which keeps it to itself. */
-const UNJUDGED: readonly string[] = [];
-
-export const JUDGEMENTS: Judgements = { tested: TESTED, untested: UNTESTED, unjudged: UNJUDGED };

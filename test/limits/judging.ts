@@ -13,19 +13,9 @@ export interface LimitTests {
   readonly [file: string]: { readonly [title: string]: string };
 }
 
-export interface Judgements {
-  readonly tested: LimitTests;
-  /** Limits that callers can reach and that lack a test. */
-  readonly untested: readonly string[];
-  /** Names of bounds that were there before this check, and that single files keep to themselves. */
-  readonly unjudged: readonly string[];
-}
-
 export type Verdict =
   | { readonly kind: 'tested'; readonly files: readonly string[] }
-  | { readonly kind: 'untested' }
-  | { readonly kind: 'internal'; readonly reason: string }
-  | { readonly kind: 'unjudged' };
+  | { readonly kind: 'internal'; readonly reason: string };
 
 export interface JudgedLimit {
   readonly limit: Limit;
@@ -55,14 +45,12 @@ function isNamed(limit: Limit, name: string): boolean {
   return name === limit.name || name === `${limit.path}#${limit.name}`;
 }
 
-function verdictsOf(limit: Limit, tests: readonly NamedTest[], judgements: Judgements): Verdict[] {
+function verdictsOf(limit: Limit, tests: readonly NamedTest[]): Verdict[] {
   const found: Verdict[] = [];
   const own = tests.filter(({ name }) => isNamed(limit, name));
   if (own.length > 0) found.push({ kind: 'tested', files: [...new Set(own.map(({ file }) => file))] });
-  if (judgements.untested.some((name) => isNamed(limit, name))) found.push({ kind: 'untested' });
   if (limit.internal !== null) found.push({ kind: 'internal', reason: limit.internal });
-  const isOld = judgements.unjudged.includes(limit.name) && !limit.exported;
-  return found.length === 0 && isOld ? [{ kind: 'unjudged' }] : found;
+  return found;
 }
 
 function testFaults(tree: SourceTree, tests: readonly NamedTest[]): string[] {
@@ -84,30 +72,25 @@ function halfTested(tests: readonly NamedTest[]): string[] {
   });
 }
 
-/** Returns the verdict of each limit, and one line for each limit or judgement that is at fault. */
-export function judge(tree: SourceTree, judgements: Judgements): { judged: JudgedLimit[]; faults: string[] } {
-  const tests = namedTests(judgements.tested);
-  const named = [...new Set([...tests.map(({ name }) => name), ...judgements.untested])];
+/** Returns the verdict of each limit, and one line for each limit or test that is at fault. */
+export function judge(tree: SourceTree, limitTests: LimitTests): { judged: JudgedLimit[]; faults: string[] } {
+  const tests = namedTests(limitTests);
+  const named = [...new Set(tests.map(({ name }) => name))];
   const limits = limitsOf(tree, new Set(named.map((name) => name.split('#').at(-1) ?? '')));
   const faults = [...testFaults(tree, tests), ...halfTested(tests)];
   const judged: JudgedLimit[] = [];
   for (const limit of limits) {
-    const [verdict, ...others] = verdictsOf(limit, tests, judgements);
+    const [verdict, ...others] = verdictsOf(limit, tests);
     const where = `${limit.path}: ${limit.name}`;
     if (verdict === undefined)
       faults.push(`${where} has no tests in test/limits/judged.ts, and no \`Internal:\` in its comment`);
     else judged.push({ limit, verdict });
-    if (others.length > 0)
-      faults.push(`${where} is judged twice: ${[verdict, ...others].map((one) => one?.kind).join(', ')}`);
-    if (verdict?.kind !== 'unjudged' && limit.why === '') faults.push(`${where} has no comment that says why`);
+    if (others.length > 0) faults.push(`${where} has tests, and \`Internal:\` in its comment`);
+    if (limit.why === '') faults.push(`${where} has no comment that says why`);
   }
   for (const name of named) {
     const count = limits.filter((limit) => isNamed(limit, name)).length;
     if (count !== 1) faults.push(`${name}: ${count} limits have this name`);
-  }
-  for (const name of judgements.unjudged) {
-    const isThere = judged.some(({ limit, verdict }) => limit.name === name && verdict.kind === 'unjudged');
-    if (!isThere) faults.push(`${name} is judged or gone: take it off the list of those that are not judged`);
   }
   return { judged, faults };
 }

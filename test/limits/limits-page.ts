@@ -41,8 +41,7 @@ function cells({ limit, verdict }: JudgedLimit): string[] {
   const figure = limit.figure === null ? `\`${limit.expression}\`` : humanFigure(limit.name, limit.figure);
   const common = [`\`${limit.name}\``, figure, firstSentence(limit.why), `\`${limit.path}\``];
   if (verdict.kind === 'internal') return [...common, verdict.reason];
-  if (verdict.kind === 'tested') return [...common, verdict.files.map((file) => `\`${file}\``).join(', ')];
-  return common;
+  return [...common, verdict.files.map((file) => `\`${file}\``).join(', ')];
 }
 
 const HEAD = ['name', 'value', 'why', 'where'];
@@ -64,22 +63,10 @@ does both.
 
 ${table([...HEAD, 'test'], rows('tested'))}
 
-## Limits that callers can reach, and that lack a test
-
-A test at the limit, or one past it, is missing.
-
-${table(HEAD, rows('untested'))}
-
 ## Internal limits
 
 No caller can tell where such a limit lies.
 
 ${table([...HEAD, 'reason'], rows('internal'))}
-
-## Bounds that nobody has judged yet
-
-Each bounds the work of one file, which keeps it to itself.
-
-${table(HEAD, rows('unjudged'))}
 `;
 }

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { projectTree, ROOT, treeOf } from '../architecture/source-tree.ts';
 import { figureOf, limitsOf } from './found-limits.ts';
-import { JUDGEMENTS } from './judged.ts';
-import { type Judgements, judge } from './judging.ts';
+import { LIMIT_TESTS } from './judged.ts';
+import { judge, type LimitTests } from './judging.ts';
 import { humanFigure, limitsPage } from './limits-page.ts';
 
 describe('The limits of the project', () => {
-  const { judged, faults } = judge(projectTree(), JUDGEMENTS);
+  const { judged, faults } = judge(projectTree(), LIMIT_TESTS);
 
-  test('are each tested, known to lack a test, or internal with a reason', () => {
+  test('are each tested, or internal with a reason', () => {
     assert.deepEqual(faults, []);
   });
 
@@ -25,13 +25,12 @@ const COMMENT = '/** Why. */\n';
 const LIMIT = `${COMMENT}export const PARTS_MAX = 3;\n`;
 const TEST = { 'test/parts.test.ts': "test('hold three', () => {});\ntest('hold no four', () => {});\n" };
 
-function faultsOf(source: string, judgements: Partial<Judgements> = {}): string[] {
-  const tree = treeOf({ 'core/parts.ts': source, ...TEST });
-  return judge(tree, { tested: {}, untested: [], unjudged: [], ...judgements }).faults;
+function faultsOf(source: string, tests: LimitTests = {}): string[] {
+  return judge(treeOf({ 'core/parts.ts': source, ...TEST }), tests).faults;
 }
 
-function testedBy(titles: { readonly [title: string]: string }): Partial<Judgements> {
-  return { tested: { 'test/parts.test.ts': titles } };
+function testedBy(titles: { readonly [title: string]: string }): LimitTests {
+  return { 'test/parts.test.ts': titles };
 }
 
 describe('A limit', () => {
@@ -52,7 +51,10 @@ describe('A limit', () => {
   });
 
   test('is refused without a comment, or with an empty reason', () => {
-    assert.match(faultsOf('export const PARTS_MAX = 3;\n', { untested: ['PARTS_MAX'] }).join(), /no comment/);
+    assert.match(
+      faultsOf('export const PARTS_MAX = 3;\n', testedBy({ 'hold three': 'PARTS_MAX' })).join(),
+      /no comment/,
+    );
     assert.equal(faultsOf('/** Why. Internal: */\nconst PARTS_MAX = 3;\n').length, 1);
   });
 
@@ -63,24 +65,17 @@ describe('A limit', () => {
 
   test('is refused if its test is gone, by its file or by its title', () => {
     assert.match(faultsOf(LIMIT, testedBy({ 'hold two': 'PARTS_MAX' })).join(), /has no test "hold two"$/);
-    const gone = { tested: { 'test/gone.test.ts': { 'hold three': 'PARTS_MAX' } } };
+    const gone = { 'test/gone.test.ts': { 'hold three': 'PARTS_MAX' } };
     assert.match(faultsOf(LIMIT, gone).join(), /test\/gone.test.ts is not in the repository$/);
   });
 
-  test('is refused with two judgements', () => {
-    const both = { ...testedBy({ 'hold three': 'PARTS_MAX' }), untested: ['PARTS_MAX'] };
-    assert.match(faultsOf(LIMIT, both).join(), /judged twice: tested, untested$/);
+  test('is refused with tests and a reason why no caller can reach it', () => {
+    const internal = '/** Why. Internal: others wait. */\nexport const PARTS_MAX = 3;\n';
+    assert.match(faultsOf(internal, testedBy({ 'hold three': 'PARTS_MAX' })).join(), /has tests, and `Internal:`/);
   });
 
-  test('that is not judged yet is kept by one file, and leaves the list when it is judged or gone', () => {
-    const unjudged = ['PARTS_MAX'];
-    assert.deepEqual(faultsOf(LIMIT.replace('export ', ''), { unjudged }), []);
-    assert.equal(faultsOf(LIMIT, { unjudged }).length, 2);
-    assert.match(faultsOf('', { unjudged }).join(), /is judged or gone/);
-  });
-
-  test('that is judged and gone is refused', () => {
-    assert.deepEqual(faultsOf('', { untested: ['PARTS_MAX'] }), ['PARTS_MAX: 0 limits have this name']);
+  test('that has tests and is gone is refused', () => {
+    assert.deepEqual(faultsOf('', testedBy({ 'hold three': 'PARTS_MAX' })), ['PARTS_MAX: 0 limits have this name']);
   });
 });
 
