@@ -36,7 +36,7 @@ export interface BucketsOptions {
 /** The vault alone has the names of users' buckets. */
 const CALLED = 'a bucket of a user';
 /** A check answers a person who waits. */
-const CHECK_SPANS: Partial<S3Spans> = { connectMs: 5_000, answerMs: 10_000, stalledMs: 5_000 };
+const CHECK_SPANS: Partial<S3Spans> = { connectMs: 5_000, answerMs: 20_000, stalledMs: 5_000 };
 
 export function createS3Buckets(options: BucketsOptions): Buckets {
   const stores = countedCache(

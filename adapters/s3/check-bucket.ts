@@ -1,20 +1,26 @@
 /**
- * Tries a bucket as the service will use it: with a small object of its own.
+ * Tries a bucket as the service will use it: with a small object of its own, and with one that is uploaded in parts.
  *
  * Invariants: it leaves no object behind where deleting works; its fault holds no credential, also if the server
  * sends one back in its words.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import type { BucketFaultCode, BucketStep } from '../../core/kernel/bucket-fault.ts';
+import { MIB } from '../../core/kernel/byte-units.ts';
 import { BUCKET_CHECK_SPAN_MS, BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { BucketConnection, BucketFault } from '../../core/ports/buckets.ts';
-import { layerKey } from '../../core/repository/layer.ts';
+import type { ByteRange } from '../../core/ports/layer-store.ts';
+import { type LayerKey, layerKey } from '../../core/repository/layer.ts';
 import { type Bucket, type BucketOptions, deleteObject, headObject, objectAt, openBucket } from './bucket.ts';
 import { type FailureCode, failureOf, S3Failure } from './failures.ts';
 import { putNew } from './put.ts';
 import { openRead } from './read.ts';
+import { repeatable } from './requests.ts';
 
 const CANARY_BYTES = 1_024;
+/** The least that S3 takes of a part that is not the last. */
+const PART_BYTES = 5 * MIB;
 
 /** Resolves to the first fault. `open` may throw an `S3Failure`. */
 export async function checkBucket(
@@ -33,7 +39,11 @@ export async function checkBucket(
     return null;
   } catch (error) {
     const failure = failureOf('the check', error);
-    return { step: stepOf(step, failure), code: faultCode(failure.code), message: messageOf(failure, connection) };
+    return {
+      step: stepOf(step, failure),
+      code: faultCode(step, failure.code),
+      message: messageOf(failure, connection),
+    };
   } finally {
     clearTimeout(timer);
   }
@@ -50,26 +60,79 @@ async function trySteps(options: BucketOptions, begin: (step: BucketStep) => voi
   begin('region');
   if (typeof options.region === 'function') await options.region();
   const bucket = openBucket(options);
-  const key = layerKey(`strata-check/${randomUUID()}`);
+  for (const attempt of [trySmall, tryInParts]) {
+    await attempt({ bucket, key: layerKey(`strata-check/${randomUUID()}`), begin });
+  }
+}
+
+interface Trial {
+  readonly bucket: Bucket;
+  readonly key: LayerKey;
+  readonly begin: (step: BucketStep) => void;
+}
+
+async function trySmall(trial: Trial): Promise<void> {
+  const { bucket, key, begin } = trial;
   const bytes = randomBytes(CANARY_BYTES);
   begin('put');
   const object = { ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length };
   if ((await putNew(object, once(bytes))) !== 'stored') throw altered('held the new object already');
-  try {
+  await thenRemoved(trial, async () => {
     begin('head');
     const head = await headObject(bucket, key);
     if (head === null) throw new S3Failure('layer-not-found', 'The bucket lost the object that it had stored');
     if (head.sizeBytes !== bytes.length) throw altered('names another size of the object');
     begin('get');
-    const read = await Array.fromAsync(await openRead({ ...bucket, at: object.at }));
-    if (!Buffer.concat(read).equals(bytes)) throw altered('returned other bytes than were stored');
+    if (!(await bytesOf(trial)).equals(bytes)) throw altered('returned other bytes than were stored');
+    begin('list');
+    await tryListing(bucket);
+  });
+}
+
+/** Uploads as use does, and reads the border of two parts. */
+async function tryInParts(trial: Trial): Promise<void> {
+  const { bucket, key, begin } = trial;
+  const bytes = randomBytes(PART_BYTES + 1);
+  begin('multipart');
+  const object = { ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length };
+  if ((await putNew(object, once(bytes), PART_BYTES)) !== 'stored') throw altered('held the new object already');
+  await thenRemoved(trial, async () => {
+    begin('range');
+    const range = { start: PART_BYTES - CANARY_BYTES, end: bytes.length };
+    const read = await bytesOf(trial, range);
+    if (!read.equals(bytes.subarray(range.start))) throw altered('returned other bytes than were stored');
+  });
+}
+
+async function bytesOf({ bucket, key }: Trial, range?: ByteRange): Promise<Buffer> {
+  return Buffer.concat(await Array.fromAsync(await openRead({ ...bucket, at: objectAt(bucket, key) }, range)));
+}
+
+/** Layers of users are found by their events, so a bucket that may not be listed can be used. */
+async function tryListing({ sender, name, prefix }: Bucket): Promise<void> {
+  const asked = { Bucket: name, Prefix: prefix, MaxKeys: 1 };
+  try {
+    // One page: another side that never ends its listing would be asked without end.
+    await repeatable(sender, 'ListObjectsV2', (client) => client.send(new ListObjectsV2Command(asked)));
+  } catch (error) {
+    if (!(error instanceof S3Failure) || error.code !== 'access-denied') throw error;
+  }
+}
+
+/** Removes the object, also after a fault, which is the one that is reported. */
+async function thenRemoved({ bucket, key, begin }: Trial, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
   } catch (error) {
     await removeQuietly(bucket, key);
     throw error;
   }
   begin('delete');
   await deleteObject(bucket, key);
-  if ((await headObject(bucket, key)) !== null) throw altered('keeps the object that was deleted');
+  begin('head');
+  if ((await headObject(bucket, key)) === null) return;
+  begin('delete');
+  throw altered('keeps the object that was deleted');
 }
 
 async function removeQuietly(bucket: Bucket, key: ReturnType<typeof layerKey>): Promise<void> {
@@ -88,7 +151,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-function faultCode(code: FailureCode): BucketFaultCode {
+function faultCode(step: BucketStep, code: FailureCode): BucketFaultCode {
   switch (code) {
     case 'layer-not-found':
       return 'object-missing';
@@ -98,10 +161,11 @@ function faultCode(code: FailureCode): BucketFaultCode {
     case 'object-there-already':
     case 'conflict':
     case 'upload-gone':
-    case 'unsupported':
     case 'checksum-wanted':
     case 'refused':
       return 'failed';
+    case 'unsupported':
+      return step === 'multipart' ? 'multipart-missing' : 'failed';
     case 'object-altered':
     case 'bucket-missing':
     case 'access-denied':

@@ -135,6 +135,7 @@ const FROM_ROLE: { readonly [Code in BucketFaultCode]: FailureCode } = {
   'credentials-refused': 'credentials-refused',
   'object-missing': 'layer-not-found',
   'object-altered': 'object-altered',
+  'multipart-missing': 'unsupported',
   'wrong-region': 'wrong-region',
   'clock-skewed': 'clock-skewed',
   throttled: 'throttled',

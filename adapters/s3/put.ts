@@ -41,14 +41,16 @@ export interface NewObject {
   readonly sizeBytes: number;
 }
 
-/** Rejects with an `S3Failure`, or with the error of the body. */
-export async function putNew(object: NewObject, body: AsyncIterable<Uint8Array>): Promise<'stored' | 'exists'> {
-  const source = createPartSource(body, object.sizeBytes, S3_PART_BYTES);
+/** Rejects with an `S3Failure`, or with the error of the body. `partBytes` is 5 MiB at least, as S3 wants it. */
+export async function putNew(
+  object: NewObject,
+  body: AsyncIterable<Uint8Array>,
+  partBytes = S3_PART_BYTES,
+): Promise<'stored' | 'exists'> {
+  const source = createPartSource(body, object.sizeBytes, partBytes);
   const mark = randomUUID();
   try {
-    return await (object.sizeBytes <= S3_PART_BYTES
-      ? putWhole(object, mark, source)
-      : putInParts(object, mark, source));
+    return await (object.sizeBytes <= partBytes ? putWhole(object, mark, source) : putInParts(object, mark, source));
   } catch (error) {
     if (!(error instanceof S3Failure) || !OUTCOME_OPEN.has(error.code)) throw error;
     return await ownOrForeign(object, mark, error);

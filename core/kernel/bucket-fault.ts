@@ -1,10 +1,10 @@
 /** What can go wrong with a bucket of a user. The codes stand in events. */
 
 /** The steps of a check, in their order. A check ends at the first that fails. */
-export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'delete';
+export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'multipart' | 'range' | 'list' | 'delete';
 
 /** Stable codes: they stand in events and in the list of a bucket's errors. */
-export type BucketFaultCode = BucketOutageCode | 'object-missing' | 'object-altered' | 'failed';
+export type BucketFaultCode = BucketOutageCode | 'object-missing' | 'object-altered' | 'multipart-missing' | 'failed';
 
 /** What only a bucket can report. */
 export type BucketOutageCode =

@@ -241,7 +241,7 @@ export const S3_CONNECT_SPAN_MS = 10_000;
  */
 export const BUCKET_BACKGROUND_REST_MS = 60_000;
 /** How long the check of a bucket may take: somebody waits for it. */
-export const BUCKET_CHECK_SPAN_MS = 30_000;
+export const BUCKET_CHECK_SPAN_MS = 60_000;
 /** How much of what is wrong with a bucket is told, in UTF-16 code units. */
 export const BUCKET_FAULT_MESSAGE_LENGTH_MAX = 500;
 /** Addresses that are shown of what a token did in a repository within a minute. */

@@ -38,7 +38,7 @@ import {
   STORAGE_BUCKETS,
 } from '../schemas/storage-buckets.ts';
 
-const VERIFICATION_NOTES = `Writes, reads and deletes an object below the prefix, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+const VERIFICATION_NOTES = `Writes, reads, lists and deletes an object below the prefix, and one of 5 MiB in parts, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
 
 export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   accountRoute({

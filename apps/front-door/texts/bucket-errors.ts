@@ -13,6 +13,7 @@ const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
   'credentials-refused': 'The provider refused the keys or the role',
   'object-missing': 'An object is missing in the bucket',
   'object-altered': 'An object in the bucket was altered',
+  'multipart-missing': 'The provider takes no uploads in parts, which layers above 8 MiB need',
   'wrong-region': 'The bucket is in another region',
   'clock-skewed': 'The clocks of this service and of the provider differ too much',
   throttled: 'The provider takes no more requests for now',

@@ -149,6 +149,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'credentials-refused': bucketOutage('credentials-refused'),
   'object-missing': LOST_OBJECTS,
   'object-altered': LOST_OBJECTS,
+  'multipart-missing': FAULT,
   'wrong-region': bucketOutage('wrong-region'),
   'clock-skewed': NEEDS_OPERATOR,
   throttled: bucketOutage('throttled'),

@@ -29,6 +29,7 @@ import { startDnsServer } from '../../support/dns-server.ts';
 import { filesBelow } from '../../support/files-below.ts';
 import { needs } from '../../support/optional-suites.ts';
 import { answering, type Behaviour, flooding, plainServer, startReceiver } from '../../support/receiver.ts';
+import { type S3Proxy, startS3Proxy } from '../../support/s3-proxy.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { type S3Server, startS3Server } from '../../support/versitygw.ts';
 
@@ -358,6 +359,49 @@ describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
       assert.match(fault?.message ?? '', says);
       assert.ok(!fault?.message.includes(server.accessKeyId) && !fault?.message.includes(server.secretAccessKey));
     }
+  });
+});
+
+describe('A bucket whose provider lacks something', needs('versitygw'), () => {
+  const ending = suiteEnding();
+  const allowed = buckets({ privateAllowed: true }, { answerMs: 10_000 });
+  let server: S3Server;
+  let proxy: S3Proxy;
+  const named = (): BucketConnection => {
+    const { accessKeyId, secretAccessKey, region, bucket: bucketName } = server;
+    return at(proxy.url, { accessKeyId, secretAccessKey, region, bucketName });
+  };
+
+  beforeAll(async () => {
+    server = await startS3Server(ending);
+    proxy = await startS3Proxy(ending, server.port);
+  });
+
+  // The provider accepts small layers alone, or fails only what the first large push needs.
+  test('fails its check for what large layers need, and not for a denied listing', async () => {
+    for (const [part, answered, expected] of [
+      ['POST ?uploads', { status: 501, code: 'NotImplemented' }, 'multipart multipart-missing'],
+      ['POST ?uploads', { status: 405, code: 'MethodNotAllowed' }, 'multipart multipart-missing'],
+      ['POST ?uploads', { status: 403, code: 'AccessDenied' }, 'multipart access-denied'],
+      ['PUT ?partNumber', { status: 400, code: 'EntityTooSmall' }, 'multipart failed'],
+      ['POST ?uploadId', { status: 501, code: 'NotImplemented' }, 'multipart multipart-missing'],
+      ['GET ?list-type', { status: 400, code: 'InvalidArgument' }, 'list failed'],
+      ['GET ?list-type', { status: 403, code: 'AccessDenied' }, 'undefined undefined'],
+    ] as const) {
+      const [method = '', query = ''] = part.split(' ');
+      proxy.fault = (request) =>
+        request.method === method && request.url.includes(query) ? { kind: 'answer', ...answered } : null;
+      const fault = await allowed.check(named());
+      assert.equal(codeOf(fault), expected, `${part} ${fault?.message}`);
+      if (fault !== null) assert.match(fault.message, new RegExp(`${answered.status} \\(${answered.code}\\)`));
+      assert.deepEqual(await filesBelow(server.folder), [], part);
+    }
+  });
+
+  test('fails its check where it ignores what part of an object is asked for', async () => {
+    proxy.fault = ({ headers }) =>
+      headers.range === undefined ? null : { kind: 'answer', status: 200, code: 'Whole' };
+    assert.equal(codeOf(await allowed.check(named())), 'range not-s3');
   });
 });
 

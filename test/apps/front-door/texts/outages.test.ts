@@ -82,6 +82,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'not-s3': new LayerStoreError('not-s3', WORDS),
   'object-missing': new RoleRefused('object-missing', WORDS),
   'object-altered': new RoleRefused('object-altered', WORDS),
+  'multipart-missing': new RoleRefused('multipart-missing', WORDS),
   failed: new RoleRefused('failed', WORDS),
   'session-store-unavailable': new SessionStoreError('session-store-unavailable', WORDS),
   'signing-keys-tampered': new SigningKeysError('signing-keys-tampered', WORDS),
