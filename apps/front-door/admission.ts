@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
-import { type Soon, whenThere } from '../../core/kernel/soon.ts';
+import { type Soon, whenThere } from '../../core/kernel/maybe-promise.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
 import { authenticate, guardedBy } from '../../core/use-cases/callers/authenticate.ts';

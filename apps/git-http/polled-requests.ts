@@ -12,8 +12,8 @@ import {
   type UploadPackRequest,
 } from '../../core/git/wire/upload-pack-request.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import type { Soon } from '../../core/kernel/maybe-promise.ts';
 import { countedCache } from '../../core/kernel/shown-caches.ts';
-import type { Soon } from '../../core/kernel/soon.ts';
 import type { NextTurn } from '../../core/kernel/turns.ts';
 
 /**

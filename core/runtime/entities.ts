@@ -20,8 +20,8 @@ import {
   streamName,
 } from '../kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
+import type { Soon } from '../kernel/maybe-promise.ts';
 import { type CacheLooks, type CacheSize, showCache } from '../kernel/shown-caches.ts';
-import type { Soon } from '../kernel/soon.ts';
 import { wholeAppends } from '../kernel/whole-appends.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
 import type { Snapshot, Snapshots } from '../ports/snapshots.ts';

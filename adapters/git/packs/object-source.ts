@@ -6,7 +6,7 @@
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import { EMPTY_TREE_ID, type ObjectId } from '../../../core/kernel/ids.ts';
-import { type Soon, whenThere } from '../../../core/kernel/soon.ts';
+import { type Soon, whenThere } from '../../../core/kernel/maybe-promise.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from './joined-pack.ts';
 import {

@@ -4,7 +4,7 @@
  * Invariants: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
  * committed before; beyond the bounds it throws, and starts no git.
  */
-import { whenThere } from '../../../core/kernel/soon.ts';
+import { whenThere } from '../../../core/kernel/maybe-promise.ts';
 import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
 import type { FoundType, PackFile } from '../packs/pack-file.ts';
 

@@ -9,9 +9,9 @@ import { copyBox } from '../layout/copy-box.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
-import { type Asked, showRefusal } from './asked.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
+import { type Asked, showRefusal } from './page-request.ts';
 import { pushedBy } from './pushed-by.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 

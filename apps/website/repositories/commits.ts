@@ -9,8 +9,8 @@ import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import { type Asked, showRefusal } from './asked.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
+import { type Asked, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager, rowsWithin } from './pager.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 

@@ -8,10 +8,10 @@ import { type Content, type Html, html } from '../layout/html.ts';
 import { bytesOf } from '../layout/weight.ts';
 import { commitAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { momentField } from './as-of.ts';
-import { type Asked, showRefusal } from './asked.ts';
 import { daysOf } from './commits.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
+import { type Asked, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 

@@ -2,7 +2,7 @@
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import { type Contents, readContents } from '../../../core/use-cases/reading/read-contents.ts';
 import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 
 const NO_ENTRIES = { offset: 0, limit: 0 };
 

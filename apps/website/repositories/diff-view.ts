@@ -9,8 +9,8 @@ import { type Content, type Html, html } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
-import { numberAsked } from './asked.ts';
 import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
+import { numberAsked } from './page-request.ts';
 import { counted, shownName } from './shown-text.ts';
 
 /** The markup around a line, and around a file. */

@@ -4,8 +4,8 @@ import { copyBox } from '../layout/copy-box.ts';
 import { buttonForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { repositoryAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
 import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
+import type { Asked } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
 export async function emptyHome(asked: Asked): Promise<SiteAnswer> {

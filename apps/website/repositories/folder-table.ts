@@ -5,7 +5,7 @@ import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/l
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 import { type ListPage, rowsWithin } from './pager.ts';
 import { shortId, shownName, subjectOf } from './shown-text.ts';
 

@@ -10,7 +10,7 @@ import { page } from '../layout/page.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
 import { type PlaceKind, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 import { shortId, shownName } from './shown-text.ts';
 
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';

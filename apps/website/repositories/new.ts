@@ -28,7 +28,7 @@ import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 
 const DEFAULT_BRANCH = 'main';
 

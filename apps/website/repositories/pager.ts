@@ -9,7 +9,7 @@ import { hasMore, type Page, pageNumbered } from '../../../core/kernel/page.ts';
 import { type Html, html, NOTHING } from '../layout/html.ts';
 import type { Visit } from '../layout/visit.ts';
 import { bytesOf } from '../layout/weight.ts';
-import { numberAsked } from './asked.ts';
+import { numberAsked } from './page-request.ts';
 
 export interface ListPage extends Page {
   /** How many rows a page of this list has, if none of them is very long. */

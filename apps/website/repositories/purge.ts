@@ -17,7 +17,7 @@ import { notFound, showProblem } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 
 /** What a page purges, and where it leads. */
 export interface Purged {

@@ -3,7 +3,7 @@ import type { ActorKind } from '../../../core/kernel/envelope.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
 export function pushedBy({ visit }: Pick<Asked, 'visit'>, push: PushRow): Html {

@@ -12,7 +12,7 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import { type SiteAnswer, showContent } from '../layout/answer.ts';
-import { type Asked, showRefusal } from './asked.ts';
+import { type Asked, showRefusal } from './page-request.ts';
 
 const IMAGES: Readonly<Record<string, string>> = {
   avif: 'image/avif',

@@ -8,9 +8,9 @@ import { bytesOf, textBytes } from '../layout/weight.ts';
 import { markInvisible } from '../rendering/invisible.ts';
 import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
 import { contentsAt } from './contents-at.ts';
 import { PAGE_TEXT_BYTES_MAX } from './limits.ts';
+import type { Asked } from './page-request.ts';
 import { renderedMarkdown } from './rendered.ts';
 import { encodingFacts, shownName } from './shown-text.ts';
 

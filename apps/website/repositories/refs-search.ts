@@ -2,7 +2,7 @@
 import { type Html, html, NOTHING } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { momentField } from './as-of.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
 /** What is read of a search for branches or tags. */

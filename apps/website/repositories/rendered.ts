@@ -11,7 +11,7 @@ import { type Html, trustedHtml } from '../layout/html.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
 import { repositoryAddress, shownAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
+import type { Asked } from './page-request.ts';
 
 export interface TextFile {
   readonly id: ObjectId;

@@ -18,8 +18,8 @@ import { type Content, type Html, html } from '../layout/html.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import { repositoryAddress } from './addresses.ts';
 import { longTime } from './as-of.ts';
-import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
+import type { Asked } from './page-request.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
 /** Changes that a page lists; it says how many more there are. */

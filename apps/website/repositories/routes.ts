@@ -6,7 +6,6 @@
  */
 import type { Room } from '../layout/room.ts';
 import { showActivity } from './activity.ts';
-import { onPlace, onRepository, onRepositoryAsOf } from './asked.ts';
 import { showBlob } from './blob.ts';
 import { showBranches } from './branches.ts';
 import { orFromCloneAddress } from './clone-address.ts';
@@ -17,6 +16,7 @@ import { deletedRoutes } from './deleted.ts';
 import { showHome } from './home.ts';
 import { showList } from './list.ts';
 import { beginWithReadme, createFromForm, openNew } from './new.ts';
+import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
 import { askToRestore, restoreFromForm } from './restore.ts';

@@ -10,9 +10,9 @@ import { type FieldErrors, type Fields, NO_FIELDS, postForm, textField } from '.
 import { type Html, html } from '../layout/html.ts';
 import { sizeText } from '../layout/sizes.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
-import type { Asked } from './asked.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
+import type { Asked } from './page-request.ts';
 
 export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(

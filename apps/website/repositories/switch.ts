@@ -2,7 +2,7 @@
 import { findRef, HEAD, idNamed } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { placeAddress } from './addresses.ts';
-import { type Asked, showRefusal } from './asked.ts';
+import { type Asked, showRefusal } from './page-request.ts';
 
 export async function switchRef(asked: Asked): Promise<SiteAnswer> {
   const { visit, repository } = asked;

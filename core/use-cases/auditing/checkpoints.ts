@@ -22,8 +22,8 @@ import { consistencyRanges, inclusionRanges, type LeafRange, rangeHash, subtrees
 import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/one-part.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
+import { inOnePart } from '../../kernel/single-chunk.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';

@@ -15,7 +15,7 @@ import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
-import { type Soon, whenThere } from '../../kernel/soon.ts';
+import { type Soon, whenThere } from '../../kernel/maybe-promise.ts';
 import type { Ids } from '../../ports/clock.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
 import type {

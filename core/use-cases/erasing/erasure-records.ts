@@ -5,7 +5,7 @@
  * that a backup from before an erasure does not bring the person back.
  */
 import { type AccountId, parseUuid } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/one-part.ts';
+import { inOnePart } from '../../kernel/single-chunk.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { layerKey } from '../../repository/layer.ts';
 

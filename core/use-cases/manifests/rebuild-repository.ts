@@ -20,8 +20,8 @@ import { branchOfRef, newNameRefusal, parseDefaultBranch, parseRefName, type Ref
 import { createLineWriter, createPacketDecoder } from '../../git/wire/pkt-line.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/one-part.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import { inOnePart } from '../../kernel/single-chunk.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import type { Manifest } from '../../repository/manifest.ts';

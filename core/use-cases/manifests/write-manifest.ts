@@ -16,7 +16,7 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/one-part.ts';
+import { inOnePart } from '../../kernel/single-chunk.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../../adapters/filesystem/layer-store.ts';
 import { checkpointsToLeaveOut, copyObjects, copyUsedStore } from '../../../../apps/admin/backup/copy-layers.ts';
-import { inOnePart } from '../../../../core/kernel/one-part.ts';
+import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
 import { writeManifest } from '../../../../core/use-cases/manifests/write-manifest.ts';

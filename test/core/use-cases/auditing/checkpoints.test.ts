@@ -6,7 +6,7 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { noteSigning } from '../../../../adapters/node/note-signing.ts';
 import { hexOfBase64 } from '../../../../core/audit/base64.ts';
 import { readCheckpoint, signerOf } from '../../../../core/audit/checkpoint.ts';
-import { inOnePart } from '../../../../core/kernel/one-part.ts';
+import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
 import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';

@@ -6,7 +6,7 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { categoryOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
-import { inOnePart } from '../../../../core/kernel/one-part.ts';
+import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
 import { type EventStore, EventStoreError } from '../../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { Layer } from '../../../../core/repository/layer.ts';
