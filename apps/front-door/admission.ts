@@ -11,7 +11,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Cause, LogPosition } from '../../core/kernel/envelope.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../core/kernel/limits.ts';
-import { type Soon, whenThere } from '../../core/kernel/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../core/kernel/maybe-promise.ts';
 import type { Entities } from '../../core/runtime/entities.ts';
 import type { Context, Guarding } from '../../core/runtime/execute.ts';
 import { authenticate, guardedBy } from '../../core/use-cases/callers/authenticate.ts';
@@ -117,7 +117,11 @@ export class NodeBehind extends Error {
  * Returns the position when this node has applied the log up to the head it had at the call, without a wait under a
  * read lease. Throws `NodeBehind` when that takes longer than READ_WAIT_MS.
  */
-export function upToDate({ entities }: { readonly entities: Pick<Entities, 'barrier' | 'known'> }): Soon<LogPosition> {
+export function upToDate({
+  entities,
+}: {
+  readonly entities: Pick<Entities, 'barrier' | 'known'>;
+}): MaybePromise<LogPosition> {
   return entities.known() ?? reachHead(entities);
 }
 
@@ -159,12 +163,12 @@ export function admitToRepository(
   requirement: Requirement,
   names: RepositoryNames,
   precedence: DenialPrecedence,
-): Soon<FoundRepository | Denial> {
+): MaybePromise<FoundRepository | Denial> {
   const denial = notPermitted(principal, requirement, '');
   if (denial !== null && precedence === 'permission') return denial;
   const { account: accountId } = principal;
   const finding = findOwnRepository(context, accountId, names, (id) => sees(principal, { id, accountId }));
-  return whenThere(finding, (found) => (found === null ? REPOSITORY_NOT_FOUND : (denial ?? found)));
+  return whenReady(finding, (found) => (found === null ? REPOSITORY_NOT_FOUND : (denial ?? found)));
 }
 
 /** What admitted a request. The server checks it again whenever an append of the request loses a race. */

@@ -12,7 +12,7 @@ import {
   type UploadPackRequest,
 } from '../../core/git/wire/upload-pack-request.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
-import type { Soon } from '../../core/kernel/maybe-promise.ts';
+import type { MaybePromise } from '../../core/kernel/maybe-promise.ts';
 import { countedCache } from '../../core/kernel/shown-caches.ts';
 import type { NextTurn } from '../../core/kernel/turns.ts';
 
@@ -27,7 +27,7 @@ type LsRefs = Extract<UploadPackRequest, { readonly kind: 'ls-refs' }>;
 
 export interface PolledRequests {
   /** Parses like `parseUploadPackRequest`. */
-  parse(body: Buffer, version: 0 | 1 | 2, nextTurn: NextTurn): Soon<UploadPackRequest | UploadPackRefusal>;
+  parse(body: Buffer, version: 0 | 1 | 2, nextTurn: NextTurn): MaybePromise<UploadPackRequest | UploadPackRefusal>;
 }
 
 /** A request takes some times its bytes: each prefix is a text of its own. */

@@ -6,9 +6,12 @@
  * so (turns.ts).
  */
 
-export type Soon<Value> = Value | Promise<Value>;
+export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Calls `use` with the value: immediately if it is there. What `use` throws then is thrown here. */
-export function whenThere<Value, Result>(soon: Soon<Value>, use: (value: Value) => Soon<Result>): Soon<Result> {
-  return soon instanceof Promise ? soon.then(use) : use(soon);
+export function whenReady<Value, Result>(
+  value: MaybePromise<Value>,
+  use: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  return value instanceof Promise ? value.then(use) : use(value);
 }

@@ -1,4 +1,4 @@
-/** A body in one part, for stores that take bodies in parts. */
-export async function* inOnePart(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+/** Yields the bytes as one chunk, for stores that take a body chunk by chunk. */
+export async function* singleChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

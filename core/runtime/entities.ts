@@ -20,7 +20,7 @@ import {
   streamName,
 } from '../kernel/envelope.ts';
 import { SNAPSHOT_INTERVAL_EVENTS } from '../kernel/limits.ts';
-import type { Soon } from '../kernel/maybe-promise.ts';
+import type { MaybePromise } from '../kernel/maybe-promise.ts';
 import { type CacheLooks, type CacheSize, showCache } from '../kernel/shown-caches.ts';
 import { wholeAppends } from '../kernel/whole-appends.ts';
 import { type EventStore, EventStoreError } from '../ports/event-store.ts';
@@ -63,7 +63,7 @@ export interface Entities {
    * Returns the entity as this node knows it, without a wait if it is in memory. Call `barrier` first if the read must
    * be linearizable.
    */
-  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Soon<Entity<State>>;
+  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): MaybePromise<Entity<State>>;
   /** Reads the entity from the log, not from memory alone. For use after a conflict. */
   reload<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Promise<Entity<State>>;
   /** Folds events that this node appended, without waiting for the subscription. */
@@ -182,7 +182,7 @@ class EntityCache implements Entities {
     };
   }
 
-  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): Soon<Entity<State>> {
+  get<State, Event extends AnyEvent>(decider: Decider<State, Event>, id: string): MaybePromise<Entity<State>> {
     const stream = streamName(decider.category, id);
     const resident = this.#resident(stream);
     if (resident !== undefined) {

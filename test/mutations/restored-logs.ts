@@ -122,8 +122,8 @@ export const RESTORED_LOG_MUTATIONS: readonly Mutation[] = [
   {
     without: 'restored log: the stay of a lost checkpoint in the store',
     file: CHECKPOINTS,
-    text: 'const stored = await store.put(key, inOnePart(bytes), bytes.length);',
-    by: "const stored = inOnePart(bytes) === null ? '' : 'stored';",
+    text: 'const stored = await store.put(key, singleChunk(bytes), bytes.length);',
+    by: "const stored = singleChunk(bytes) === null ? '' : 'stored';",
     test: TAIL_LOSS,
     red: 'and the lost checkpoint stays in the store',
   },

@@ -6,7 +6,7 @@
 import type { FoundTip, ObjectType } from '../../../core/git/objects.ts';
 import type { ObjectId } from '../../../core/kernel/ids.ts';
 import { TAG_CHAIN_LENGTH_MAX } from '../../../core/kernel/limits.ts';
-import type { Soon } from '../../../core/kernel/maybe-promise.ts';
+import type { MaybePromise } from '../../../core/kernel/maybe-promise.ts';
 import { createTurns, type Turns } from './event-loop-turns.ts';
 import { parseCommitLinks, parseTag } from './object-parsing.ts';
 import type { ObjectSource } from './object-source.ts';
@@ -20,7 +20,7 @@ const TURN_MS = 10;
  */
 export async function readInTurn<Item, Result>(
   items: readonly Item[],
-  read: (item: Item) => Soon<Result>,
+  read: (item: Item) => MaybePromise<Result>,
   turns: Turns = createTurns(TURN_MS),
 ): Promise<readonly Result[]> {
   const results: Result[] = [];

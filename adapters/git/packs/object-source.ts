@@ -6,7 +6,7 @@
 import { objectBytesMax, sizeFault } from '../../../core/git/object-bounds.ts';
 import type { ObjectInfo, ObjectType } from '../../../core/git/objects.ts';
 import { EMPTY_TREE_ID, type ObjectId } from '../../../core/kernel/ids.ts';
-import { type Soon, whenThere } from '../../../core/kernel/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../../core/kernel/maybe-promise.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { PackBytes } from './joined-pack.ts';
 import {
@@ -92,7 +92,7 @@ export interface GitObjects {
 export interface ObjectSource {
   info(id: ObjectId): Promise<ObjectInfo | null>;
   /** The object's type, or null when none has this id: costs a tenth of `info`. May throw what it could reject with. */
-  type(id: ObjectId): Soon<ObjectType | null>;
+  type(id: ObjectId): MaybePromise<ObjectType | null>;
   /**
    * The object, or null when none has this id. Meant for commits, tags and trees. Throws `object-too-large` for one
    * that no push may bring, before it is inflated. For `beforeLarge` see pack-file.ts.
@@ -126,15 +126,15 @@ export function createObjectSource(
   fileOf: (pack: OpenPack) => Pick<PackFile, 'type' | 'info' | 'read'> = ({ file }) => file,
 ): ObjectSource {
   let lastHit: OpenPack | null = null;
-  const find = (id: ObjectId): Soon<Place | null> => {
+  const find = (id: ObjectId): MaybePromise<Place | null> => {
     const bytes = Buffer.from(id, 'hex');
     const last = lastHit;
     if (last === null) return findFrom(bytes, packs.length - 1, null);
-    return whenThere(last.index.find(bytes), (offset) =>
+    return whenReady(last.index.find(bytes), (offset) =>
       offset === null ? findFrom(bytes, packs.length - 1, last) : { pack: last, offset },
     );
   };
-  const findFrom = (id: Buffer, start: number, searched: OpenPack | null): Soon<Place | null> => {
+  const findFrom = (id: Buffer, start: number, searched: OpenPack | null): MaybePromise<Place | null> => {
     for (let at = start; at >= 0; at -= 1) {
       const pack = packs[at];
       if (pack === undefined || pack === searched) continue;
@@ -158,9 +158,9 @@ export function createObjectSource(
   return {
     has: async (id) => id === EMPTY_TREE_ID || (await find(id)) !== null,
     type: (id) =>
-      whenThere(find(id), (place) => {
+      whenReady(find(id), (place) => {
         if (place === null) return id === EMPTY_TREE_ID ? 'tree' : null;
-        return whenThere(fileOf(place.pack).type(place.offset), (found) => found?.type ?? typeByGit(id));
+        return whenReady(fileOf(place.pack).type(place.offset), (found) => found?.type ?? typeByGit(id));
       }),
     info: async (id) => {
       const place = await find(id);

@@ -10,7 +10,7 @@ import { constants, inflate, inflateSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { ObjectType } from '../../../core/git/objects.ts';
 import { OBJECT_ID_BYTES, PACK_CHECKSUM_BYTES } from '../../../core/kernel/ids.ts';
-import { type Soon, whenThere } from '../../../core/kernel/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../../core/kernel/maybe-promise.ts';
 import { type CountedCache, countedCache } from '../../../core/kernel/shown-caches.ts';
 import { entryHeader } from './entry-header.ts';
 import type { FilePages, PagedFile } from './file-pages.ts';
@@ -87,7 +87,7 @@ export interface PackFile {
    */
   info(offset: number, deltasMax?: number): Promise<(FoundType & { readonly sizeBytes: number }) | null>;
   /** Does what `info` does, but inflates nothing. Throws where `info` rejects. */
-  type(offset: number, deltasMax?: number): Soon<FoundType | null>;
+  type(offset: number, deltasMax?: number): MaybePromise<FoundType | null>;
   /** What `read` has to do for an object; null when more than `deltasMax` deltas make it. */
   cost(offset: number, deltasMax: number): Promise<ObjectCost | null>;
   /**
@@ -164,7 +164,7 @@ async function infoAt(pack: Pack, offset: number, deltasMax: number) {
   return base === null ? null : { type: base.type, sizeBytes, deltas: base.deltas + 1 };
 }
 
-function typeAt(pack: Pack, offset: number, deltasMax: number): Soon<FoundType | null> {
+function typeAt(pack: Pack, offset: number, deltasMax: number): MaybePromise<FoundType | null> {
   let at = offset;
   for (let deltas = 0; deltas <= deltasMax; deltas += 1) {
     const cached = pack.cache.get(keyOf(pack, at));
@@ -302,25 +302,25 @@ function cacheObject(pack: Pack, offset: number, object: StoredObject, bytesMax:
   pack.cache.set(keyOf(pack, offset), { type: object.type, bytes: inOwnMemory(object.bytes) });
 }
 
-function entryAt(pack: Pack, offset: number): Soon<Entry> {
+function entryAt(pack: Pack, offset: number): MaybePromise<Entry> {
   const turn = pack.turns.spend(ENTRY_WORK);
   if (turn !== null) return turn.then(() => entryIn(pack, offset));
   return entryIn(pack, offset);
 }
 
-function entryIn(pack: Pack, offset: number): Soon<Entry> {
+function entryIn(pack: Pack, offset: number): MaybePromise<Entry> {
   const bytes = pack.pages.peek(pack.file, offset, ENTRY_HEADER_BYTES);
   if (bytes !== null) return entryOf(pack, offset, bytes);
   return pack.pages.read(pack.file, offset, ENTRY_HEADER_BYTES).then((read) => entryOf(pack, offset, read));
 }
 
-function entryOf(pack: Pack, offset: number, bytes: Buffer): Soon<Entry> {
+function entryOf(pack: Pack, offset: number, bytes: Buffer): MaybePromise<Entry> {
   const header = entryHeader(bytes);
   if (header === null) throw broken(pack, offset);
   const { type, base, sizeBytes, length } = header;
   const dataStart = offset + length;
   if (type !== null) return { type, base: null, sizeBytes, dataStart };
-  return whenThere(typeof base === 'number' ? offset - base : pack.index.find(base), (at) => {
+  return whenReady(typeof base === 'number' ? offset - base : pack.index.find(base), (at) => {
     if (at === null || at < 0) throw broken(pack, offset);
     return { type: null, base: at, sizeBytes, dataStart };
   });

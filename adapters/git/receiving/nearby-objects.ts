@@ -4,7 +4,7 @@
  * Invariants: what is read for one check is bounded in sum, however long the chains of deltas are that the pusher
  * committed before; beyond the bounds it throws, and starts no git.
  */
-import { whenThere } from '../../../core/kernel/maybe-promise.ts';
+import { whenReady } from '../../../core/kernel/maybe-promise.ts';
 import { createObjectSource, type GitObjects, type ObjectSource, type OpenPack } from '../packs/object-source.ts';
 import type { FoundType, PackFile } from '../packs/pack-file.ts';
 
@@ -58,7 +58,7 @@ function nearby(file: PackFile, spent: Spent): NearbyFile {
     return spent.lookedUp > LOOKED_UP_DELTAS_MAX ? null : found;
   };
   return {
-    type: (offset) => whenThere(file.type(offset, CHAIN_DELTAS_MAX), bounded),
+    type: (offset) => whenReady(file.type(offset, CHAIN_DELTAS_MAX), bounded),
     info: async (offset) => bounded(await file.info(offset, CHAIN_DELTAS_MAX)),
     read: async (offset, bounds, beforeLarge) => {
       const cost = await file.cost(offset, CHAIN_DELTAS_MAX);

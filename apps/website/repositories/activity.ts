@@ -11,13 +11,13 @@ import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { purgeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { showRepositoryPage } from './frame.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { pusher } from './pushed-by.ts';
 import { restorationAddress } from './restore.ts';
 import { shortId, shownName } from './shown-text.ts';
 
-export async function showActivity(asked: Asked): Promise<SiteAnswer> {
+export async function showActivity(asked: PageRequest): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const { items, total } = await listActivity(context, repository, wanted);
@@ -49,7 +49,7 @@ const LAYERS: Readonly<Record<ActivityKind, string>> = {
   restore: 'undone',
 };
 
-function rowOf({ visit, repository }: Asked, { push, ref, before, after, kind }: ActivityRow): Html {
+function rowOf({ visit, repository }: PageRequest, { push, ref, before, after, kind }: ActivityRow): Html {
   const [, refKind = '', short = ref] = /^refs\/(heads|tags)\/(.*)$/su.exec(ref) ?? [];
   const what = refKind === 'heads' ? 'branch' : refKind === 'tags' ? 'tag' : 'ref';
   const ids = [before, after].filter((id) => !/^0+$/.test(id)).map((id) => shortId(id));

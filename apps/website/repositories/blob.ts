@@ -19,12 +19,12 @@ import { placeAddress, shownAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
 import { PAGE_TEXT_BYTES_MAX, PAGE_WHOLE_BYTES_MAX } from './limits.ts';
-import { type Asked, numberAsked, showRefusal } from './page-request.ts';
+import { numberAsked, type PageRequest, showRefusal } from './page-request.ts';
 import { imageType } from './raw.ts';
 import { renderedLines, renderedMarkdown, type TextFile } from './rendered.ts';
 import { counted, encodingFacts, pathText, shownName } from './shown-text.ts';
 
-export async function showBlob(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+export async function showBlob(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { repository } = asked;
   const contents = await contentsAt(asked, { ref, names });
   if ('refused' in contents) return showRefusal(asked, contents.refused);
@@ -76,7 +76,7 @@ interface Box {
 
 type Shown = Exclude<Contents, { readonly type: 'dir' }>;
 
-async function boxOf(asked: Asked, contents: Shown, place: Place): Promise<Box> {
+async function boxOf(asked: PageRequest, contents: Shown, place: Place): Promise<Box> {
   switch (contents.type) {
     case 'submodule':
       return {
@@ -91,7 +91,7 @@ async function boxOf(asked: Asked, contents: Shown, place: Place): Promise<Box> 
 }
 
 /** The same file, shown in another form. */
-function viewed({ repository }: Asked, view: 'source' | 'whole' | null): string {
+function viewed({ repository }: PageRequest, view: 'source' | 'whole' | null): string {
   const query = view === null ? {} : { view };
   // A reference that is empty would keep the query of the page.
   return shownAddress(repository, '', query) || '?';
@@ -102,7 +102,7 @@ function linkBox({ target }: SymlinkContents): Box {
   return { facts: 'link', box: html`<p class="empty">A link to <code><bdi>${text}</bdi></code></p>` };
 }
 
-async function fileBox(asked: Asked, file: FileContents, { ref, names, room }: Place): Promise<Box> {
+async function fileBox(asked: PageRequest, file: FileContents, { ref, names, room }: Place): Promise<Box> {
   const size = sizeText(file.sizeBytes);
   const name = decodeUtf8Lossy(names.at(-1) ?? new Uint8Array());
   const raw = placeAddress(asked.repository, 'raw', ref, names);
@@ -130,7 +130,7 @@ async function fileBox(asked: Asked, file: FileContents, { ref, names, room }: P
 }
 
 async function textBox(
-  asked: Asked,
+  asked: PageRequest,
   file: TextFile,
   about: { readonly name: string; readonly size: string; readonly room: number },
 ): Promise<Box> {
@@ -160,7 +160,7 @@ async function textBox(
 }
 
 async function codeBox(
-  asked: Asked,
+  asked: PageRequest,
   file: TextFile,
   { size, room }: { readonly size: string; readonly room: number },
   actions: readonly Html[],
@@ -193,7 +193,7 @@ function lineNumber(number: number): Html {
   return html`<a id="L${number}" href="#L${number}">${number}</a>`;
 }
 
-function windowPager({ from, to, total }: LineWindow, { visit, repository }: Asked): Content {
+function windowPager({ from, to, total }: LineWindow, { visit, repository }: PageRequest): Content {
   if (from === 1 && to === total) return null;
   const view = visit.url.searchParams.get('view');
   const isLong = visit.url.searchParams.has('all');

@@ -9,12 +9,12 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { compareAddress } from './compare.ts';
 import { showRepositoryPage } from './frame.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { type Fitting, pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shownName, subjectOf } from './shown-text.ts';
 
-export async function showBranches(asked: Asked): Promise<SiteAnswer> {
+export async function showBranches(asked: PageRequest): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const search = searchAsked(asked);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
@@ -38,7 +38,7 @@ function table(defaultBranch: string, rows: Fitting<ListedBranch>['rows']): Html
   )}</tbody></table></div></div>`;
 }
 
-function rowOf({ visit, repository }: Asked, { name, isDefault, commit, aheadBehind }: ListedBranch): Html {
+function rowOf({ visit, repository }: PageRequest, { name, isDefault, commit, aheadBehind }: ListedBranch): Html {
   return html`<tr><td class="wrap"><a href="${placeAddress(repository, 'tree', branchText(repository, name), [])}"><bdi>${shownName(name)}</bdi></a></td><td class="apart">${
     isDefault
       ? html`<span class="mark">default</span>`

@@ -11,11 +11,11 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, shownAddress } from './addresses.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { pushedBy } from './pushed-by.ts';
 import { bodyOf, shortId, shownName, subjectOf } from './shown-text.ts';
 
-export async function showCommit(asked: Asked): Promise<SiteAnswer> {
+export async function showCommit(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const id = visit.params['id'] ?? '';
   const found = await readCommit(context, repository, { id, signal: visit.signal });
@@ -38,7 +38,7 @@ export async function showCommit(asked: Asked): Promise<SiteAnswer> {
   return showRepositoryPage(asked, { title: `${subject} · ${shortId(commit.id)}`, tab: 'Commits' }, content);
 }
 
-function people({ visit }: Asked, { author, committer }: Commit): Html {
+function people({ visit }: PageRequest, { author, committer }: Commit): Html {
   const by = (person: Signature, did: string): Html =>
     html`<bdi title="${shownName(person.email)}">${shownName(person.name)}</bdi> ${did} ${timeAgo(
       commitTime(person.seconds),
@@ -51,7 +51,7 @@ function people({ visit }: Asked, { author, committer }: Commit): Html {
 /** A merge of a thousand branches lists the first of them. */
 export const PARENTS_SHOWN_MAX = 10;
 
-export function parents({ repository }: Pick<Asked, 'repository'>, commit: Pick<Commit, 'parents'>): Content {
+export function parents({ repository }: Pick<PageRequest, 'repository'>, commit: Pick<Commit, 'parents'>): Content {
   if (commit.parents.length === 0) return html`<p class="soft">The first commit: it has no parent.</p>`;
   const links = commit.parents
     .slice(0, PARENTS_SHOWN_MAX)

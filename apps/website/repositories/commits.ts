@@ -10,18 +10,18 @@ import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
 import { breadcrumbs, refPicker, showRepositoryPage } from './frame.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager, rowsWithin } from './pager.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 
 /** The tab's address: the commits of the default branch. */
-export async function showDefaultCommits(asked: Asked): Promise<SiteAnswer> {
+export async function showDefaultCommits(asked: PageRequest): Promise<SiteAnswer> {
   const { repository } = asked;
   if (findDefaultBranch(repository) === null) return showRefusal(asked, withoutDefaultBranch(repository));
   return redirectTo(placeAddress(repository, 'commits', branchText(repository, repository.defaultBranch), []));
 }
 
-export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer> {
+export async function showCommits(asked: PageRequest, ref: string): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const list = await listCommits(context, repository, { ref, ofPath: null, page: wanted });
@@ -34,7 +34,7 @@ export async function showCommits(asked: Asked, ref: string): Promise<SiteAnswer
 }
 
 /** The history of one path: it need not exist any more. */
-export async function showHistory(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+export async function showHistory(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
   const ofPath = { path: { names, folder: false }, signal: visit.signal };
@@ -67,7 +67,7 @@ export interface Days {
 }
 
 /** One list for each day on which commits were made, in UTC. */
-export function daysOf(asked: Asked, commits: readonly CommitRow[], wanted: ListPage, bytesMax?: number): Days {
+export function daysOf(asked: PageRequest, commits: readonly CommitRow[], wanted: ListPage, bytesMax?: number): Days {
   const found = rowsWithin(commits, wanted, (commit) => rowOf(asked, commit), bytesMax);
   const days: { readonly day: string; readonly rows: Html[] }[] = [];
   for (const { item, row } of found.rows) {
@@ -83,7 +83,7 @@ function dayView({ day, rows }: { readonly day: string; readonly rows: readonly 
   return html`<section class="box"><header><h2><time datetime="${day}">${longDay(day)}</time></h2></header><ol class="commits">${rows}</ol></section>`;
 }
 
-function rowOf({ visit, repository }: Asked, { id, message, author, committedAt }: CommitRow): Html {
+function rowOf({ visit, repository }: PageRequest, { id, message, author, committedAt }: CommitRow): Html {
   const address = commitAddress(repository, id);
   return html`<li><a class="subject" dir="auto" href="${address}">${subjectOf(message)}</a><span class="soft"><bdi>${shownName(
     author.name,

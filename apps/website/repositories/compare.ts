@@ -11,7 +11,7 @@ import { momentField } from './as-of.ts';
 import { daysOf } from './commits.ts';
 import { diffView } from './diff-view.ts';
 import { showRepositoryPage } from './frame.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
@@ -25,7 +25,7 @@ export function compareAddress(
   return shownAddress(repository, `${repositoryAddress(repository)}/compare`, { base, head, ...more });
 }
 
-export async function showComparison(asked: Asked): Promise<SiteAnswer> {
+export async function showComparison(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository, visit } = asked;
   const base = textAsked(asked, 'base', branchText(repository, repository.defaultBranch));
   const head = textAsked(asked, 'head', '');
@@ -57,12 +57,12 @@ export async function showComparison(asked: Asked): Promise<SiteAnswer> {
   return showRepositoryPage(asked, { ...frame, title }, content);
 }
 
-function textAsked({ visit }: Asked, name: string, otherwise: string): string {
+function textAsked({ visit }: PageRequest, name: string, otherwise: string): string {
   const text = (visit.url.searchParams.get(name) ?? '').trim();
   return text === '' ? otherwise : text;
 }
 
-function form({ repository }: Asked, base: string, head: string): Html {
+function form({ repository }: PageRequest, base: string, head: string): Html {
   const field = (name: string, label: string, value: string): Html =>
     html`<label for="${name}">${label}</label><input id="${name}" name="${name}" value="${value}" autocomplete="off" autocapitalize="none" spellcheck="false">`;
   return html`<form class="comparison" action="${repositoryAddress(repository)}/compare">${momentField(repository)}${field('base', 'Base', base)}${field(
@@ -72,7 +72,7 @@ function form({ repository }: Asked, base: string, head: string): Html {
   )}<button class="button">Compare</button></form>`;
 }
 
-function summary({ repository }: Asked, { mergeBase, aheadBehind, base, head }: Comparison): Content {
+function summary({ repository }: PageRequest, { mergeBase, aheadBehind, base, head }: Comparison): Content {
   const counts =
     aheadBehind === null
       ? 'How far they are apart took too long to count.'
@@ -96,7 +96,7 @@ interface Shown {
 /** The rest of the page is for the diff. */
 export const COMMITS_BYTES_MAX = 24_000;
 
-function commits(asked: Asked, found: Comparison, { base, head, page: wanted }: Shown): Content {
+function commits(asked: PageRequest, found: Comparison, { base, head, page: wanted }: Shown): Content {
   if (found.commits === null) return html`<p class="note">The commits took too long to find.</p>`;
   const end = wanted.offset + found.commits.length;
   // Without a count there may be one more page after a full one.

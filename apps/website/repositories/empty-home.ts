@@ -5,10 +5,10 @@ import { buttonForm } from '../layout/forms.ts';
 import { html } from '../layout/html.ts';
 import { repositoryAddress } from './addresses.ts';
 import { cloneUrl, refPicker, showRepositoryPage } from './frame.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
-export async function emptyHome(asked: Asked): Promise<SiteAnswer> {
+export async function emptyHome(asked: PageRequest): Promise<SiteAnswer> {
   const { visit, repository } = asked;
   const { defaultBranch, owned } = repository;
   const url = cloneUrl(asked);

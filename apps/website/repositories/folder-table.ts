@@ -5,7 +5,7 @@ import type { ListedEntry, TreeListing } from '../../../core/use-cases/reading/l
 import { type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress } from './addresses.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { type ListPage, rowsWithin } from './pager.ts';
 import { shortId, shownName, subjectOf } from './shown-text.ts';
 
@@ -18,7 +18,7 @@ export interface FolderTable {
   readonly page: ListPage;
 }
 
-export function folderTable(asked: Asked, { place, entries }: TreeListing, wanted: ListPage): FolderTable {
+export function folderTable(asked: PageRequest, { place, entries }: TreeListing, wanted: ListPage): FolderTable {
   const parent =
     place.names.length > 0 &&
     html`<tr><td class="folder">${icon('folder')}<a href="${placeAddress(
@@ -35,7 +35,7 @@ export function folderTable(asked: Asked, { place, entries }: TreeListing, wante
   return { table, page };
 }
 
-function row(asked: Asked, { ref, names }: TreeListing['place'], entry: ListedEntry): Html {
+function row(asked: PageRequest, { ref, names }: TreeListing['place'], entry: ListedEntry): Html {
   const isFolder = entry.type === 'dir';
   const name = linkedName(entry, () =>
     placeAddress(asked.repository, isFolder ? 'tree' : 'blob', ref, [...names, entry.name]),

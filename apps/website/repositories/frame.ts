@@ -10,7 +10,7 @@ import { page } from '../layout/page.ts';
 import { bytesOf, textBytes } from '../layout/weight.ts';
 import { type PlaceKind, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { asOfBand, momentField } from './as-of.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { shortId, shownName } from './shown-text.ts';
 
 export type Tab = 'Code' | 'Commits' | 'Branches' | 'Tags' | 'Activity' | 'Settings';
@@ -24,7 +24,7 @@ interface FrameOptions {
   readonly status?: number;
 }
 
-export function showRepositoryPage(asked: Asked, options: FrameOptions, content: Content): SiteAnswer {
+export function showRepositoryPage(asked: PageRequest, options: FrameOptions, content: Content): SiteAnswer {
   const { visit, repository } = asked;
   const { account, owned } = repository;
   const name = `${account.username}/${owned.name}`;
@@ -39,7 +39,7 @@ export function showRepositoryPage(asked: Asked, options: FrameOptions, content:
   return showPage(page(visit, { title, head }, html`${asOfBand(asked)}${content}`), options.status ?? 200);
 }
 
-function tabsOf({ repository }: Asked, current: Tab): Content {
+function tabsOf({ repository }: PageRequest, current: Tab): Content {
   const home = repositoryAddress(repository);
   const tabs: readonly (readonly [Tab, string])[] = [
     ['Code', shownAddress(repository, home)],
@@ -63,7 +63,7 @@ const FRAME_ADDRESSES = 16;
 const AS_OF_BYTES = 1_500;
 
 /** Returns about how many bytes of a page are not its content. */
-export function frameBytes({ repository }: Asked): number {
+export function frameBytes({ repository }: PageRequest): number {
   const description = shownName(repository.owned.description ?? '');
   const past = repository.asOf === undefined ? 0 : AS_OF_BYTES;
   return FRAME_BYTES + past + FRAME_ADDRESSES * repositoryAddress(repository).length + textBytes(description);
@@ -76,7 +76,7 @@ export function frameBytes({ repository }: Asked): number {
 export const PICKED_MAX = 20;
 export const PICKED_BYTES_MAX = 3_000;
 
-type PickingAsked = Pick<Asked, 'repository'> & { readonly context: FindRefsContext };
+type PickingAsked = Pick<PageRequest, 'repository'> & { readonly context: FindRefsContext };
 
 /** A list of branches and tags that lead to the same path, and a field for the name of any other ref or commit. */
 export async function refPicker(
@@ -123,7 +123,7 @@ export const CRUMBS_BYTES_MAX = 3_000;
 /**
  * The path as links to its folders; its own name is last and no link. Of a very long path the last folders are named.
  */
-export function breadcrumbs({ repository }: Asked, ref: string, names: readonly Uint8Array[]): Html {
+export function breadcrumbs({ repository }: PageRequest, ref: string, names: readonly Uint8Array[]): Html {
   const folders = lastCrumbs(names.length - 1, (count) => {
     const address = placeAddress(repository, 'tree', ref, names.slice(0, count));
     return html`/<a href="${address}">${shownName(names[count - 1] ?? '')}</a>`;
@@ -149,7 +149,7 @@ export function lastCrumbs(count: number, linkTo: (count: number) => Html): read
 }
 
 /** The address that git clones from, without a secret: what it gives is what the page shows. */
-export function cloneUrl({ visit, repository }: Asked): string {
+export function cloneUrl({ visit, repository }: PageRequest): string {
   const { account, owned, asOf } = repository;
   const moment = asOf === undefined ? '' : `@${momentInUrl(asOf)}`;
   return `${visit.webUrl}/r/${account.username}/${owned.name}${moment}.git`;

@@ -13,14 +13,14 @@ import { placeAddress } from './addresses.ts';
 import { emptyHome } from './empty-home.ts';
 import { folderTable } from './folder-table.ts';
 import { cloneUrl, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { pager } from './pager.ts';
 import { pusher } from './pushed-by.ts';
 import { readmeOf } from './readme.ts';
 import { shownName } from './shown-text.ts';
 import { folderPage, lastCommit } from './tree.ts';
 
-export async function showHome(asked: Asked): Promise<SiteAnswer> {
+export async function showHome(asked: PageRequest): Promise<SiteAnswer> {
   const { context, repository } = asked;
   if (findDefaultBranch(repository) === null) {
     return repository.asOf === undefined ? emptyHome(asked) : emptyThen(asked);
@@ -44,7 +44,7 @@ export async function showHome(asked: Asked): Promise<SiteAnswer> {
 }
 
 /** The home at a moment when the default branch did not exist. */
-function emptyThen(asked: Asked): SiteAnswer {
+function emptyThen(asked: PageRequest): SiteAnswer {
   const { repository } = asked;
   const text =
     repository.entity.state.refs.size === 0
@@ -54,11 +54,11 @@ function emptyThen(asked: Asked): SiteAnswer {
   return showRepositoryPage(asked, { title: null, tab: 'Code', isHome: true }, content);
 }
 
-function cloneBox(asked: Asked): Html {
+function cloneBox(asked: PageRequest): Html {
   return html`<section class="clone stack tight" id="clone"><h2>Clone</h2>${copyBox(cloneUrl(asked), 'the clone address')}<p class="hint">Any username; the password is an <a href="/access-tokens">access token</a>.</p></section>`;
 }
 
-async function facts({ context, visit, repository }: Asked): Promise<Html> {
+async function facts({ context, visit, repository }: PageRequest): Promise<Html> {
   // The last change is the current one.
   const isPast = repository.asOf !== undefined;
   const { items } = isPast ? { items: [] } : await listActivity(context, repository, { offset: 0, limit: 1 });

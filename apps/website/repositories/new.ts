@@ -28,7 +28,7 @@ import { type Html, html } from '../layout/html.ts';
 import { page } from '../layout/page.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress } from './addresses.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 
 const DEFAULT_BRANCH = 'main';
 
@@ -129,7 +129,7 @@ export async function createFromForm(context: SiteContext, visit: PersonVisit, f
 }
 
 /** Begins an empty repository, also one whose README was cut short when it was made. */
-export async function beginWithReadme({ context, visit, repository }: Asked): Promise<SiteAnswer> {
+export async function beginWithReadme({ context, visit, repository }: PageRequest): Promise<SiteAnswer> {
   const home = repositoryAddress(repository);
   if (findDefaultBranch(repository) !== null)
     return redirectTo(home, 'The repository is not empty any more.', 'failed');

@@ -17,7 +17,7 @@ import type { PersonVisit } from '../layout/visit.ts';
 import { repositoryAddress, segmentsOf } from './addresses.ts';
 import { repositoryAsOf } from './as-of.ts';
 
-export interface Asked {
+export interface PageRequest {
   readonly context: SiteContext;
   readonly visit: PersonVisit;
   readonly repository: FoundRepository;
@@ -30,7 +30,7 @@ const SEEN: Requirement = { grant: null, scope: null, onItself: false };
 
 export function onRepository(
   context: SiteContext,
-  handler: (asked: Asked, fields: Fields) => Promise<SiteAnswer>,
+  handler: (asked: PageRequest, fields: Fields) => Promise<SiteAnswer>,
 ): Handler {
   return async (visit, fields = NO_FIELDS) => {
     const { username = '', repository: name = '' } = visit.params;
@@ -41,7 +41,7 @@ export function onRepository(
 }
 
 /** Does what `onRepository` does, for pages that show the repository as of the moment that the address names. */
-export function onRepositoryAsOf(context: SiteContext, handler: (asked: Asked) => Promise<SiteAnswer>): Handler {
+export function onRepositoryAsOf(context: SiteContext, handler: (asked: PageRequest) => Promise<SiteAnswer>): Handler {
   return onRepository(context, async (asked) => {
     const { visit } = asked;
     const text = visit.url.searchParams.get('at');
@@ -52,7 +52,10 @@ export function onRepositoryAsOf(context: SiteContext, handler: (asked: Asked) =
 }
 
 /** Does what `onRepositoryAsOf` does, for addresses that end in `<ref>/<path>`. */
-export function onPlace(context: SiteContext, handler: (asked: Asked, place: RefPath) => Promise<SiteAnswer>): Handler {
+export function onPlace(
+  context: SiteContext,
+  handler: (asked: PageRequest, place: RefPath) => Promise<SiteAnswer>,
+): Handler {
   return onRepositoryAsOf(context, async (asked) => {
     const segments = segmentsOf(asked.visit.target);
     if (segments === null) return notFound(asked.visit);
@@ -105,7 +108,10 @@ const PAGES: Readonly<Partial<Record<RefusalCode, RefusalPage>>> = {
 };
 
 /** The page for what a use case refused to show. */
-export function showRefusal({ visit, repository }: Pick<Asked, 'visit' | 'repository'>, { code }: Refusal): SiteAnswer {
+export function showRefusal(
+  { visit, repository }: Pick<PageRequest, 'visit' | 'repository'>,
+  { code }: Refusal,
+): SiteAnswer {
   const refused = PAGES[code];
   if (refused === undefined) return notFound(visit);
   const label = `${repository.account.username}/${repository.owned.name}`;

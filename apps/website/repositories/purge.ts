@@ -17,7 +17,7 @@ import { notFound, showProblem } from '../layout/problems.ts';
 import { sizeText } from '../layout/sizes.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 
 /** What a page purges, and where it leads. */
 export interface Purged {
@@ -28,7 +28,7 @@ export interface Purged {
   readonly back: string;
 }
 
-function living({ repository }: Asked): Purged {
+function living({ repository }: PageRequest): Purged {
   const home = repositoryAddress(repository);
   return {
     id: repository.id,
@@ -39,12 +39,12 @@ function living({ repository }: Asked): Purged {
   };
 }
 
-export async function askToPurge(asked: Asked): Promise<SiteAnswer> {
+export async function askToPurge(asked: PageRequest): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   return showPurge(context, visit, await visit.origin(repository), living(asked));
 }
 
-export async function purgeFromForm(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+export async function purgeFromForm(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   return purgeNamed({ context, visit, origin: await visit.origin(repository), purged: living(asked) }, fields);
 }

@@ -3,10 +3,10 @@ import type { ActorKind } from '../../../core/kernel/envelope.ts';
 import type { PushRow } from '../../../core/ports/activity.ts';
 import { type Content, type Html, html } from '../layout/html.ts';
 import { timeAgo } from '../layout/times.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
-export function pushedBy({ visit }: Pick<Asked, 'visit'>, push: PushRow): Html {
+export function pushedBy({ visit }: Pick<PageRequest, 'visit'>, push: PushRow): Html {
   return html`Pushed ${timeAgo(push.at, visit.now)} ${pusher(push)}, as <a href="/history/${push.eventId}">event ${push.revision} of the repository</a>`;
 }
 

@@ -12,7 +12,7 @@ import type { RefPath } from '../../../core/use-cases/reading/ref-path.ts';
 import { attachment } from '../../front-door/disposition.ts';
 import { countSent } from '../../front-door/transfer-budget.ts';
 import { type SiteAnswer, showContent } from '../layout/answer.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 
 const IMAGES: Readonly<Record<string, string>> = {
   avif: 'image/avif',
@@ -32,7 +32,7 @@ export function imageType(name: string): string | null {
   return Object.hasOwn(IMAGES, extension) ? (IMAGES[extension] ?? null) : null;
 }
 
-export async function showRaw(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+export async function showRaw(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository } = asked;
   if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
     return showRefusal(asked, { code: 'transfer-quota-reached' });
@@ -63,7 +63,7 @@ async function typeOf({ content }: RawFile, name: string): Promise<Readonly<Reco
   return { 'content-type': 'application/octet-stream', 'content-disposition': attachment(name) };
 }
 
-function bodyOf(asked: Asked, { content }: RawFile): Readable {
+function bodyOf(asked: PageRequest, { content }: RawFile): Readable {
   const chunks = content.kind === 'held' ? [content.bytes] : content.chunks(null);
   const counter = { bytes: 0 };
   const stream = Readable.from(counted(chunks, counter), { objectMode: false });

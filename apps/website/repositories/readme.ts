@@ -10,7 +10,7 @@ import { isMarkdown } from '../rendering/language.ts';
 import { placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { PAGE_TEXT_BYTES_MAX } from './limits.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { renderedMarkdown } from './rendered.ts';
 import { encodingFacts, shownName } from './shown-text.ts';
 
@@ -24,7 +24,7 @@ const BOX_BYTES = 300;
 export const MARKUP_BYTES_MIN = 2_000;
 
 /** `room` is how many bytes of the page are left. */
-export async function readmeOf(asked: Asked, folder: TreeListing, room: number): Promise<Html> {
+export async function readmeOf(asked: PageRequest, folder: TreeListing, room: number): Promise<Html> {
   const { repository } = asked;
   const entry = readmeEntry(folder.entries.items);
   if (entry === undefined) return NOTHING;

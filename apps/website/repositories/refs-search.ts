@@ -2,7 +2,7 @@
 import { type Html, html, NOTHING } from '../layout/html.ts';
 import type { PersonVisit } from '../layout/visit.ts';
 import { momentField } from './as-of.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { shownName } from './shown-text.ts';
 
 /** What is read of a search for branches or tags. */
@@ -20,7 +20,7 @@ interface RefsSearch {
 }
 
 /** `action` is the address of the list. */
-export function refsSearch({ repository }: Asked, action: string, { label, text, found }: RefsSearch): Html {
+export function refsSearch({ repository }: PageRequest, action: string, { label, text, found }: RefsSearch): Html {
   return html`<form class="row search" action="${action}" role="search">${momentField(repository)}<label for="q" class="unseen">${label}</label><input id="q" name="q" type="search" value="${text}" maxlength="${SEARCH_LENGTH_MAX}" placeholder="${label}" autocapitalize="none" spellcheck="false"><button class="button">Find</button><span class="soft end" role="status">${found}</span></form>`;
 }
 

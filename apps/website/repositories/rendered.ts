@@ -11,7 +11,7 @@ import { type Html, trustedHtml } from '../layout/html.ts';
 import type { LineWindow } from '../rendering/line-window.ts';
 import type { CodeJob } from '../rendering/rendering-job.ts';
 import { repositoryAddress, shownAddress } from './addresses.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 
 export interface TextFile {
   readonly id: ObjectId;
@@ -22,7 +22,7 @@ export interface TextFile {
 }
 
 /** Null if the text is too long or took too long. */
-export async function renderedMarkdown(asked: Asked, { id, text, ref, names }: TextFile): Promise<Html | null> {
+export async function renderedMarkdown(asked: PageRequest, { id, text, ref, names }: TextFile): Promise<Html | null> {
   const { context, visit, repository } = asked;
   const folder = names.slice(0, -1);
   const at = refOfAnyAddress(repository, ref).split('/').map(encodeURIComponent).join('/');
@@ -39,7 +39,7 @@ export interface ShownLines extends LineWindow {
 
 /** Returns some lines with their colours. Null if that took too long. */
 export async function renderedLines(
-  { context, visit }: Asked,
+  { context, visit }: PageRequest,
   source: CodeJob & { readonly id: ObjectId },
 ): Promise<ShownLines | null> {
   const rendered = await context.renderer.code(visit.person.account, source);

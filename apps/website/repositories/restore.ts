@@ -19,7 +19,7 @@ import { notFound, showProblem } from '../layout/problems.ts';
 import { repositoryAddress } from './addresses.ts';
 import { longTime } from './as-of.ts';
 import { showRepositoryPage } from './frame.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { counted, shortId, shownName } from './shown-text.ts';
 
 /** Changes that a page lists; it says how many more there are. */
@@ -45,21 +45,21 @@ function wantedOnPage(text: (name: string) => string): WantedOnPage | null {
 }
 
 /** Returns the address of the page that asks; `ref` empty for all refs. */
-export function restorationAddress(repository: Asked['repository'], event: string, ref: string): string {
+export function restorationAddress(repository: PageRequest['repository'], event: string, ref: string): string {
   return addressOf(repository, ref === '' ? { before: event } : { before: event, ref });
 }
 
-function addressOf(repository: Asked['repository'], query: Readonly<Record<string, string>>): string {
+function addressOf(repository: PageRequest['repository'], query: Readonly<Record<string, string>>): string {
   return `${repositoryAddress(repository)}/restore?${new URLSearchParams(query).toString()}`;
 }
 
-export async function askToRestore(asked: Asked): Promise<SiteAnswer> {
+export async function askToRestore(asked: PageRequest): Promise<SiteAnswer> {
   const { searchParams } = asked.visit.url;
   const wanted = wantedOnPage((name) => searchParams.get(name) ?? '');
   return wanted === null ? notFound(asked.visit) : ask(asked, wanted);
 }
 
-export async function restoreFromForm(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+export async function restoreFromForm(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const wanted = wantedOnPage((name) => fields.text(name));
   if (wanted === null) return notFound(visit);
@@ -75,7 +75,7 @@ export async function restoreFromForm(asked: Asked, fields: Fields): Promise<Sit
 }
 
 function restoration(
-  { visit, repository }: Asked,
+  { visit, repository }: PageRequest,
   { to, ref }: WantedOnPage,
   seen: ExpectedRevision | null,
 ): WantedRestoration {
@@ -87,7 +87,7 @@ function seenRevision(text: string): ExpectedRevision {
   return /^\d{1,15}$/.test(text) ? Number(text) : -1;
 }
 
-async function ask(asked: Asked, wanted: WantedOnPage, error: string | null = null): Promise<SiteAnswer> {
+async function ask(asked: PageRequest, wanted: WantedOnPage, error: string | null = null): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const plan = await planRestoration(context, restoration(asked, wanted, null));
   if ('refused' in plan) return refusedPage(asked, plan.refused);
@@ -116,7 +116,7 @@ function heading({ to }: WantedOnPage): Content {
   return 'at' in to ? html`Restore to ${longTime(to.at)}` : 'Restore to this event';
 }
 
-function scope({ repository }: Asked, { fields, ref }: WantedOnPage): Html {
+function scope({ repository }: PageRequest, { fields, ref }: WantedOnPage): Html {
   if (ref === '') return html`<p>All branches and tags are set back, and those made later are deleted.</p>`;
   return html`<p>Only <strong><bdi>${shownName(ref)}</bdi></strong> is set back. <a href="${addressOf(repository, fields)}">All branches and tags instead</a></p>`;
 }
@@ -157,7 +157,7 @@ function idText(id: string): string {
 
 const STATUSES: Readonly<Partial<Record<RefusalCode, number>>> = { 'objects-expired': 410, 'moment-in-future': 422 };
 
-function refusedPage({ visit, repository }: Asked, refused: Refusal): SiteAnswer {
+function refusedPage({ visit, repository }: PageRequest, refused: Refusal): SiteAnswer {
   if (refused.code === 'event-not-found' || refused.code === 'ref-not-found') return notFound(visit);
   const status = STATUSES[refused.code] ?? 409;
   const back = { path: `${repositoryAddress(repository)}/activity`, label: 'the activity' };

@@ -12,9 +12,9 @@ import { sizeText } from '../layout/sizes.ts';
 import { purgeAddress, repositoryAddress } from './addresses.ts';
 import { showRepositoryPage } from './frame.ts';
 import { errorsOf } from './new.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 
-export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
+export function showSettings(asked: PageRequest, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
     asked,
   )}${purge(asked)}${deletion(asked, fields, errors)}</div>`;
@@ -22,7 +22,7 @@ export function showSettings(asked: Asked, fields: Fields = NO_FIELDS, errors: F
   return showRepositoryPage(asked, { title: 'Settings', tab: 'Settings', status }, content);
 }
 
-function about({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {
+function about({ visit, repository }: PageRequest, fields: Fields, errors: FieldErrors): Html {
   const isSent = fields.has('default_branch');
   const own = isSent ? errors : {};
   const form = postForm(
@@ -46,25 +46,25 @@ function about({ visit, repository }: Asked, fields: Fields, errors: FieldErrors
   return html`<section class="box"><header><h2>About</h2></header><div class="stack part">${form}</div></section>`;
 }
 
-function storage({ repository }: Asked): Html {
+function storage({ repository }: PageRequest): Html {
   return html`<section class="box"><header><h2>Storage</h2></header><div class="part"><dl class="facts"><dt>Stored in</dt><dd>${storedIn(repository)}</dd><dt>Size</dt><dd>${sizeText(
     repository.entity.state.layersSizeBytes,
   )}</dd></dl></div></section>`;
 }
 
-function storedIn({ account, owned: { storageBucketId } }: Asked['repository']): Html | string {
+function storedIn({ account, owned: { storageBucketId } }: PageRequest['repository']): Html | string {
   if (storageBucketId === null) return 'the platform’s storage';
   const name = account.storageBuckets.get(storageBucketId)?.name;
   return html`<a href="/storage-buckets/${storageBucketId}">${name ?? storageBucketId}</a>`;
 }
 
-function purge({ repository }: Asked): Html {
+function purge({ repository }: PageRequest): Html {
   return html`<section class="box"><header><h2>Purge</h2></header><div class="stack part"><p>Removes for good what no branch and no tag reaches any more, such as a secret that you pushed and forced away.</p><div class="row"><a class="button" href="${purgeAddress(
     repository,
   )}">Purge…</a></div></div></section>`;
 }
 
-function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErrors): Html {
+function deletion({ visit, repository }: PageRequest, fields: Fields, errors: FieldErrors): Html {
   const own = fields.has('confirmation') ? errors : {};
   const form = postForm(
     { action: `${repositoryAddress(repository)}/delete`, csrf: visit.csrf(), errors: own },
@@ -83,7 +83,7 @@ function deletion({ visit, repository }: Asked, fields: Fields, errors: FieldErr
   return html`<section class="box"><header><h2>Delete</h2></header><div class="stack part">${form}</div></section>`;
 }
 
-export async function saveSettings(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+export async function saveSettings(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const description = fields.text('description').trim();
   const defaultBranch = fields.text('default_branch').trim();
@@ -98,7 +98,7 @@ export async function saveSettings(asked: Asked, fields: Fields): Promise<SiteAn
   return redirectTo(`${repositoryAddress(changed)}/settings`, 'The settings are saved.');
 }
 
-export async function removeRepository(asked: Asked, fields: Fields): Promise<SiteAnswer> {
+export async function removeRepository(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const { name } = repository.owned;
   if (fields.text('confirmation').trim() !== name) {

@@ -2,9 +2,9 @@
 import { findRef, HEAD, idNamed } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { redirectTo, type SiteAnswer } from '../layout/answer.ts';
 import { placeAddress } from './addresses.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 
-export async function switchRef(asked: Asked): Promise<SiteAnswer> {
+export async function switchRef(asked: PageRequest): Promise<SiteAnswer> {
   const { visit, repository } = asked;
   const typed = (visit.url.searchParams.get('ref') ?? '').trim();
   const ref = typed === '' ? HEAD : typed;

@@ -10,12 +10,12 @@ import { timeAgo } from '../layout/times.ts';
 import { commitAddress, placeAddress, repositoryAddress, shownAddress } from './addresses.ts';
 import { shellWord } from './empty-home.ts';
 import { showRepositoryPage } from './frame.ts';
-import type { Asked } from './page-request.ts';
+import type { PageRequest } from './page-request.ts';
 import { pageAsked, pager, rowsWithin } from './pager.ts';
 import { nothingFound, refsSearch, searchAsked } from './refs-search.ts';
 import { counted, shortId, shownName, subjectOf } from './shown-text.ts';
 
-export async function showTags(asked: Asked): Promise<SiteAnswer> {
+export async function showTags(asked: PageRequest): Promise<SiteAnswer> {
   const { context, visit, repository } = asked;
   const search = searchAsked(asked);
   const wanted = pageAsked(visit, PAGE_COMMITS_MAX);
@@ -46,7 +46,7 @@ function table(rows: readonly Html[]): Html {
   return html`<div class="box"><div class="scroll" tabindex="0" role="group" aria-label="Tags"><table class="cards"><thead><tr><th scope="col">Tag</th><th scope="col" class="wide">Message</th><th scope="col">Leads to</th><th scope="col" class="number">When</th></tr></thead><tbody>${rows}</tbody></table></div></div>`;
 }
 
-function rowOf({ visit, repository }: Asked, { name, target, type, annotation, commit }: ListedTag): Html {
+function rowOf({ visit, repository }: PageRequest, { name, target, type, annotation, commit }: ListedTag): Html {
   const shown = html`<bdi>${shownName(name)}</bdi>`;
   // The full name: a branch may have the same short one.
   const kind = type === 'blob' ? 'blob' : 'tree';

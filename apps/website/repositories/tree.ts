@@ -10,7 +10,7 @@ import { commitAddress, placeAddress } from './addresses.ts';
 import { contentsAt } from './contents-at.ts';
 import { folderTable } from './folder-table.ts';
 import { breadcrumbs, frameBytes, refPicker, showRepositoryPage } from './frame.ts';
-import { type Asked, showRefusal } from './page-request.ts';
+import { type PageRequest, showRefusal } from './page-request.ts';
 import { type ListPage, pageAsked, pager } from './pager.ts';
 import { readmeOf } from './readme.ts';
 import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
@@ -18,11 +18,11 @@ import { pathText, shortId, shownName, subjectOf } from './shown-text.ts';
 /** Entries of a folder on one page of the website. */
 export const PAGE_ENTRIES_MAX = 100;
 
-export function folderPage({ visit }: Asked): ListPage {
+export function folderPage({ visit }: PageRequest): ListPage {
   return pageAsked(visit, PAGE_ENTRIES_MAX);
 }
 
-export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<SiteAnswer> {
+export async function showTree(asked: PageRequest, { ref, names }: RefPath): Promise<SiteAnswer> {
   const { context, repository } = asked;
   const wanted = folderPage(asked);
   const path = { names, folder: false };
@@ -46,7 +46,7 @@ export async function showTree(asked: Asked, { ref, names }: RefPath): Promise<S
 }
 
 /** The commit that a page's files are of, if they are of one. */
-export function lastCommit({ visit, repository }: Asked, { commit }: Pick<TreeListing, 'commit'>): Content {
+export function lastCommit({ visit, repository }: PageRequest, { commit }: Pick<TreeListing, 'commit'>): Content {
   if (commit === null) return null;
   const address = commitAddress(repository, commit.id);
   return html`<header><strong dir="auto">${shownName(commit.author.name)}</strong> <a class="subject" dir="auto" href="${address}">${subjectOf(

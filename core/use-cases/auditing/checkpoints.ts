@@ -23,7 +23,7 @@ import type { Digest } from '../../kernel/digest.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import { type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { shareRead } from '../../kernel/shared-read.ts';
-import { inOnePart } from '../../kernel/single-chunk.ts';
+import { singleChunk } from '../../kernel/single-chunk.ts';
 import { type AccountLogReader, CheckpointError, type Hash } from '../../ports/account-log.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
 import type { NoteSigning } from '../../ports/log-keys.ts';
@@ -116,7 +116,7 @@ async function signHead(context: CheckpointContext, account: AccountId): Promise
   await requireContinuation(context, account, checkpoint, before.at(-1));
   if (before.at(-1) !== size) {
     const bytes = new TextEncoder().encode(note);
-    await store.put(keyOf(account, size), inOnePart(bytes), bytes.length);
+    await store.put(keyOf(account, size), singleChunk(bytes), bytes.length);
     // Another node's may be there, or one of this node from before its log was exchanged. Not every bucket keeps a put
     // from replacing that, so what is there is read, whatever the put says.
     await requireContinuation(context, account, checkpoint, size);
@@ -247,7 +247,7 @@ export async function giveUpCheckpoint(
   const bytes = new TextEncoder().encode(note);
   const file = `${folderOf(account)}lost/${String(size).padStart(SIZE_DIGITS, '0')}`;
   for (const key of [layerKey(file), layerKey(`${file}-${root.slice(0, SIZE_DIGITS)}`)]) {
-    const stored = await store.put(key, inOnePart(bytes), bytes.length);
+    const stored = await store.put(key, singleChunk(bytes), bytes.length);
     if (stored === 'stored' || (await textOf(store, key)) === note) break;
   }
   if (await record()) await store.delete(keyOf(account, size));

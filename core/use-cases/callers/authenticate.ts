@@ -15,7 +15,7 @@ import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccessTokenId, type AccountId, type Timestamp, uuid } from '../../kernel/ids.ts';
-import { type Soon, whenThere } from '../../kernel/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../kernel/maybe-promise.ts';
 import type { Ids } from '../../ports/clock.ts';
 import type { Context, Guarding } from '../../runtime/execute.ts';
 import type {
@@ -59,12 +59,12 @@ export function readSecret(
 export function authenticate(
   context: Context & { readonly digest: Digest },
   { hash, derived, named }: ReadSecret,
-): Soon<TokenPrincipal | null> {
+): MaybePromise<TokenPrincipal | null> {
   if (named === null) return principalOfToken(context, derived, hash);
   // Whoever knows an id can make secrets that name it. Each costs a read of this one token, and of no other.
-  return whenThere(
+  return whenReady(
     context.entities.get(accessTokens, named),
-    ({ state }): Soon<TokenPrincipal | null> =>
+    ({ state }): MaybePromise<TokenPrincipal | null> =>
       state.status === 'absent' ? principalOfToken(context, derived, hash) : principalOfExchanged(context, named, hash),
   );
 }
@@ -73,10 +73,10 @@ function principalOfToken(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
-): Soon<AccessTokenPrincipal | null> {
-  return whenThere(context.entities.get(accessTokens, tokenId), ({ state: token, stream, revision }) => {
+): MaybePromise<AccessTokenPrincipal | null> {
+  return whenReady(context.entities.get(accessTokens, tokenId), ({ state: token, stream, revision }) => {
     if (token.status !== 'active' || !context.digest.equal(token.secretHash, secretHash)) return null;
-    return whenThere(context.entities.get(accounts, token.account), (owner) => {
+    return whenReady(context.entities.get(accounts, token.account), (owner) => {
       // The tokens of an erased account are not revoked one by one. They are refused because the account is not open.
       if (owner.state.status !== 'open') return null;
       const guards = [{ stream, revision }];
@@ -89,12 +89,12 @@ function principalOfExchanged(
   context: Context & { readonly digest: Digest },
   tokenId: AccessTokenId,
   secretHash: string,
-): Soon<ExchangedTokenPrincipal | null> {
-  return whenThere(context.entities.get(accessTokens, tokenId), (entity) => {
+): MaybePromise<ExchangedTokenPrincipal | null> {
+  return whenReady(context.entities.get(accessTokens, tokenId), (entity) => {
     const token = entity.state;
     if (token.status !== 'exchanged' || !context.digest.equal(token.secretHash, secretHash)) return null;
     const { account, trustRule } = token;
-    return whenThere(context.entities.get(accounts, account), (owner) => {
+    return whenReady(context.entities.get(accounts, account), (owner) => {
       // Every change of the rule ends the tokens that it gave out, and so does its deletion.
       const isCurrent =
         owner.state.status === 'open' && owner.state.trustRules.get(trustRule.id)?.epoch === trustRule.epoch;
@@ -177,7 +177,11 @@ function guardedByToken<Caller extends TokenPrincipal>(
   context: Context & { readonly digest: Digest },
   principal: Caller,
   stillAllowed: (principal: Principal) => boolean,
-  readAgain: (context: Context & { readonly digest: Digest }, id: AccessTokenId, hash: string) => Soon<Caller | null>,
+  readAgain: (
+    context: Context & { readonly digest: Digest },
+    id: AccessTokenId,
+    hash: string,
+  ) => MaybePromise<Caller | null>,
 ): Guarding {
   const { account, tokenId, token } = principal;
   let first = true;

@@ -5,7 +5,7 @@
  * that a backup from before an erasure does not bring the person back.
  */
 import { type AccountId, parseUuid } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/single-chunk.ts';
+import { singleChunk } from '../../kernel/single-chunk.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import { layerKey } from '../../repository/layer.ts';
 
@@ -14,7 +14,7 @@ const FOLDER = 'erasures/';
 /** Idempotent. */
 export async function recordErasure(store: Pick<LayerStore, 'put'>, account: AccountId): Promise<void> {
   const bytes = new TextEncoder().encode(`${JSON.stringify({ account_id: account })}\n`);
-  await store.put(layerKey(`${FOLDER}${account}`), inOnePart(bytes), bytes.length);
+  await store.put(layerKey(`${FOLDER}${account}`), singleChunk(bytes), bytes.length);
 }
 
 export async function* recordedErasures(store: Pick<LayerStore, 'list'>): AsyncGenerator<AccountId> {

@@ -21,7 +21,7 @@ import { createLineWriter, createPacketDecoder } from '../../git/wire/pkt-line.t
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { inOnePart } from '../../kernel/single-chunk.ts';
+import { singleChunk } from '../../kernel/single-chunk.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
 import type { ObjectDatabase, ObjectReader } from '../../ports/object-database.ts';
 import type { Manifest } from '../../repository/manifest.ts';
@@ -190,7 +190,7 @@ async function* packOf(
   const answer = reader.uploadPack({
     view: { key: 'rebuild', head, runs: [refs] },
     protocol: 0,
-    request: inOnePart(body),
+    request: singleChunk(body),
     answerKey: null,
     signal,
   });

@@ -16,7 +16,7 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { inOnePart } from '../../kernel/single-chunk.ts';
+import { singleChunk } from '../../kernel/single-chunk.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
@@ -252,7 +252,7 @@ async function storeManifest(
       layers: [...state.layers],
     }),
   );
-  await store.put(key, inOnePart(text), text.length);
+  await store.put(key, singleChunk(text), text.length);
   await context.failpoint('manifest-stored');
   const storedAt = context.clock.now();
   return [{ key, sizeBytes: text.length, storedAt, repository, revision, kind: 'manifest' }];

@@ -17,7 +17,7 @@ import { type BranchName, parseDefaultBranch } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
-import { type Soon, whenThere } from '../../kernel/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../../kernel/maybe-promise.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { asciiLowerCase } from '../../kernel/text.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -74,13 +74,13 @@ export function findOwnRepository(
   accountId: AccountId,
   { username, name }: { readonly username: string; readonly name: string },
   sees: (id: RepositoryId) => boolean,
-): Soon<FoundRepository | null> {
+): MaybePromise<FoundRepository | null> {
   const idOf = (account: OpenAccount): RepositoryId | undefined => {
     if (account.username !== asciiLowerCase(username)) return undefined;
     const id = account.repositoryNames.get(repositoryNameKey(name));
     return id !== undefined && sees(id) ? id : undefined;
   };
-  return whenThere(listedRepository(context, accountId, idOf), (listed) =>
+  return whenReady(listedRepository(context, accountId, idOf), (listed) =>
     listed === null ? null : openRepository(context, listed),
   );
 }
@@ -116,8 +116,8 @@ function listedRepository(
   context: Context,
   accountId: AccountId,
   idOf: (account: OpenAccount) => RepositoryId | undefined,
-): Soon<ListedRepository | null> {
-  return whenThere(context.entities.get(accounts, accountId), ({ state: account }) => {
+): MaybePromise<ListedRepository | null> {
+  return whenReady(context.entities.get(accounts, accountId), ({ state: account }) => {
     if (account.status !== 'open') return null;
     const id = idOf(account);
     const owned = id === undefined ? undefined : account.repositories.get(id);
@@ -125,8 +125,8 @@ function listedRepository(
   });
 }
 
-function openRepository(context: Context, listed: ListedRepository): Soon<FoundRepository | null> {
-  return whenThere(context.entities.get(repositories, listed.id), (entity) => {
+function openRepository(context: Context, listed: ListedRepository): MaybePromise<FoundRepository | null> {
+  return whenReady(context.entities.get(repositories, listed.id), (entity) => {
     const { state } = entity;
     // The repository is closed but still listed: its deletion was interrupted. Only a repeated deletion may find it.
     if (state.status === 'closed') return null;

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'vitest';
 import { createFilesystemLayerStore } from '../../../../adapters/filesystem/layer-store.ts';
 import { checkpointsToLeaveOut, copyObjects, copyUsedStore } from '../../../../apps/admin/backup/copy-layers.ts';
-import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
+import { singleChunk } from '../../../../core/kernel/single-chunk.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
 import { writeManifest } from '../../../../core/use-cases/manifests/write-manifest.ts';
@@ -19,7 +19,7 @@ const newStore = async (context: TestContext): Promise<LayerStore> =>
   createFilesystemLayerStore({ directory: await tempDir(context) });
 
 async function putAll(store: LayerStore, keys: readonly string[], text: string): Promise<void> {
-  for (const key of keys) await store.put(layerKey(key), inOnePart(Buffer.from(text)), text.length);
+  for (const key of keys) await store.put(layerKey(key), singleChunk(Buffer.from(text)), text.length);
 }
 
 async function contentOf(store: LayerStore): Promise<Readonly<Record<string, string>>> {

@@ -6,7 +6,7 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { noteSigning } from '../../../../adapters/node/note-signing.ts';
 import { hexOfBase64 } from '../../../../core/audit/base64.ts';
 import { readCheckpoint, signerOf } from '../../../../core/audit/checkpoint.ts';
-import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
+import { singleChunk } from '../../../../core/kernel/single-chunk.ts';
 import { type LayerStore, LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { LogKeys } from '../../../../core/ports/log-keys.ts';
 import { layerKey } from '../../../../core/repository/layer.ts';
@@ -95,7 +95,7 @@ test('the record of a log whose last checkpoint cannot be read is an outage of t
   for (const text of ['x', '\xff\xfe', `strata.example/log/x\n1\n${'A'.repeat(43)}=\n\n— no signature\n`]) {
     const { append, account, node, store } = await newLog();
     const bytes = new TextEncoder().encode(text);
-    await store.put(layerKey(`checkpoints/${account}/0000000000000001`), inOnePart(bytes), bytes.length);
+    await store.put(layerKey(`checkpoints/${account}/0000000000000001`), singleChunk(bytes), bytes.length);
     await assert.rejects(node().recordOf(account, append.last), LayerStoreError, text);
   }
 });
@@ -150,7 +150,7 @@ test('a checkpoint that another node replaces by one of another root, as it is s
     put: async (key, body, sizeBytes) => {
       await memory.put(key, body, sizeBytes);
       await memory.delete(key);
-      await memory.put(key, inOnePart(bytes), bytes.length);
+      await memory.put(key, singleChunk(bytes), bytes.length);
       return 'stored';
     },
   };

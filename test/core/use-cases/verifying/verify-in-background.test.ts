@@ -6,7 +6,7 @@ import { digest } from '../../../../adapters/node/digest.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
 import { categoryOf, LOG_START, type RecordedEvent } from '../../../../core/kernel/envelope.ts';
 import type { AccountId } from '../../../../core/kernel/ids.ts';
-import { inOnePart } from '../../../../core/kernel/single-chunk.ts';
+import { singleChunk } from '../../../../core/kernel/single-chunk.ts';
 import { type EventStore, EventStoreError } from '../../../../core/ports/event-store.ts';
 import { LayerStoreError } from '../../../../core/ports/layer-store.ts';
 import type { Layer } from '../../../../core/repository/layer.ts';
@@ -215,7 +215,7 @@ describe('The verification', () => {
     await isTold(undefined, /^The log of account .* was signed with \d+ entries, and has another root at that size$/);
     const [signed = assert.fail('no checkpoint')] = await Array.fromAsync(store.list('checkpoints/'));
     await store.delete(signed.key);
-    await store.put(signed.key, inOnePart(randomBytes(100)), 100);
+    await store.put(signed.key, singleChunk(randomBytes(100)), 100);
     await isTold(undefined, /^The checkpoint of .* cannot be read$/);
   });
 
@@ -224,10 +224,10 @@ describe('The verification', () => {
     const [layer = assert.fail('no layer')] = await layers();
     await store.delete(layer.key);
     await isTold(undefined, /^repository-.* names the layer .*, which is not there$/);
-    await store.put(layer.key, inOnePart(randomBytes(10)), 10);
+    await store.put(layer.key, singleChunk(randomBytes(10)), 10);
     await isTold(undefined, /which holds 10 bytes instead of \d+$/);
     await store.delete(layer.key);
-    await store.put(layer.key, inOnePart(randomBytes(layer.sizeBytes)), layer.sizeBytes);
+    await store.put(layer.key, singleChunk(randomBytes(layer.sizeBytes)), layer.sizeBytes);
     await isTold(undefined, /which has the SHA-256 [0-9a-f]{64} instead of [0-9a-f]{64}$/);
   });
 
