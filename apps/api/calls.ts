@@ -23,7 +23,7 @@ import { bearerToken } from '../front-door/credentials.ts';
 import { formFault } from '../front-door/request-form.ts';
 import { denialAnswer, rateAnswer } from './denials.ts';
 import { type Answer, problem } from './http/answer.ts';
-import { createUnmatched, slashedParameter } from './http/targets.ts';
+import { createForeignPath, createUnmatched, slashedParameter } from './http/targets.ts';
 import type { AccountCall, Outcome, PublicCall, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import type { ApiServices } from './services.ts';
@@ -34,6 +34,7 @@ export interface Admitted extends Identified {
 }
 
 const unmatched = createUnmatched(ROUTES);
+const isForeignPath = createForeignPath(ROUTES);
 
 /**
  * Runs the checks of apps/front-door/admission.ts on the request, and answers 404 or 405 where no route matches.
@@ -53,7 +54,7 @@ export async function admit(
   const identified = await identify(context, exchange, bearerToken, pointsOf(route));
   if ('denied' in identified) return denialAnswer(identified);
   tellRate(reply, identified.rate);
-  if (route === undefined) return unmatched(request.originalUrl);
+  if (route === undefined || isForeignPath(route, request.originalUrl)) return unmatched(request.originalUrl);
   const { principal } = identified;
   const path = pathNames(request.params);
   const repository = await permittedOn(context, principal, route, path);

@@ -31,15 +31,26 @@ export function hasHead({ method, unlisted }: PathMethod): boolean {
   return method === 'GET' && unlisted !== true;
 }
 
+/**
+ * Returns whether a target that the router gave to a route is another one's: its path is in the table as it is, and the
+ * router, which looks for the method first, took a part of it for a parameter.
+ */
+export function createForeignPath(routes: readonly PathMethod[]): (route: PathMethod, target: string) => boolean {
+  const literal = new Set(routes.flatMap(({ path }) => (path.includes('{') ? [] : [path])));
+  return ({ path }, target) => path.includes('{') && literal.has(pathOf(target));
+}
+
 /** Answers a target that matches no route: 405 with the allowed methods if its path is in the table, else 404. */
 export function createUnmatched(routes: readonly PathMethod[]): (target: string) => Answer {
   const patterns = routes.map((route) => {
     const methods = hasHead(route) ? [route.method, 'HEAD'] : [route.method];
-    return { methods, pattern: patternOf(route.path) };
+    return { path: route.path, methods, pattern: patternOf(route.path) };
   });
   return (target) => {
     const path = pathOf(target);
-    const allowed = patterns.flatMap(({ methods, pattern }) => (pattern.test(path) ? methods : []));
+    const matching = patterns.filter(({ pattern }) => pattern.test(path));
+    const literal = matching.filter((found) => found.path === path);
+    const allowed = (literal.length > 0 ? literal : matching).flatMap(({ methods }) => methods);
     if (allowed.length === 0) return NOT_FOUND;
     return problem(405, 'Method not allowed', { allow: allowed.join(', ') });
   };

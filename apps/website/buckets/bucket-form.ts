@@ -148,7 +148,12 @@ export function parseBucket(
   isNew: boolean,
 ): z.output<typeof NEW_STORAGE_BUCKET> | { readonly errors: FieldErrors } {
   const empty = emptyFields(kind, entered, isNew);
-  const parsed = NEW_STORAGE_BUCKET.safeParse({ ...entered, provider: kind.provider, auth_mode: kind.authMode });
+  const parsed = NEW_STORAGE_BUCKET.safeParse({
+    ...entered,
+    endpoint_url: entered.endpoint_url === '' ? null : entered.endpoint_url,
+    provider: kind.provider,
+    auth_mode: kind.authMode,
+  });
   if (parsed.success) return Object.keys(empty).length === 0 ? parsed.data : { errors: empty };
   const wrong = Object.fromEntries(parsed.error.issues.map(({ path, message }) => [String(path[0]), message]));
   return { errors: { ...wrong, ...empty } };

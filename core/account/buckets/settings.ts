@@ -91,7 +91,7 @@ export function parseBucketSettings(
   const access = authMode === 'OIDC' ? parseRole(wanted) : parseKeys(wanted);
   if ('refused' in access) return access;
   // The platform chooses the endpoint where a role lets it in.
-  const endpoint = authMode === 'OIDC' ? { url: null } : parseEndpoint(provider, wanted.endpointUrl ?? '');
+  const endpoint = authMode === 'OIDC' ? { url: null } : parseEndpoint(provider, wanted.endpointUrl);
   if ('refused' in endpoint) return endpoint;
   return { settings: { provider, place: { bucketName, keyPrefix, endpointUrl: endpoint.url }, access } };
 }
@@ -141,8 +141,9 @@ function parseKeys(wanted: WantedBucketSettings): BucketAccess | Refused {
   return { mode: 'STATIC_KEYS', region, accessKeyId, secretAccessKey };
 }
 
-function parseEndpoint(provider: BucketProvider, text: string): { readonly url: string | null } | Refused {
-  if (text === '') return provider === 'S3' ? { url: null } : faulty('endpoint_url', 'missing');
+function parseEndpoint(provider: BucketProvider, text: string | null): { readonly url: string | null } | Refused {
+  if (text === null && provider === 'S3') return { url: null };
+  if (text === null || (text === '' && provider !== 'S3')) return faulty('endpoint_url', 'missing');
   if (text.length > OUTGOING_URL_LENGTH_MAX) return refuse(TOO_LONG);
   const [, origin] = /^(https?:\/\/[^/?#\\]+)\/?$/i.exec(text) ?? [];
   return origin === undefined ? faulty('endpoint_url', 'malformed') : { url: asciiLowerCase(origin) };

@@ -138,6 +138,10 @@ describe('errors', () => {
       ['PATCH', `/v1/access-tokens/${token.id}`, 'GET, HEAD, PUT, DELETE'],
       ['PUT', '/v1/account/usage', 'GET, HEAD'],
       ['POST', '/v1/openapi.json', 'GET, HEAD'],
+      // The router takes the name for the id of a bucket.
+      ['DELETE', '/v1/storage-buckets/errors', 'GET, HEAD'],
+      ['PATCH', '/v1/storage-buckets/oidc-setup?x', 'GET, HEAD'],
+      ['POST', '/v1/storage-buckets/errors', 'GET, HEAD'],
     ] as const) {
       const answer = await fixture.request(method, url, token);
       assert.equal(answer.statusCode, 405, `${method} ${url}`);

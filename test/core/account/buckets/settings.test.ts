@@ -67,6 +67,7 @@ describe('Settings of a storage bucket', () => {
     assert.equal(refusal({ ...ROLE, provider: 'MINIO' }), 'auth_mode not-offered');
     assert.equal(parsed({ ...KEYS, provider: 'S3', endpointUrl: null }).place.endpointUrl, null);
     assert.equal(refusal({ ...KEYS, provider: 'R2', endpointUrl: '' }), 'endpoint_url missing');
+    assert.equal(refusal({ ...KEYS, provider: 'S3', endpointUrl: '' }), 'endpoint_url malformed');
   });
 
   test('are refused by the name of what is missing', () => {
