@@ -219,15 +219,22 @@ async function chooseAddress(socketDirectory: string): Promise<Address> {
       },
       connectionString: ({ role, password, database }) =>
         `postgresql://${role}:${password}@localhost:${SOCKET_PORT}/${database}` +
-        `?${new URLSearchParams({ host: socketDirectory, ...EXPLICIT })}`,
+        `?${queryOf({ host: socketDirectory, ...EXPLICIT })}`,
     };
   }
   const port = await freePort();
   return {
     settings: { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '' },
     connectionString: ({ role, password, database }) =>
-      `postgresql://${role}:${password}@127.0.0.1:${port}/${database}?${new URLSearchParams(EXPLICIT)}`,
+      `postgresql://${role}:${password}@127.0.0.1:${port}/${database}?${queryOf(EXPLICIT)}`,
   };
+}
+
+/** Programs of PostgreSQL read the address as well, and libpq takes a plus sign for itself, not for a blank. */
+function queryOf(parameters: Readonly<Record<string, string>>): string {
+  return Object.entries(parameters)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join('&');
 }
 
 /** unix_socket_directories is a list: a comma or a space in the path would end the item. */

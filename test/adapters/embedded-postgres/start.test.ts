@@ -114,6 +114,8 @@ describe('the embedded PostgreSQL', () => {
       await query(embedded.ownerConnectionString, "CREATE TABLE kept AS SELECT 'Jürgen ☃' AS name");
       const { connectionString, ownerConnectionString } = await joinEmbeddedPostgres(dataDir);
       assert.deepEqual(await query(ownerConnectionString ?? '', 'SELECT name FROM kept'), ['Jürgen ☃']);
+      // libpq takes a plus sign for itself, not for a blank.
+      assert.doesNotMatch(connectionString, /\+/);
       const settled = `SELECT current_setting(name) FROM unnest(ARRAY['search_path', 'timezone', 'client_encoding']) name`;
       assert.deepEqual(await query(connectionString, settled), ['"$user", public', 'UTC', 'UTF8']);
     });
