@@ -13,8 +13,15 @@ import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
 
 /** A reader who takes a chunk of 64 KiB within this time is waited for, without a slot for slow readers. */
-export const READER_WAIT_MS = 100;
+const READER_WAIT_MS = 100;
 const QUICK_BYTES = 64 * 1024;
+
+/** Resolves when the reader has taken something, or has taken longer than a quick reader does. */
+export async function waitForQuickReader(woken: Promise<void>): Promise<void> {
+  const waiting = new AbortController();
+  await Promise.race([woken, sleep(READER_WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
+  waiting.abort();
+}
 
 /** Makes an answer; `pacing` hands on that it goes to a slow reader as it is made. */
 export type MakeAnswer = (signal: AbortSignal, pacing: Pacing) => AsyncIterable<Uint8Array>;
@@ -246,9 +253,7 @@ export class GrowingAnswer {
         await this.#woken();
         continue;
       }
-      const waiting = new AbortController();
-      await Promise.race([this.#woken(), sleep(READER_WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
-      waiting.abort();
+      await waitForQuickReader(this.#woken());
       if (performance.now() - sinceMs < READER_WAIT_MS) continue;
       if (this.#slowestAt() < Math.min(end, before + QUICK_BYTES)) await this.#pacing?.slowDown();
       [sinceMs, before] = [performance.now(), this.#slowestAt()];

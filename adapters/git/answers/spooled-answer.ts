@@ -5,11 +5,10 @@
  * the slots that are kept for slow readers; the file and its reservation end with the reading.
  */
 import { type FileHandle, rm } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createPacing, type Pacing } from '../process/git-commands.ts';
 import type { Reservation } from './answer-disk-budget.ts';
 import { type AnswerFiles, readSome } from './answer-files.ts';
-import { type MakeAnswer, READER_WAIT_MS } from './growing-answer.ts';
+import { type MakeAnswer, waitForQuickReader } from './growing-answer.ts';
 
 /**
  * What waits in memory for one reader, and for all of them; a single chunk may always. Internal: the rest is read from
@@ -130,12 +129,8 @@ class Spool {
 
   async #put(chunk: Uint8Array, pacing: Pacing): Promise<void> {
     if (this.#enqueue(chunk)) return;
-    if (this.#to === 0) {
-      // A reader that is quick enough costs no disk.
-      const waiting = new AbortController();
-      await Promise.race([this.#woken(), sleep(READER_WAIT_MS, null, { signal: waiting.signal }).catch(() => null)]);
-      waiting.abort();
-    }
+    // A reader that is quick enough costs no disk.
+    if (this.#to === 0) await waitForQuickReader(this.#woken());
     for (;;) {
       if (this.#state === 'left' || this.#enqueue(chunk) || (await this.#store(chunk))) return;
       await pacing.slowDown();
