@@ -89,6 +89,7 @@ async function waitForGrant(
   seconds: number,
 ): Promise<Extract<Poll, { status: 'granted' }>> {
   const deadline = Date.parse(session.expires_at) + GRACE_MS;
+  if (Number.isNaN(deadline)) throw new Failure(1, 'The service names no end of the login', 'Try again: strata login');
   let interval = seconds;
   let unanswered: Error | null = null;
   for (let wait = interval; ; ) {

@@ -24,14 +24,18 @@ const GRANTED = {
   access_token: { id: '01890000-0000-7000-8000-000000000000', expires_at: null },
 };
 
-/** Serves a session of a device login whose polls get these answers, the last of them from then on. */
-async function sessionWith(context: Ending, spanMs: number, answers: readonly Answer[]) {
+/**
+ * Serves a session of a device login whose polls get these answers, the last of them from then on. Without a span its
+ * end is no date.
+ */
+async function sessionWith(context: Ending, spanMs: number | null, answers: readonly Answer[]) {
   const polls: number[] = [];
   const server = createServer((request, response) => {
     if (request.method === 'POST') {
+      const expires_at = spanMs === null ? 'soon' : new Date(Date.now() + spanMs).toISOString();
       const session = {
         ...{ id: '1', user_code: 'ABCD-EFGH', secret_token: 'a secret of the test', interval: 1 },
-        ...{ verification_url: `${url}/access-tokens/create`, expires_at: new Date(Date.now() + spanMs).toISOString() },
+        ...{ verification_url: `${url}/access-tokens/create`, expires_at },
       };
       response.writeHead(201).end(JSON.stringify(session));
       return;
@@ -51,6 +55,13 @@ async function sessionWith(context: Ending, spanMs: number, answers: readonly An
 }
 
 describe('strata login', () => {
+  test('ends where the service names no end of the session, since it would poll without a pause', async (context) => {
+    const { polls, run } = await sessionWith(context, null, [status(202), status(410)]);
+    const { error } = await run();
+    assert.match(error instanceof Failure ? error.message : String(error), /names no end of the login/);
+    assert.equal(polls.length, 0);
+  });
+
   test('polls on through resets and 5xx at doubled intervals, and through 429 as long as it says', async (context) => {
     const { polls, run } = await sessionWith(context, 600_000, [
       reset,
