@@ -60,7 +60,7 @@ async function repositoryHere(context: Context, { host }: Session): Promise<Repo
   throw usageFailure(`No remote of this folder is on ${host.webUrl}`, 'Name the repository: NAME or USER/NAME');
 }
 
-/** Returns the repository that the current folder has as a remote; null if there is none. */
+/** Returns the repository of a remote of the current folder; null if no remote is on the service. */
 export async function repositoryOfFolder(context: Context, webUrl: string): Promise<RepositoryName | null> {
   const listed = await capturedGit(context, ['remote', '--verbose']);
   for (const line of listed?.split('\n') ?? []) {

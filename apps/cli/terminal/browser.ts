@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import type { Environment } from '../client/proxy.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Opens the page where there is a browser to be seen; false where there is none. Its own failure is not noticed. */
+/** Opens the page in a browser; returns false if the person has none here. A browser that fails goes unnoticed. */
 export function openBrowser(terminal: Terminal, environment: Environment, page: string): boolean {
   if (!terminal.isInteractive || !URL.canParse(page) || !/^https?:$/.test(new URL(page).protocol)) return false;
   const command = browserCommand(environment, new URL(page).href);
