@@ -72,7 +72,7 @@ async function putWhole(object: NewObject, mark: string, source: PartSource): Pr
         Body: bytes,
         ContentLength: bytes.length,
         ContentType: 'application/x-tar',
-        ...checksum(object.traits, bytes),
+        ...checksum(object, bytes),
         ...condition,
         Metadata: { [MARK]: mark },
       });
@@ -90,28 +90,31 @@ interface Condition {
 }
 
 /** Runs a request that is to store the object. Rejects with `object-there-already` if its key is not free. */
-function ifFree<Result>(object: NewObject, run: (condition: Condition) => Promise<Result>): Promise<Result> {
-  return adapted(object.traits, async ({ takesConditions }) => {
-    if (!takesConditions) await requireFree(object);
-    return run(takesConditions ? { IfNoneMatch: '*' } : {});
-  });
+async function ifFree<Result>(object: NewObject, run: (condition: Condition) => Promise<Result>): Promise<Result> {
+  const { traits } = object;
+  if (traits.takesConditions) {
+    try {
+      return await checked(traits, () => run({ IfNoneMatch: '*' }));
+    } catch (error) {
+      if (!(error instanceof S3Failure) || error.code !== 'unsupported') throw error;
+    }
+  }
+  await requireFree(object);
+  const result = await checked(traits, () => run({}));
+  // The condition was what the bucket did not take.
+  traits.takesConditions = false;
+  return result;
 }
 
-/** Runs a request again when its refusal says what the bucket does not take, or wants. */
-async function adapted<Result>(
-  traits: BucketTraits,
-  run: (traits: Readonly<BucketTraits>) => Promise<Result>,
-): Promise<Result> {
-  for (;;) {
-    const now = { ...traits };
-    try {
-      return await run(now);
-    } catch (error) {
-      const code = error instanceof S3Failure ? error.code : null;
-      if (code === 'unsupported' && now.takesConditions) traits.takesConditions = false;
-      else if (code === 'checksum-wanted' && !now.wantsChecksums) traits.wantsChecksums = true;
-      else throw error;
-    }
+/** Runs a request again, with a checksum from now on, where the bucket wants one. */
+async function checked<Result>(traits: BucketTraits, run: () => Promise<Result>): Promise<Result> {
+  const had = traits.wantsChecksums;
+  try {
+    return await run();
+  } catch (error) {
+    if (had || !(error instanceof S3Failure) || error.code !== 'checksum-wanted') throw error;
+    traits.wantsChecksums = true;
+    return run();
   }
 }
 
@@ -126,8 +129,8 @@ async function requireFree({ sender, at }: NewObject): Promise<void> {
 }
 
 /** Each request's own header, which an upload in parts need not announce when it begins. */
-function checksum({ wantsChecksums }: Readonly<BucketTraits>, bytes: Uint8Array): { readonly ContentMD5?: string } {
-  return wantsChecksums ? { ContentMD5: createHash('md5').update(bytes).digest('base64') } : {};
+function checksum({ traits }: NewObject, bytes: Uint8Array): { readonly ContentMD5?: string } {
+  return traits.wantsChecksums ? { ContentMD5: createHash('md5').update(bytes).digest('base64') } : {};
 }
 
 async function putInParts(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
@@ -177,8 +180,8 @@ async function sendParts(object: NewObject, upload: string, source: PartSource):
     try {
       const bytes = await source.next();
       if (bytes === null) return parts;
-      const { ETag } = await adapted(object.traits, (traits) => {
-        const part = { PartNumber: number, Body: bytes, ContentLength: bytes.length, ...checksum(traits, bytes) };
+      const { ETag } = await checked(object.traits, () => {
+        const part = { PartNumber: number, Body: bytes, ContentLength: bytes.length, ...checksum(object, bytes) };
         return repeatable(object.sender, 'UploadPart', (client) =>
           client.send(new UploadPartCommand({ ...object.at, UploadId: upload, ...part })),
         );

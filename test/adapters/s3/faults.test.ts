@@ -119,6 +119,20 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
     }
   });
 
+  test('is asked with the condition still when it refuses for good what has none', async () => {
+    const refusing = openStore(proxy.url);
+    const conditions: unknown[] = [];
+    proxy.fault = ({ url, headers }) => {
+      if (!url.includes('partNumber')) conditions.push(headers['if-none-match']);
+      return url.includes('partNumber') ? { kind: 'answer', status: 501, code: 'NotImplemented' } : null;
+    };
+    const bytes = pattern(S3_PART_BYTES + 1);
+    await assert.rejects(refusing.put(newKey(), chunks(bytes), bytes.length), /UploadPart with 501/);
+    conditions.length = 0;
+    assert.equal(await refusing.put(newKey(), chunks(pattern(10)), 10), 'stored');
+    assert.deepEqual(conditions, ['*']);
+  });
+
   test('gets no checksums beside its signed requests, whole and in parts, unless it wants them', async () => {
     const plain = openStore(proxy.url);
     const sums: string[] = [];
