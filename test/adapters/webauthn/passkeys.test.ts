@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test, vi } from 'vitest';
 import { PASSKEY_ANSWER_LENGTH_MAX } from '../../../adapters/webauthn/answer.ts';
 import {
-  createWebauthnPasskeys,
   PASSKEY_CREDENTIAL_ID_BYTES_MAX,
   PASSKEY_PUBLIC_KEY_BYTES_MAX,
-} from '../../../adapters/webauthn/passkeys.ts';
+} from '../../../adapters/webauthn/ceremonies.ts';
+import { createWebauthnPasskeys } from '../../../adapters/webauthn/passkeys.ts';
 import { RSA_MODULUS_BYTES_MIN } from '../../../adapters/webauthn/public-key.ts';
 import type { AccountId } from '../../../core/kernel/ids.ts';
 import type { Passkey, PasskeyAnswer } from '../../../core/ports/passkeys.ts';
