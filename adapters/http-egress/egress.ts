@@ -2,13 +2,13 @@
  * Outgoing requests (core/ports/outgoing-requests.ts) by undici: applies the rules of SECURITY.md in their order.
  *
  * Invariants: the same function checks a URL when it is saved and at every attempt, and the connection uses only
- * checked addresses.
+ * checked addresses. undici, with more than 100 modules, is loaded by the first request that has a place to go to: many
+ * servers never send one, and all of them start sooner.
  */
 import type { Exchange } from '../../core/kernel/exchange.ts';
 import type { TargetFault } from '../../core/kernel/target-fault.ts';
 import type { OutgoingRequest, OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
 import { type Dial, dial, openConnection } from './connection.ts';
-import { exchange } from './exchange.ts';
 import { failed } from './failures.ts';
 import { createTargetCheck, type TargetCheck, type TargetCheckOptions } from './target-check.ts';
 
@@ -30,6 +30,7 @@ export function createHttpEgress(options: HttpEgressOptions): OutgoingRequests {
     const checked = await check(request.url, signal);
     if ('fault' in checked) return { outcome: 'refused', fault: checked.fault };
     if ('unresolved' in checked) return failed(checked.unresolved, checked.detail);
+    const { exchange } = await import('./exchange.ts');
     const connection = await openConnection({ ...checked, dial: options.dial ?? dial, authorities, signal });
     return 'outcome' in connection ? connection : exchange(connection, checked.target, request, signal);
   }

@@ -11,7 +11,8 @@ import type { Exchange } from '../../core/kernel/exchange.ts';
 import type { OutgoingRequest } from '../../core/ports/outgoing-requests.ts';
 import { withAnswerLines } from './answer-lines.ts';
 import type { Connection } from './connection.ts';
-import { type Failed, failed, lostExchange } from './failures.ts';
+import { type Failed, failed } from './failures.ts';
+import { lostExchange } from './lost-exchange.ts';
 import type { Target } from './target.ts';
 
 /**
