@@ -1,4 +1,7 @@
-/** Runs files that start whole servers first: they take longest, and the last one should not run alone at the end. */
+/**
+ * Runs files that start whole servers first, and those that take minutes before them: the last one should not run alone
+ * at the end.
+ */
 import { relative } from 'node:path';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { ROOT } from '../architecture/source-tree.ts';
@@ -6,15 +9,29 @@ import { reaches, readImports } from './imported-modules.ts';
 
 const STARTS_SERVERS = 'test/support/strata.ts';
 
+/** Those that take more than four minutes where everything runs, the longest first. */
+export const LONGEST_FIRST: readonly string[] = [
+  'test/scenarios/bucket-alone.long.test.ts',
+  'test/scenarios/moving-cut-short.long.test.ts',
+  'test/scenarios/sweep-crash.long.test.ts',
+  'test/scenarios/bucket-crash.long.test.ts',
+  'test/scenarios/temporal.long.test.ts',
+  'test/alerts/alert-drill.long.test.ts',
+  'test/security/attacks/held-bodies.long.test.ts',
+];
+
 export class ServersFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const importsOf = readImports();
     const inOrder = files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
-    const startsServers = ({ moduleId }: TestSpecification): boolean =>
-      reaches(importsOf, relative(ROOT, moduleId), STARTS_SERVERS);
-    const { servers = [], others = [] } = Object.groupBy(inOrder, (file) =>
-      startsServers(file) ? 'servers' : 'others',
-    );
-    return [...servers, ...others];
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST_FIRST.indexOf(relative(ROOT, moduleId));
+      if (at !== -1) return at;
+      return LONGEST_FIRST.length + (reaches(importsOf, relative(ROOT, moduleId), STARTS_SERVERS) ? 0 : 1);
+    };
+    return inOrder
+      .map((file) => ({ file, rank: rank(file) }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ file }) => file);
   }
 }
