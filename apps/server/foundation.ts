@@ -16,6 +16,7 @@ import { uuids } from '../../adapters/node/ids.ts';
 import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
+import { spellDomain } from '../../adapters/node/spell-domain.ts';
 import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
 import {
   createPostgresDeviceLoginRequests,
@@ -44,6 +45,7 @@ import { createPostgresWaitingDeliveries } from '../../adapters/postgres/waiting
 import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-budgets.ts';
 import type { Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
+import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
@@ -86,6 +88,7 @@ const EMBEDDED_CONNECTIONS_OF_OTHERS = 63;
 /** What use cases need in the server and in commands. */
 export interface FoundationContext extends Context, Stores {
   readonly digest: Digest;
+  readonly spellDomain: SpellDomain;
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
   readonly settledWithin: SettledWithin;
@@ -221,6 +224,7 @@ function contextOf(
     ids: uuids,
     digest,
     settledWithin,
+    spellDomain,
     passwords: createPasswordHasher(),
     plans,
     failpoint: armedFailpoint(process.env),

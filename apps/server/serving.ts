@@ -107,7 +107,7 @@ export async function composeWebsite(
 
 function signingInContext(
   { settings }: Composing,
-  { sessions, passwords, challenges }: FoundationContext,
+  { sessions, passwords, spellDomain, challenges }: FoundationContext,
   background: RequestContexts['background'],
 ): SigningInContext {
   const { webUrl, signUpOpen } = settings;
@@ -116,6 +116,7 @@ function signingInContext(
   return {
     sessions,
     passwords,
+    spellDomain,
     challenges,
     background,
     oneTimeCodes: createOneTimeCodes({ issuer: name }),

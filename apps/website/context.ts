@@ -1,5 +1,6 @@
 /** The context of the website; apps/server/serving.ts creates it. */
 import type { IncomingMessage } from 'node:http';
+import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { Background } from '../../core/ports/background.ts';
 import type { OneTimeCodes } from '../../core/ports/one-time-codes.ts';
 import type { PasskeyChallenges } from '../../core/ports/passkey-challenges.ts';
@@ -31,6 +32,7 @@ export interface SiteContext extends HandlerContext, ReadmeContext, SigningInCon
 export interface SigningInContext {
   readonly sessions: SessionStore;
   readonly passwords: PasswordHasher;
+  readonly spellDomain: SpellDomain;
   readonly background: Background;
   readonly oneTimeCodes: OneTimeCodes;
   readonly passkeys: Passkeys;

@@ -1,4 +1,5 @@
 /** The rules of usernames, repository names and email addresses (docs/interface.md, Repositories). */
+import type { SpellDomain } from '../kernel/domain-spellings.ts';
 import { EMAIL_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX, USERNAME_LENGTH_MAX } from '../kernel/limits.ts';
 import type { Refusal } from '../kernel/refusal.ts';
 import { asciiLowerCase } from '../kernel/text.ts';
@@ -84,13 +85,47 @@ export function repositoryNameKey(name: string): string {
   return asciiLowerCase(name);
 }
 
-/** Accepts text with exactly one `@` and no white space or control character. Only a sent mail proves more. */
-export function emailRefusal(email: string): Refusal | null {
+/**
+ * Accepts text with exactly one `@`, no white space or control character, and a domain that may exist. Only a sent mail
+ * proves more.
+ */
+export function emailRefusal(email: string, spellDomain: SpellDomain): Refusal | null {
   const plausible = email.length <= EMAIL_LENGTH_MAX && /^[^\s@\p{Cc}\p{Cs}]+@[^\s@\p{Cc}\p{Cs}]+$/u.test(email);
-  return plausible ? null : { code: 'email-invalid' };
+  if (!plausible) return { code: 'email-invalid', reason: 'This is not an email address' };
+  const domain = domainOf(email);
+  if (!isInternational(domain)) return null;
+  const spellings = spellDomain(domain);
+  if (spellings === null) return { code: 'email-invalid', reason: 'No domain can have the name behind the "@"' };
+  return localPartOf(email).length + spellings.ascii.length <= EMAIL_LENGTH_MAX
+    ? null
+    : { code: 'email-invalid', reason: `With its domain in ASCII, this is longer than ${EMAIL_LENGTH_MAX} characters` };
 }
 
-/** Returns the form in which addresses are compared. Two addresses that differ only in case are equal. */
-export function emailKey(email: string): string {
-  return email.toLowerCase();
+/**
+ * Returns the forms in which an address is compared, without regard to case: first that of new claims, with its domain
+ * in ASCII. The others are forms that claims had before: as typed, and with the letters of the domain's language. Text
+ * that is no address has one form.
+ */
+export function emailKeys(email: string, spellDomain: SpellDomain): readonly [string, ...string[]] {
+  const typed = email.toLowerCase();
+  const domain = domainOf(email);
+  const spellings = email.length <= EMAIL_LENGTH_MAX && isInternational(domain) ? spellDomain(domain) : null;
+  if (spellings === null) return [typed];
+  const localPart = localPartOf(email).toLowerCase();
+  const [first, ...others] = [`${localPart}${spellings.ascii}`, typed, `${localPart}${spellings.unicode}`] as const;
+  return [first, ...new Set(others.filter((other) => other !== first))];
+}
+
+/** Returns the text before the domain, with the `@`. */
+function localPartOf(email: string): string {
+  return email.slice(0, email.lastIndexOf('@') + 1);
+}
+
+function domainOf(email: string): string {
+  return email.slice(email.lastIndexOf('@') + 1);
+}
+
+/** Any other domain has one spelling, and is taken as it was typed. */
+function isInternational(domain: string): boolean {
+  return /[^\0-\x7f]|(^|\.)xn--/i.test(domain);
 }

@@ -40,7 +40,7 @@ export type Refusal =
   | { readonly code: 'username-invalid'; readonly reason: string }
   | { readonly code: 'username-reserved'; readonly username: string }
   | { readonly code: 'username-taken'; readonly username: string }
-  | { readonly code: 'email-invalid' }
+  | { readonly code: 'email-invalid'; readonly reason: string }
   | { readonly code: 'email-taken' }
   | { readonly code: 'password-length' }
   | { readonly code: 'password-wrong' }

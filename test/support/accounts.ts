@@ -4,6 +4,7 @@ import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import type { AccessTokenSettings } from '../../core/access-token/commands.ts';
 import { ALL_REPOSITORIES } from '../../core/access-token/repository-selection.ts';
 import type { Plan } from '../../core/account/plans.ts';
+import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { AccessTokenId, AccountId, WebhookId } from '../../core/kernel/ids.ts';
 import type { Refusal } from '../../core/kernel/refusal.ts';
 import { createAccount } from '../../core/use-cases/accounts/accounts.ts';
@@ -13,6 +14,12 @@ import { createRepository, type FoundRepository } from '../../core/use-cases/rep
 import { createAccessToken } from '../../core/use-cases/tokens/access-tokens.ts';
 import { createWebhook } from '../../core/use-cases/webhooks/webhooks.ts';
 import { CAUSE, type TestNode } from './node.ts';
+
+/** Older versions mapped no domain, so that each spelling was an address of its own. */
+export const EACH_SPELLING_ITS_OWN: SpellDomain = (domain) => ({
+  ascii: domain.toLowerCase(),
+  unicode: domain.toLowerCase(),
+});
 
 /** Returns the result; throws if it is a refusal. */
 export function accepted<Result extends object>(result: Result | { readonly refused: Refusal }): Result {

@@ -2,6 +2,7 @@
  * An API over the in-memory ports. The use cases make accounts, tokens and repositories; a push is an event that the
  * fixture appends to the log.
  */
+
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
@@ -10,6 +11,7 @@ import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.t
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { pause, settledWithin } from '../../adapters/node/pause.ts';
+import { spellDomain } from '../../adapters/node/spell-domain.ts';
 import { newExchangedSecret, newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { newWebhookSecret } from '../../adapters/node/webhook-secret.ts';
 import { createApi, type Timeouts } from '../../apps/api/app.ts';
@@ -306,7 +308,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     finished,
     account: async (username, plan = 'PRO') => {
       const wanted = { username, email: `${username}@example.org`, password: 'a long password', plan };
-      return accepted(await createAccount({ ...base, vault, passwords }, CAUSE, wanted)).id;
+      return accepted(await createAccount({ ...base, vault, passwords, spellDomain }, CAUSE, wanted)).id;
     },
     token: async (account, settings = {}) => {
       const secret = newTokenSecret();

@@ -2,9 +2,11 @@
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';
+import { spellDomain } from '../../adapters/node/spell-domain.ts';
 import { createBackground } from '../../apps/server/behind-answers.ts';
 import { DEFAULT_PLANS, type Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
+import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Background } from '../../core/ports/background.ts';
 import type { SettledWithin } from '../../core/ports/clock.ts';
@@ -47,6 +49,7 @@ export interface TestNode extends Context {
   readonly clock: TestClock;
   readonly digest: Digest;
   readonly vault: Vault;
+  readonly spellDomain: SpellDomain;
   readonly passwords: PasswordHasher;
   readonly plans: Plans;
   readonly rateLimits: RateLimits;
@@ -94,6 +97,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     written: NEWEST_FORMS,
     digest,
     vault: options.vault ?? createMemoryVault(),
+    spellDomain,
     passwords: {
       expectRoom: () => undefined,
       hash: async (password) => `hash of ${password}`,

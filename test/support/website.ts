@@ -1,9 +1,11 @@
 /**
  * The website over the in-memory ports, and browsers that visit it: their requests are injected.
  */
+
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { digest } from '../../adapters/node/digest.ts';
+import { spellDomain } from '../../adapters/node/spell-domain.ts';
 import { createApiReference } from '../../apps/server/api-reference.ts';
 import { createBackground } from '../../apps/server/behind-answers.ts';
 import type { FinishedSiteRequest, SiteContext } from '../../apps/website/context.ts';
@@ -66,6 +68,7 @@ export async function createWebsiteFixture(options: WebsiteOptions = {}): Promis
       hash: async (password) => `hash of ${password}`,
       verify: async (password, hash) => hash === `hash of ${password}`,
     },
+    spellDomain,
     renderer,
     apiReference: createApiReference(api.context.version),
     firstCommits: {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../adapters/node/digest.ts';
 import { uuids } from '../../adapters/node/ids.ts';
+import { spellDomain } from '../../adapters/node/spell-domain.ts';
 import { newTokenSecret } from '../../adapters/node/token-secret.ts';
 import { type Cause, streamName } from '../../core/kernel/envelope.ts';
 import { plusMs } from '../../core/kernel/ids.ts';
@@ -55,7 +56,7 @@ async function newLogin(context: TestContext, form: Form) {
   const base = { ...stores, clock, ids: uuids, written: NEWEST_FORMS, digest, failpoint, newTokenSecret };
   const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
   const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
-  const account = await createAccount({ ...base, passwords }, CAUSE, wanted);
+  const account = await createAccount({ ...base, passwords, spellDomain }, CAUSE, wanted);
   assert.ok('id' in account);
   const begun =
     form === 'older'

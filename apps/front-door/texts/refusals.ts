@@ -53,7 +53,7 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'username-invalid': { status: 422, field: 'username', message: (r) => r.reason },
   'username-reserved': { status: 422, field: 'username', message: () => 'This username is reserved' },
   'username-taken': { status: 409, message: () => 'This username is taken' },
-  'email-invalid': { status: 422, field: 'email', message: () => 'This is not an email address' },
+  'email-invalid': { status: 422, field: 'email', message: (r) => r.reason },
   'email-taken': { status: 409, message: () => 'An account with this email address exists' },
   'password-length': {
     status: 422,

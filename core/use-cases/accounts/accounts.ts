@@ -7,7 +7,7 @@
  */
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
-import { emailKey, emailRefusal, isUsernameForm, usernameRefusal } from '../../account/names.ts';
+import { emailRefusal, isUsernameForm, usernameRefusal } from '../../account/names.ts';
 import type { Plan } from '../../account/plans.ts';
 import { type Account, sessionEpochOf } from '../../account/state.ts';
 import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
@@ -21,7 +21,7 @@ import type { Failpoint } from '../../ports/failpoints.ts';
 import type { PasswordHasher } from '../../ports/password-hasher.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { claimName, isTaken, settleClaim } from './claims.ts';
+import { type AddressContext, claimName, claimsOfEmail, isTaken, settleClaim } from './claims.ts';
 
 export interface NewAccount {
   readonly username: string;
@@ -33,7 +33,7 @@ export interface NewAccount {
 }
 
 type AccountContext = Context & { readonly vault: Vault; readonly passwords: PasswordHasher };
-type CreationContext = AccountContext & { readonly failpoint: Failpoint };
+type CreationContext = AccountContext & AddressContext & { readonly failpoint: Failpoint };
 type Refused = { readonly refused: Refusal };
 
 export async function createAccount(
@@ -41,17 +41,19 @@ export async function createAccount(
   cause: Cause,
   wanted: NewAccount,
 ): Promise<{ readonly id: AccountId } | Refused> {
-  const invalid = creationRefusal(wanted);
+  const invalid = creationRefusal(context, wanted);
   if (invalid !== null) return refuse(invalid);
   const id = context.ids.next<AccountId>();
   const usernameTaken = refuse({ code: 'username-taken', username: wanted.username });
-  const emailClaim = await context.vault.fingerprint('email', emailKey(wanted.email));
+  const [emailClaim, ...otherSpellings] = await claimsOfEmail(context, wanted.email);
   // Most creations that will be refused are refused here, and write nothing.
   if (await isTaken(context, usernameClaims, wanted.username)) return usernameTaken;
-  if (await isTaken(context, emailClaims, emailClaim)) return refuse({ code: 'email-taken' });
+  for (const claim of [emailClaim, ...otherSpellings]) {
+    if (await isTaken(context, emailClaims, claim)) return refuse({ code: 'email-taken' });
+  }
   if ((await claimName(context, cause, usernameClaims, wanted.username, id)) === null) return usernameTaken;
   await context.failpoint('account-username-claimed');
-  if ((await claimName(context, cause, emailClaims, emailClaim, id)) === null) {
+  if ((await claimName(context, cause, emailClaims, emailClaim, id, otherSpellings)) === null) {
     await settleClaim(context, cause, usernameClaims, wanted.username, id, 'Release');
     return refuse({ code: 'email-taken' });
   }
@@ -90,12 +92,11 @@ export async function createAccount(
 }
 
 /** Returns the refusal of a username, address or password that no account may have. */
-export function creationRefusal({
-  username,
-  email,
-  password,
-}: Pick<NewAccount, 'username' | 'email' | 'password'>): Refusal | null {
-  return usernameRefusal(username) ?? emailRefusal(email) ?? passwordRefusal(password);
+export function creationRefusal(
+  { spellDomain }: Pick<AddressContext, 'spellDomain'>,
+  { username, email, password }: Pick<NewAccount, 'username' | 'email' | 'password'>,
+): Refusal | null {
+  return usernameRefusal(username) ?? emailRefusal(email, spellDomain) ?? passwordRefusal(password);
 }
 
 function passwordRefusal(password: string): Refusal | null {

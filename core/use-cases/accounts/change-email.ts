@@ -9,7 +9,7 @@
  */
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
-import { emailKey, emailRefusal } from '../../account/names.ts';
+import { emailRefusal } from '../../account/names.ts';
 import { emailClaims } from '../../claim/evolve.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -20,9 +20,9 @@ import type { StreamGuard } from '../../ports/event-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
-import { claimName, emailClaimOf, settleClaim } from './claims.ts';
+import { type AddressContext, claimName, claimsOfEmail, emailClaimOf, settleClaim } from './claims.ts';
 
-export type EmailContext = Context & { readonly vault: Vault; readonly failpoint: Failpoint };
+export type EmailContext = Context & AddressContext & { readonly vault: Vault; readonly failpoint: Failpoint };
 
 export interface EmailChangeOrigin {
   readonly account: AccountId;
@@ -44,7 +44,7 @@ export async function changeEmail(
   email: string,
 ): Promise<{ readonly changed: true } | Refused> {
   const { account, cause } = origin;
-  const invalid = emailRefusal(email);
+  const invalid = emailRefusal(email, context.spellDomain);
   if (invalid !== null) return refuse(invalid);
   let prepared: Preparation | null = null;
   // Runs before each try, so that a try that lost a race prepares again for the account as it now stands.
@@ -77,12 +77,12 @@ async function prepare(
   if (state.status !== 'open') return refuse({ code: 'account-not-found' });
   if ((await context.vault.get(account, 'email', state.emailRef)) === email) return { change: null, guards: [] };
   const previousClaim = await emailClaimOf(context, account, state);
-  const name = await context.vault.fingerprint('email', emailKey(email));
-  if (name === previousClaim) {
-    // Only the case of its letters changes.
+  const [name, ...otherSpellings] = await claimsOfEmail(context, email);
+  if (previousClaim !== null && [name, ...otherSpellings].includes(previousClaim)) {
+    // Only the case of its letters changes, or the spelling of its domain.
     return { change: { emailRef: await context.vault.put(account, 'email', email), previousClaim: null }, guards: [] };
   }
-  const claim = await claimName(context, cause, emailClaims, name, account);
+  const claim = await claimName(context, cause, emailClaims, name, account, otherSpellings);
   if (claim === null) return refuse({ code: 'email-taken' });
   await context.failpoint('email-claimed');
   const emailRef = await context.vault.put(account, 'email', email);

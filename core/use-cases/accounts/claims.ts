@@ -7,13 +7,14 @@
  */
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
-import { emailKey } from '../../account/names.ts';
+import { emailKeys } from '../../account/names.ts';
 import type { ClosedAccount, OpenAccount } from '../../account/state.ts';
 import { decideClaim } from '../../claim/decide.ts';
 import type { ClaimEvent } from '../../claim/events.ts';
 import { emailClaims, type usernameClaims } from '../../claim/evolve.ts';
 import { type Claim, hasRunOut } from '../../claim/state.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
+import type { SpellDomain } from '../../kernel/domain-spellings.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import { type AccountId, plusMs, type Timestamp } from '../../kernel/ids.ts';
 import type { StreamGuard } from '../../ports/event-store.ts';
@@ -26,15 +27,25 @@ export const CLAIM_SPAN_MS = 10 * 60_000;
 
 export type ClaimDecider = typeof usernameClaims;
 
-type ClaimContext = Context & { readonly vault: Pick<Vault, 'get' | 'fingerprint'> };
+/** What tells the names of the claims of an address. */
+export interface AddressContext {
+  readonly vault: Pick<Vault, 'get' | 'fingerprint'>;
+  readonly spellDomain: SpellDomain;
+}
 
-/** Claims a name. Resolves with the claim if the name is now claimed for the account, else with null. */
+type ClaimContext = Context & AddressContext;
+
+/**
+ * Claims a name. Resolves with the claim if the name is now claimed for the account, else with null. `others` are names
+ * that stand for the same thing: none may be another account's, now or at the append.
+ */
 export async function claimName(
   context: ClaimContext,
   cause: Cause,
   decider: ClaimDecider,
   name: string,
   account: AccountId,
+  others: readonly string[] = [],
 ): Promise<Entity<Claim> | null> {
   const now = context.clock.now();
   const until = plusMs(now, CLAIM_SPAN_MS);
@@ -42,7 +53,13 @@ export async function claimName(
   let former: Former | null = null;
   const guarding: Guarding = async () => {
     former = lapsed === null || lapsed === account ? null : await abandonFormer(context, cause, decider, name, lapsed);
-    return { guards: former === null ? [] : [former.guard] };
+    const guards = former === null ? [] : [former.guard];
+    for (const other of others) {
+      const free = await guardsOfFree(context, cause, decider, other, account);
+      if (free === null) return refuse({ code: 'username-taken', username: name });
+      guards.push(...free);
+    }
+    return { guards };
   };
   const claimed = await execute(context, decider, name, { account, cause, guarding }, (current) => {
     const abandoned = former?.account ?? null;
@@ -56,6 +73,22 @@ export async function claimName(
 interface Former {
   readonly account: AccountId;
   readonly guard: StreamGuard;
+}
+
+/** Returns the guards of an append that relies on no other account having this name; null if one has it. */
+async function guardsOfFree(
+  context: ClaimContext,
+  cause: Cause,
+  decider: ClaimDecider,
+  name: string,
+  account: AccountId,
+): Promise<readonly StreamGuard[] | null> {
+  const { state, stream, revision } = await context.entities.reload(decider, name);
+  const guard = { stream, revision };
+  if (state.status === 'free' || state.account === account) return [guard];
+  if (state.status === 'held' || !hasRunOut(state, context.clock.now())) return null;
+  const former = await abandonFormer(context, cause, decider, name, state.account);
+  return former === null ? null : [guard, former.guard];
 }
 
 /** Returns the account whose claim on the name has lapsed; null if there is none. */
@@ -96,14 +129,37 @@ async function abandonFormer(
   return null;
 }
 
+/**
+ * Returns the names of the claims of an address: first that of new claims, then those of accounts that claimed it when
+ * each spelling of an international domain was an address of its own.
+ */
+export async function claimsOfEmail(
+  { vault, spellDomain }: AddressContext,
+  email: string,
+): Promise<readonly [string, ...string[]]> {
+  const [first, ...others] = emailKeys(email, spellDomain);
+  const name = (key: string): Promise<string> => vault.fingerprint('email', key);
+  return [await name(first), ...(await Promise.all(others.map(name)))];
+}
+
 /** Returns the name of the claim of the account's address; null if the account has been erased. */
 export async function emailClaimOf(
-  { vault }: Pick<ClaimContext, 'vault'>,
+  context: AddressContext & Pick<Context, 'entities'>,
   account: AccountId,
   state: OpenAccount | ClosedAccount,
 ): Promise<string | null> {
-  const email = await vault.get(account, 'email', state.emailRef);
-  return email === null ? null : vault.fingerprint('email', emailKey(email));
+  const email = await context.vault.get(account, 'email', state.emailRef);
+  if (email === null) return null;
+  const names = await claimsOfEmail(context, email);
+  if (names.length === 1) return names[0];
+  let pending: string | null = null;
+  for (const name of names) {
+    const { state: claim } = await context.entities.reload(emailClaims, name);
+    if (claim.status === 'free' || claim.account !== account) continue;
+    if (claim.status === 'held') return name;
+    pending ??= name;
+  }
+  return pending ?? names[0];
 }
 
 /**

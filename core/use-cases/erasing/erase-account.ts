@@ -11,7 +11,6 @@
 import type { AccountCommand } from '../../account/commands.ts';
 import { decideAccount } from '../../account/decide.ts';
 import { accounts } from '../../account/evolve.ts';
-import { emailKey } from '../../account/names.ts';
 import type { ErasedAccount } from '../../account/state.ts';
 import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
 import type { Cause } from '../../kernel/envelope.ts';
@@ -25,13 +24,13 @@ import type { RefusedExchanges } from '../../ports/refused-exchanges.ts';
 import type { SessionStore } from '../../ports/session-store.ts';
 import { type Vault, VaultError } from '../../ports/vault.ts';
 import { type Context, execute } from '../../runtime/execute.ts';
-import { settleClaim } from '../accounts/claims.ts';
+import { type AddressContext, claimsOfEmail, settleClaim } from '../accounts/claims.ts';
 import { repositoriesEver } from '../repositories/all-repositories-created.ts';
 import { letLayersGo } from '../repositories/expire-layers-early.ts';
 import { closeRepository } from '../repositories/repositories.ts';
 import { recordErasure } from './erasure-records.ts';
 
-export interface ErasureContext extends Context {
+export interface ErasureContext extends Context, AddressContext {
   readonly vault: Vault;
   readonly refusedExchanges: Pick<RefusedExchanges, 'remove'>;
   readonly deliveries: Pick<DeliveryStore, 'forgetAccount'>;
@@ -141,8 +140,9 @@ async function releaseAddress(
   }
   // Null if an earlier erasure destroyed the key. It had released the address before that.
   if (email !== null) {
-    const claim = await context.vault.fingerprint('email', emailKey(email));
-    await settleClaim(context, cause, emailClaims, claim, account, 'Release');
+    for (const claim of await claimsOfEmail(context, email)) {
+      await settleClaim(context, cause, emailClaims, claim, account, 'Release');
+    }
   }
   return true;
 }

@@ -6,7 +6,7 @@
  * failure. A failure is counted before its password is compared (password-guesses.ts).
  */
 import { accounts } from '../../account/evolve.ts';
-import { emailKey } from '../../account/names.ts';
+import { emailKeys } from '../../account/names.ts';
 import { type ClosedAccount, needsSecondFactor, type OpenAccount, sessionEpochOf } from '../../account/state.ts';
 import { emailClaims } from '../../claim/evolve.ts';
 import { accept, refuse } from '../../kernel/decider.ts';
@@ -24,10 +24,11 @@ import { type Context, execute } from '../../runtime/execute.ts';
 import type { Factor, SignInEvent } from '../../sign-in/events.ts';
 import { signIns, signInsOn } from '../../sign-in/evolve.ts';
 import { findAccountState } from '../accounts/accounts.ts';
+import { type AddressContext, claimsOfEmail } from '../accounts/claims.ts';
 import { isEnterable } from '../callers/authenticate.ts';
 import { countsOf, unlessFailed } from '../callers/password-guesses.ts';
 
-export interface SignInContext extends Context {
+export interface SignInContext extends Context, AddressContext {
   readonly vault: Pick<Vault, 'put' | 'get' | 'fingerprint'>;
   readonly passwords: PasswordHasher;
   readonly rateLimits: RateLimits;
@@ -80,7 +81,8 @@ export async function signIn(
   const browser = found === null ? null : (knownBrowser?.(found.account) ?? null);
   const turn = found === null || browser === null ? stranger : ({ kind: 'known', account: found.account } as const);
   context.passwords.expectRoom(turn);
-  const counts = countsOf({ of: `sign-in ${emailKey(typed)}`, address: origin.address, browser });
+  const [name] = emailKeys(typed, context.spellDomain);
+  const counts = countsOf({ of: `sign-in ${name}`, address: origin.address, browser });
   const waitSeconds = await context.rateLimits.take(counts);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   const isRight = await unlessFailed(context.rateLimits, counts, () => compare(context, found, password, turn));
@@ -113,11 +115,17 @@ async function findEnterable(context: SignInContext, login: string): Promise<Fou
 }
 
 async function findByEmail(context: SignInContext, email: string) {
-  const claim = await context.vault.fingerprint('email', emailKey(email));
-  const { state: claimed } = await context.entities.get(emailClaims, claim);
-  if (claimed.status === 'free') return null;
-  const { state } = await context.entities.get(accounts, claimed.account);
-  return { id: claimed.account, state };
+  // Two accounts may have claimed the two spellings of a domain before these were one: each is found by its own.
+  const asTyped = await context.vault.fingerprint('email', email.toLowerCase());
+  const claims = new Set([asTyped, ...(await claimsOfEmail(context, email))]);
+  let found: AccountId | null = null;
+  for (const claim of claims) {
+    const { state: claimed } = await context.entities.get(emailClaims, claim);
+    if (claimed.status !== 'free') found ??= claimed.account;
+  }
+  if (found === null) return null;
+  const { state } = await context.entities.get(accounts, found);
+  return { id: found, state };
 }
 
 async function compare(

@@ -36,7 +36,7 @@ export async function signUp(
 ): Promise<SignedInPerson | { readonly refused: Refusal }> {
   if (!context.signUpOpen) return refuse({ code: 'sign-up-closed' });
   // A form that is only filled in wrongly costs nothing.
-  const invalid = creationRefusal(wanted);
+  const invalid = creationRefusal(context, wanted);
   if (invalid !== null) return refuse(invalid);
   const { requestId, address } = origin;
   context.passwords.expectRoom({ kind: 'stranger', address });

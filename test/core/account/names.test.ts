@@ -1,14 +1,16 @@
 /** The rules for the names of accounts and repositories, and for email addresses. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { spellDomain } from '../../../adapters/node/spell-domain.ts';
 import {
-  emailKey,
+  emailKeys,
   emailRefusal,
   isUsernameForm,
   repositoryNameKey,
   repositoryNameRefusal,
   usernameRefusal,
 } from '../../../core/account/names.ts';
+import { EMAIL_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 
 const code = (refusal: { readonly code: string } | null) => refusal?.code ?? 'taken';
 
@@ -104,7 +106,7 @@ describe('The name of a repository', () => {
 describe('An email address', () => {
   test('has text on both sides of one @, no blanks, and at most 254 characters', () => {
     for (const email of ['a@b', 'ada@example.org', 'ü@müller.example', `${'a'.repeat(252)}@b`]) {
-      assert.equal(emailRefusal(email), null, email);
+      assert.equal(emailRefusal(email, spellDomain), null, email);
     }
     for (const email of [
       '',
@@ -119,11 +121,49 @@ describe('An email address', () => {
       '\ud800@b',
       `${'a'.repeat(253)}@b`,
     ]) {
-      assert.equal(code(emailRefusal(email)), 'email-invalid', JSON.stringify(email));
+      assert.equal(code(emailRefusal(email, spellDomain)), 'email-invalid', JSON.stringify(email));
     }
   });
 
   test('is compared without regard to case', () => {
-    assert.equal(emailKey('Ada@Example.ORG'), emailKey('ada@example.org'));
+    assert.deepEqual(emailKeys('Ada@Example.ORG', spellDomain), ['ada@example.org']);
+  });
+
+  test('with an international domain has a first form that both spellings share, and the forms of before', () => {
+    const ascii = 'ädä@xn--mnchen-3ya.example';
+    const unicode = 'ädä@münchen.example';
+    assert.deepEqual(emailKeys('Ädä@MÜNCHEN.example', spellDomain), [ascii, unicode]);
+    assert.deepEqual(emailKeys('ädä@XN--mnchen-3ya.example', spellDomain), [ascii, unicode]);
+    const wide = 'ädä@ｍünchen.example';
+    assert.deepEqual(emailKeys(wide, spellDomain), [ascii, wide, unicode]);
+    assert.deepEqual(emailKeys('ada@ｅxample.org', spellDomain), ['ada@example.org', 'ada@ｅxample.org']);
+  });
+
+  test('is not mapped before the @, nor where its domain has one spelling', () => {
+    for (const email of [
+      'ａｄａ@example.org',
+      'xn--mnchen-3ya@example.org',
+      'ada@[::1]',
+      'ada@a_b',
+      'ada@127.1',
+      'ada@ü..',
+    ]) {
+      assert.deepEqual(emailKeys(email, spellDomain), [email]);
+    }
+    const long = `ada@${'ü'.repeat(EMAIL_LENGTH_MAX)}`;
+    assert.deepEqual(emailKeys(long, spellDomain), [long]);
+  });
+
+  test('is refused with the reason if no domain can have its name, or if that is too long in ASCII', () => {
+    const none = { code: 'email-invalid', reason: 'No domain can have the name behind the "@"' };
+    for (const domain of ['\u00ad', 'xn--a', 'xn--a.example', 'ü/b', 'ü..example', `${'ü'.repeat(70)}.example`]) {
+      assert.deepEqual(emailRefusal(`ada@${domain}`, spellDomain), none, domain);
+    }
+    const ascii = 'xn--mnchen-3ya.example';
+    const longest = 'a'.repeat(EMAIL_LENGTH_MAX - 1 - ascii.length);
+    assert.equal(emailRefusal(`${longest}@münchen.example`, spellDomain), null);
+    const refused = emailRefusal(`${longest}a@münchen.example`, spellDomain);
+    const reason = 'With its domain in ASCII, this is longer than 254 characters';
+    assert.deepEqual(refused, { code: 'email-invalid', reason });
   });
 });

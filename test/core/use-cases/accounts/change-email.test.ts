@@ -14,7 +14,7 @@ import { CLAIM_SPAN_MS } from '../../../../core/use-cases/accounts/claims.ts';
 import { guardedBy, identifyPerson } from '../../../../core/use-cases/callers/authenticate.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { sweepVault } from '../../../../core/use-cases/sweeping/sweep-vault.ts';
-import { accepted, codeOf, codesOf, newAccount } from '../../../support/accounts.ts';
+import { accepted, codeOf, codesOf, EACH_SPELLING_ITS_OWN, newAccount } from '../../../support/accounts.ts';
 import { keepLog } from '../../../support/log.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode, type TestNode } from '../../../support/node.ts';
@@ -364,5 +364,133 @@ describe('A change of the address that is interrupted', () => {
     assert.equal((await parts.claimOf(OLD)).status, 'pending');
     await parts.sweep();
     await isSettled(parts, OLD, NEW);
+  });
+});
+
+describe('An address of an international domain', () => {
+  const ASCII = 'bob@xn--mnchen-3ya.example';
+  const UNICODE = 'bob@münchen.example';
+  const WIDE = 'bob@ｍünchen.example';
+
+  /** An account whose address was claimed as it was typed. */
+  async function claimedBefore(email: string) {
+    const parts = await started();
+    const older = { ...parts.node, spellDomain: EACH_SPELLING_ITS_OWN };
+    const { id } = accepted(await parts.create('bob', email, older));
+    assert.deepEqual(await parts.claimOf(email), { status: 'held', account: id });
+    return { ...parts, older, bob: id, changeBob: (to: string) => parts.change(to, parts.node, id) };
+  }
+
+  /** Nobody can have either spelling before the account gives the address up, and then anybody can. */
+  async function isItsUntilGivenUp(
+    { create, emailOf, changeBob, bob, claimOf }: Awaited<ReturnType<typeof claimedBefore>>,
+    has: string,
+  ): Promise<void> {
+    assert.equal(await emailOf(bob), has);
+    assert.equal(codeOf(await create('eve', UNICODE)), 'email-taken');
+    assert.equal(codeOf(await create('eve', ASCII)), 'email-taken');
+    accepted(await changeBob(NEW));
+    for (const each of [ASCII, UNICODE, WIDE]) assert.deepEqual(await claimOf(each), { status: 'free' }, each);
+    accepted(await create('eve', UNICODE));
+    assert.equal(codeOf(await changeBob(ASCII)), 'email-taken');
+  }
+
+  for (const before of [UNICODE, ASCII]) {
+    test(`that was claimed as ${before} before is its account's in either spelling, until that changes it`, async () => {
+      const parts = await claimedBefore(before);
+      await isItsUntilGivenUp(parts, before);
+    });
+
+    test(`that was claimed as ${before} before keeps its claim when only its spelling changes`, async () => {
+      const parts = await claimedBefore(before);
+      const after = before === ASCII ? UNICODE : ASCII;
+      for (const next of [after, before, WIDE, after]) {
+        accepted(await parts.changeBob(next));
+        assert.equal(await parts.emailOf(parts.bob), next);
+        assert.deepEqual(await parts.claimOf(before), { status: 'held', account: parts.bob });
+        assert.deepEqual(await parts.claimOf(after), { status: 'free' });
+      }
+      await parts.sweep();
+      await isItsUntilGivenUp(parts, after);
+    });
+
+    test(`that was claimed as ${before} before is free in both spellings once its account is erased`, async () => {
+      const { node, bob, create } = await claimedBefore(before);
+      accepted(await eraseAccount(node, CAUSE, bob));
+      accepted(await create('eve', before === ASCII ? UNICODE : ASCII));
+    });
+  }
+
+  test('that was claimed in a form that no spelling leads to is claimed again when its spelling changes', async () => {
+    const parts = await claimedBefore(WIDE);
+    accepted(await parts.changeBob(UNICODE));
+    assert.deepEqual(await parts.claimOf(ASCII), { status: 'held', account: parts.bob });
+    assert.deepEqual(await parts.claimOf(WIDE), { status: 'free' });
+    await isItsUntilGivenUp(parts, UNICODE);
+  });
+
+  test('whose spelling changes keeps the claim that it has, if the process stops once the new one is claimed', async () => {
+    const parts = await claimedBefore(WIDE);
+    const failpoint = async (point: FailpointName): Promise<void> => {
+      if (point === 'email-claimed') throw new Error('killed');
+    };
+    await assert.rejects(parts.change(ASCII, { ...parts.node, failpoint }, parts.bob), /killed/);
+    await finishEmailChange(parts.node, CAUSE, parts.bob);
+    assert.deepEqual(await parts.claimOf(WIDE), { status: 'held', account: parts.bob });
+    assert.equal((await parts.claimOf(ASCII)).status, 'pending');
+    accepted(await parts.changeBob(NEW));
+    assert.deepEqual(await parts.claimOf(WIDE), { status: 'free' });
+    parts.clock.advance(CLAIM_SPAN_MS + 1);
+    accepted(await parts.create('eve', UNICODE));
+  });
+
+  test('is one address to two accounts that change to its two spellings at the same time', async () => {
+    const parts = await started();
+    const [bob, eve] = [await newAccount(parts.node, 'bob'), await newAccount(parts.node, 'eve')];
+    const other = await parts.another();
+    const results = await Promise.all([parts.change(ASCII, parts.node, bob), parts.change(UNICODE, other, eve)]);
+    assert.deepEqual(codesOf(results), { created: 1, 'email-taken': 1 });
+  });
+
+  test('is not claimed while an older version claims it in the other spelling', async () => {
+    const parts = await started();
+    const older = { ...(await parts.another()), spellDomain: EACH_SPELLING_ITS_OWN };
+    parts.log.on.append = async ({ stream, events }) => {
+      if (!stream.startsWith('email-') || events[0]?.type !== 'Claimed') return;
+      parts.log.on.append = undefined;
+      accepted(await parts.create('bob', UNICODE, older));
+    };
+    assert.equal(codeOf(await parts.create('eve', ASCII)), 'email-taken');
+  });
+
+  test('that an older version claimed for an account which never came is free after ten minutes', async () => {
+    const parts = await started();
+    const older = { ...(await parts.another()), spellDomain: EACH_SPELLING_ITS_OWN };
+    const paused = Promise.withResolvers<void>();
+    const resumed = Promise.withResolvers<void>();
+    const failpoint = async (point: FailpointName): Promise<void> => {
+      if (point !== 'account-email-claimed') return;
+      paused.resolve();
+      await resumed.promise;
+    };
+    const late = parts.create('bob', UNICODE, { ...older, failpoint });
+    await paused.promise;
+    assert.equal(codeOf(await parts.create('eve', ASCII)), 'email-taken');
+    parts.clock.advance(CLAIM_SPAN_MS + 1);
+    accepted(await parts.create('eve', ASCII));
+    resumed.resolve();
+    assert.equal(codeOf(await late), 'username-taken');
+  });
+
+  test('that an older version gave to an account without a confirmation of the claim stays with it', async () => {
+    const parts = await started();
+    const failpoint = async (point: FailpointName): Promise<void> => {
+      if (point === 'account-username-confirmed') throw new Error('killed');
+    };
+    const older = { ...parts.node, failpoint, spellDomain: EACH_SPELLING_ITS_OWN };
+    await assert.rejects(parts.create('bob', UNICODE, older), /killed/);
+    parts.clock.advance(CLAIM_SPAN_MS + 1);
+    assert.equal(codeOf(await parts.create('eve', ASCII)), 'email-taken');
+    assert.equal((await parts.claimOf(UNICODE)).status, 'held');
   });
 });

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../../../core/kernel/json.ts';
 import { EMAIL_LENGTH_MAX, PASSWORD_LENGTH_MAX, USER_AGENT_LENGTH_MAX } from '../../../../core/kernel/limits.ts';
 import { type VaultRef, vaultRef } from '../../../../core/kernel/vault-ref.ts';
 import { type PasswordHasher, PasswordHasherError, type PasswordTurn } from '../../../../core/ports/password-hasher.ts';
+import { createAccount } from '../../../../core/use-cases/accounts/accounts.ts';
 import {
   SIGN_IN_FAILURES_BROWSER_MAX,
   SIGN_IN_FAILURES_LOGIN_MAX,
@@ -17,7 +18,7 @@ import {
 } from '../../../../core/use-cases/callers/password-guesses.ts';
 import { eraseAccount } from '../../../../core/use-cases/erasing/erase-account.ts';
 import { type Origin, type SignInAttempt, signIn } from '../../../../core/use-cases/signing-in/sign-in.ts';
-import { accepted, codeOf, newAccount } from '../../../support/accounts.ts';
+import { accepted, codeOf, EACH_SPELLING_ITS_OWN, newAccount } from '../../../support/accounts.ts';
 import { createMemoryRateLimits } from '../../../support/memory/rate-limits.ts';
 import { createMemoryVault } from '../../../support/memory/vault.ts';
 import { CAUSE, startNode, type TestNode } from '../../../support/node.ts';
@@ -69,6 +70,35 @@ describe('A person', () => {
       const person = { account, username: 'ada', status: 'open', epoch: 0, secondFactor: false };
       assert.deepEqual(await attempt({ login }), person, login);
     }
+  });
+
+  test('signs in by an address of an international domain in either spelling of it', async () => {
+    const { node, attempt } = await started();
+    for (const [username, domain] of [
+      ['ascii', 'xn--mnchen-3ya.example'],
+      ['unicode', 'münchen.example'],
+    ] as const) {
+      const wanted = { username, email: `${username}@${domain}`, password: PASSWORD, plan: 'FREE' } as const;
+      accepted(await createAccount(node, CAUSE, wanted));
+      for (const typed of ['münchen.example', 'MÜNCHEN.EXAMPLE', 'xn--mnchen-3ya.example']) {
+        assert.equal(accepted(await attempt({ login: `${username}@${typed}` })).username, username, typed);
+      }
+    }
+  });
+
+  test('signs in as before where an older version took the spellings of a domain for two addresses', async () => {
+    const { node, attempt } = await started();
+    const older = { ...node, spellDomain: EACH_SPELLING_ITS_OWN };
+    for (const [username, domain] of [
+      ['ada-1', 'münchen.example'],
+      ['ada-2', 'xn--mnchen-3ya.example'],
+    ] as const) {
+      const wanted = { username, email: `ada@${domain}`, password: PASSWORD, plan: 'FREE' } as const;
+      accepted(await createAccount(older, CAUSE, wanted));
+      assert.equal(accepted(await attempt({ login: `ada@${domain}` })).username, username);
+      assert.equal(accepted(await attempt({ login: 'ada@münchen.example' })).username, 'ada-1');
+    }
+    assert.equal(accepted(await attempt({ login: 'ada@xn--mnchen-3ya.example' })).username, 'ada-2');
   });
 
   test('leaves an event with the address and the browser, which only the vault can read', async () => {
@@ -169,6 +199,15 @@ describe('An attacker who looks for accounts', () => {
 });
 
 describe('An attacker who guesses passwords', () => {
+  test('has no more failures for the spellings of a domain', async () => {
+    const { wrong } = await started();
+    const logins = ['ada@münchen.example', 'ada@xn--mnchen-3ya.example', 'ada@ｍünchen.example'];
+    for (let n = 0; n < SIGN_IN_FAILURES_PAIR_MAX; n += 1) {
+      assert.equal(codeOf(await wrong({ login: logins[n % logins.length] ?? '' })), 'sign-in-failed');
+    }
+    for (const login of logins) assert.equal(codeOf(await wrong({ login })), 'too-many-attempts', login);
+  });
+
   test('has ten failures in fifteen minutes from one network, on whichever node', async () => {
     const { node, another, clock, wrong } = await started();
     const other = await another();

@@ -73,6 +73,32 @@ describe('A person who signs up', () => {
     assert.equal(log.counts.appends, 0);
   });
 
+  test('gets no address whose domain is the other spelling of one that is taken, nor a domain that none can have', async () => {
+    const { log, context } = await started();
+    const [unicode, ascii] = ['münchen.example', 'xn--mnchen-3ya.example'];
+    accepted(await signUp(context, HERE, { ...ADA, email: `ada@${unicode}` }));
+    accepted(await signUp(context, HERE, { ...ADA, username: 'eve', email: `eve@${ascii}` }));
+    const { appends } = log.counts;
+    for (const [email, code] of [
+      [`ada@${ascii}`, 'email-taken'],
+      [`eve@${unicode}`, 'email-taken'],
+      ['bob@ü..example', 'email-invalid'],
+      ['bob@xn--a', 'email-invalid'],
+    ] as const) {
+      assert.equal(codeOf(await signUp(context, HERE, { ...ADA, username: 'bob', email })), code, email);
+    }
+    assert.equal(log.counts.appends, appends);
+  });
+
+  test('races with others for the spellings of an address, and one of them gets it', async () => {
+    const { another } = await started();
+    const emails = ['ada@münchen.example', 'ada@xn--mnchen-3ya.example', 'ADA@MÜNCHEN.example'];
+    const results = await Promise.all(
+      emails.map(async (email, n) => signUp(await another(), HERE, { ...ADA, username: `ada-${n}`, email })),
+    );
+    assert.deepEqual(codesOf(results), { created: 1, 'email-taken': 2 });
+  });
+
   test('races with others for a name, and one of them gets it', async () => {
     const { another } = await started();
     const nodes = await Promise.all([another(), another()]);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { uuids } from '../../../../adapters/node/ids.ts';
+import { spellDomain } from '../../../../adapters/node/spell-domain.ts';
 import { newTokenSecret } from '../../../../adapters/node/token-secret.ts';
 import { accessTokens } from '../../../../core/access-token/evolve.ts';
 import type { DecidedRequest } from '../../../../core/device-session/events.ts';
@@ -91,7 +92,7 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
     one = await newNode();
     const passwords = { expectRoom: () => undefined, hash: async () => 'hash', verify: async () => false };
     const wanted = { username: 'ada', email: 'ada@example.org', password: 'a long password', plan: 'PRO' } as const;
-    const account = await createAccount({ ...one, passwords }, CAUSE, wanted);
+    const account = await createAccount({ ...one, passwords, spellDomain }, CAUSE, wanted);
     assert.ok('id' in account);
     ada = account.id;
     if (isOlder) {
@@ -348,6 +349,7 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
     await grant();
     const erasing = {
       ...one,
+      spellDomain,
       refusedExchanges: createMemoryRefusedExchanges(),
       deliveries: createMemoryDeliveryStore(),
       platformStore: createMemoryLayerStore(),
