@@ -3,4 +3,4 @@
 # with the server's settings in the environment; the nodes may run (docs/operating.md, Backup and restore). The backup
 # does not hold the master key.
 set -eu
-exec node "$(dirname "$0")/../apps/launcher/launch.mjs" apps/admin/backup/main.ts save "$@"
+exec node "$(dirname "$0")/../apps/launcher/launch.cjs" apps/admin/backup/main.ts save "$@"

@@ -3,4 +3,4 @@
 # checkout, with the server's settings in the environment and the server stopped. The program gets the address in its
 # environment (PGHOST and so on), and must be installed.
 set -eu
-exec node "$(dirname "$0")/../apps/launcher/launch.mjs" apps/admin/backup/main.ts database "$@"
+exec node "$(dirname "$0")/../apps/launcher/launch.cjs" apps/admin/backup/main.ts database "$@"

@@ -3,4 +3,4 @@
 # from the checkout, with the server's settings in the environment and the nodes stopped. It overwrites nothing, and
 # needs the master key of the service (docs/operating.md, Backup and restore).
 set -eu
-exec node "$(dirname "$0")/../apps/launcher/launch.mjs" apps/admin/backup/main.ts restore "$@"
+exec node "$(dirname "$0")/../apps/launcher/launch.cjs" apps/admin/backup/main.ts restore "$@"

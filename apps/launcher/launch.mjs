@@ -1,5 +1,5 @@
 /**
- * Starts a TypeScript entry of this project from source: `node apps/launcher/launch.mjs <entry.ts> [args…]`, on the
+ * Starts a TypeScript entry of this project from source: `node apps/launcher/launch.cjs <entry.ts> [args…]`, on the
  * Node that node-choice.mjs chooses. Before that it installs the packages of package-lock.json, unless node_modules
  * holds them already.
  *
@@ -154,7 +154,7 @@ function runAsChild(node, args, env) {
 
 async function main() {
   const [entry, ...args] = process.argv.slice(2);
-  if (entry === undefined) throw new LaunchError('Usage: node apps/launcher/launch.mjs <entry.ts> [args…]');
+  if (entry === undefined) throw new LaunchError('Usage: node apps/launcher/launch.cjs <entry.ts> [args…]');
   checkNode();
   checkGit();
   const endsWithNpm = isStartedByNpm(entry);

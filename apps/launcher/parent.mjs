@@ -20,7 +20,7 @@ const LOOK_INTERVAL_MS = 1_000;
  */
 export function isStartedByNpm(entry) {
   const { npm_lifecycle_script: script = '' } = process.env;
-  return script.startsWith(`node apps/launcher/launch.mjs ${entry}`);
+  return script.startsWith(`node apps/launcher/launch.cjs ${entry}`);
 }
 
 /**

@@ -168,7 +168,7 @@ async function serve(dataDir: string, name: string, repositories: readonly Repos
   };
   const start = performance.now();
   // Starts the server as npm start does, since the launcher's options bound the memory of Node.
-  const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
+  const launch = [path.join(ROOT, 'apps/launcher/launch.cjs'), 'apps/server/main.ts'];
   const child = group.start(process.execPath, launch, {
     cwd: ROOT,
     env: { ...Object.fromEntries(own), ...server, NODE_ENV: 'production' },

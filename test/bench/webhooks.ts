@@ -241,7 +241,7 @@ async function startServer({ port, env, ending }: Scene, name: string): Promise<
     },
   };
   ending.onTestFinished(() => group.end());
-  const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
+  const launch = [path.join(ROOT, 'apps/launcher/launch.cjs'), 'apps/server/main.ts'];
   const child = group.start(process.execPath, launch, { cwd: ROOT, env, stdio: ['ignore', 2, 2] });
   while (!(await isReady(port))) {
     if (child.exitCode !== null) throw new Error(`The server ended with status ${child.exitCode}`);

@@ -23,7 +23,7 @@ interface Demo {
 
 /** Runs the command of `npm run demo`. */
 function startDemo(dataDir: string, port: number): Demo {
-  const args = [path.join(ROOT, 'apps/launcher/launch.mjs'), path.join(ROOT, 'test/demo/main.ts')];
+  const args = [path.join(ROOT, 'apps/launcher/launch.cjs'), path.join(ROOT, 'test/demo/main.ts')];
   const env = { ...process.env, STRATA_DATA_DIR: dataDir, STRATA_PORT: String(port) };
   const demo = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

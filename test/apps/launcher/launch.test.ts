@@ -94,13 +94,13 @@ interface Running {
 }
 
 function launch(root: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
-  return launchBy(process.execPath, [join(root, 'apps', 'launcher', 'launch.mjs'), ...args], root, env);
+  return launchBy(process.execPath, [join(root, 'apps', 'launcher', 'launch.cjs'), ...args], root, env);
 }
 
 /** Makes the launcher with an entry the script `start` of a project's package.json. */
 function scriptStart(root: string, entry: string): void {
   const file = join(root, 'package.json');
-  const scripts = { start: `node apps/launcher/launch.mjs ${entry}` };
+  const scripts = { start: `node apps/launcher/launch.cjs ${entry}` };
   write(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), scripts }));
 }
 
@@ -179,6 +179,20 @@ describe('installing', () => {
     const { code, stdout, stderr } = await launchBy('npm', ['--silent', 'start', '--', '$a', '`b`'], root, {}).ended;
     assert.equal(code, 0, stderr);
     assert.deepEqual(JSON.parse(stdout).args, ['$a', '`b`']);
+  });
+
+  test('says before anything else that Node loads no module below a backslash', async () => {
+    const root = project('back\\slash-');
+    scriptStart(root, 'apps/server.ts');
+    const said = `strata: Node loads no module from below a folder whose name holds a backslash: move ${root} elsewhere\n`;
+    for (const [program, args] of [
+      ['npm', ['--silent', 'start']],
+      [process.execPath, [join(root, 'apps', 'launcher', 'launch.cjs'), 'apps/server.ts']],
+    ] as const) {
+      const { code, stdout, stderr } = await launchBy(program, args, root, {}).ended;
+      assert.deepEqual([code, stdout, stderr], [1, '', said]);
+    }
+    assert.equal(existsSync(join(root, 'node_modules')), false);
   });
 
   test('installs again when the lock file names another version', async () => {
@@ -365,7 +379,7 @@ describe('running the entry', () => {
   test('keeps an entry running in the background whose shell has ended', async () => {
     const entry = "setTimeout(() => { console.log('still here'); process.exit(); }, 2500);\nconsole.log('ready');\n";
     write(join(root, 'apps', 'stay.ts'), entry);
-    const running = launchBy('sh', ['-c', 'node apps/launcher/launch.mjs apps/stay.ts & sleep 0.5'], root, {});
+    const running = launchBy('sh', ['-c', 'node apps/launcher/launch.cjs apps/stay.ts & sleep 0.5'], root, {});
     assert.match((await running.ended).stdout, /still here/);
   });
 

@@ -29,7 +29,7 @@ export async function startStrata(context: SideContext): Promise<Side> {
   };
   const logFile = path.join(context.folder, 'server.log');
   const log = await open(logFile, 'w');
-  const launch = [path.join(ROOT, 'apps/launcher/launch.mjs'), 'apps/server/main.ts'];
+  const launch = [path.join(ROOT, 'apps/launcher/launch.cjs'), 'apps/server/main.ts'];
   const server = context.group.start(process.execPath, launch, {
     cwd: ROOT,
     env: environment,

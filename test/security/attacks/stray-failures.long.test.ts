@@ -34,7 +34,7 @@ async function start(context: TestContext, failpoint: string): Promise<Supervise
   const dataDir = await madeDataDir(context);
   const settings = { STRATA_PORT: String(port), STRATA_DATA_DIR: dataDir, STRATA_FAILPOINT: failpoint };
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...settings };
-  const launcher = spawn(process.execPath, ['apps/launcher/launch.mjs', 'apps/server/main.ts'], {
+  const launcher = spawn(process.execPath, ['apps/launcher/launch.cjs', 'apps/server/main.ts'], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
