@@ -81,7 +81,7 @@ export function cutSlowReaders(server: Server, onCut: () => void): void {
  * Bytes that the system has not taken yet. `writableLength` counts a write until all of it was taken, which at the
  * slowest speed takes a minute for a megabyte; Node's own timeout of a socket reads this figure too.
  */
-function queuedBytes(socket: Socket): number {
+export function queuedBytes(socket: Socket): number {
   const handle: unknown = Reflect.get(socket, '_handle');
   if (typeof handle !== 'object' || handle === null) return 0;
   const size: unknown = Reflect.get(handle, 'writeQueueSize');
