@@ -39,6 +39,7 @@ import * as migrationKinds from './migrations/033-migration-kinds.ts';
 import * as runningProcesses from './migrations/034-running-processes.ts';
 import * as verificationWalks from './migrations/035-verification-walks.ts';
 import * as writtenEvents from './migrations/036-written-events.ts';
+import * as bucketFindings from './migrations/037-bucket-findings.ts';
 import { createPool } from './pool.ts';
 
 /** Rewriting a large table may take long. A migration that dies blocks no other: its connection held the lock. */
@@ -75,9 +76,9 @@ const contract = ({ up }: Pick<Migration, 'up'>): KnownMigration => ({ kind: 'co
  * repositories to compact, manifests to write, keys of checkpoints, pruning, rights of the two roles, rates of callers,
  * new master keys, budgets of deliveries, pushes whose deliveries wait, counts of device logins, read leases, bytes of
  * deliveries' bodies, deliveries that are still to be made, the life of the database, kinds of migrations, running
- * processes, walks of the verification, written versions of events. Programs from before `033-migration-kinds` run
- * beside no later one, so that nothing before it is marked. Those from before `036-written-events` do not ask which
- * versions are written.
+ * processes, walks of the verification, written versions of events, what verifications found out about buckets.
+ * Programs from before `033-migration-kinds` run beside no later one, so that nothing before it is marked. Those from
+ * before `036-written-events` do not ask which versions are written.
  */
 export const logMigrations: MigrationSet = {
   name: 'log',
@@ -113,6 +114,7 @@ export const logMigrations: MigrationSet = {
     '034-running-processes': expand(runningProcesses),
     '035-verification-walks': expand(verificationWalks),
     '036-written-events': contract(writtenEvents),
+    '037-bucket-findings': expand(bucketFindings),
   },
 };
 

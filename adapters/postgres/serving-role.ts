@@ -28,6 +28,7 @@ const TABLE_RIGHTS: Readonly<Record<string, readonly string[]>> = {
   log_keys: ADD,
   // Its rows are written by ensure_database_life.
   database_life: READ,
+  bucket_findings: CHANGE,
   device_login_changes: CHANGE,
   device_login_networks: CHANGE,
   // Only a rotation writes it, as the owner.

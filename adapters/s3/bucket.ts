@@ -15,6 +15,7 @@ import {
 import { MIB } from '../../core/kernel/byte-units.ts';
 import { plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
 import { S3_CONNECT_SPAN_MS } from '../../core/kernel/limits.ts';
+import type { BucketFindings } from '../../core/ports/bucket-findings.ts';
 import type { IncomingLayer } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 import { type Budget, createBudget } from './budget.ts';
@@ -30,14 +31,18 @@ export interface BucketOptions extends S3ClientOptions {
   /** Empty, or ends in `/`. */
   readonly prefix: string;
   readonly renew?: () => void;
+  /** Null or absent: nothing is known of the bucket. */
+  readonly findings?: BucketFindings | null;
 }
 
-/** What the bucket was found to want, which not every provider does. It is learnt from the first refusal. */
+/** What the bucket was found to want, which not every provider does. Some is learnt from the first refusal. */
 export interface BucketTraits {
   /** Whether it takes the condition that an object is not there. Without, a put looks first. */
   takesConditions: boolean;
   /** Whether a put needs a checksum beside the signed hash of its body, as it does with Object Lock. */
   wantsChecksums: boolean;
+  /** Whether it compares what arrives with its hash. Without, an object is read back after its put. */
+  readonly checksBodies: boolean;
 }
 
 export interface Bucket {
@@ -49,11 +54,14 @@ export interface Bucket {
   readonly stalledMs: number;
 }
 
+const NOTHING_LACKS: BucketFindings = { conditionalWrites: true, checksBodies: true };
+
 export function openBucket(options: BucketOptions): Bucket {
+  const { conditionalWrites, checksBodies } = options.findings ?? NOTHING_LACKS;
   const { stalledMs, retryMs } = spansOf(options);
   return {
     sender: { client: createS3Client(options), renew: options.renew ?? null, retryMs },
-    traits: { takesConditions: true, wantsChecksums: false },
+    traits: { takesConditions: conditionalWrites, wantsChecksums: false, checksBodies },
     name: options.bucket,
     prefix: options.prefix,
     held: createBudget(S3_HELD_BYTES_MAX, S3_CONNECT_SPAN_MS),

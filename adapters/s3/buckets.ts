@@ -50,12 +50,15 @@ export function createS3Buckets(options: BucketsOptions): Buckets {
       if (access.mode === 'OIDC') options.roles.drop(access);
       return checkBucket(connection, () => bucketOptions(connection, options, { ...CHECK_SPANS, ...options.spans }));
     },
-    store: (connection) => {
-      const key = createHash('sha256').update(JSON.stringify(connection)).digest('hex');
+    store: (connection, findings) => {
+      const key = createHash('sha256')
+        .update(JSON.stringify([connection, findings]))
+        .digest('hex');
       const known = stores.get(key);
       if (known !== undefined) return known;
       try {
-        const store = createS3LayerStore(bucketOptions(connection, options, options.spans ?? {}), CALLED);
+        const opened = { ...bucketOptions(connection, options, options.spans ?? {}), findings };
+        const store = createS3LayerStore(opened, CALLED);
         stores.set(key, store);
         return store;
       } catch (error) {

@@ -1,32 +1,32 @@
 /**
- * Tries a bucket as the service will use it: with a small object of its own, and with one that is uploaded in parts.
+ * Tries a bucket as the service will use it: with small objects of its own, and with one that is uploaded in parts.
  *
  * Invariants: it leaves no object behind where deleting works; its fault holds no credential, also if the server
  * sends one back in its words.
  */
-import { randomBytes, randomUUID } from 'node:crypto';
-import { ListObjectsV2Command } from '@aws-sdk/client-s3';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { BucketFaultCode, BucketStep } from '../../core/kernel/bucket-fault.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
 import { BUCKET_CHECK_SPAN_MS, BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
-import type { BucketConnection, BucketFault } from '../../core/ports/buckets.ts';
+import type { BucketFindings } from '../../core/ports/bucket-findings.ts';
+import type { BucketChecked, BucketConnection } from '../../core/ports/buckets.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey } from '../../core/repository/layer.ts';
 import { type Bucket, type BucketOptions, deleteObject, headObject, objectAt, openBucket } from './bucket.ts';
-import { type FailureCode, failureOf, S3Failure } from './failures.ts';
-import { putNew } from './put.ts';
+import { type FailureCode, failureOf, isPassing, S3Failure } from './failures.ts';
+import { checksum, putNew } from './put.ts';
 import { openRead } from './read.ts';
 import { repeatable } from './requests.ts';
 
 const CANARY_BYTES = 1_024;
 /** The least that S3 takes of a part that is not the last. */
 const PART_BYTES = 5 * MIB;
+/** Puts of one key at the same moment. Internal: enough that a provider which lets several through shows it. */
+const RACING_PUTS = 8;
 
-/** Resolves to the first fault. `open` may throw an `S3Failure`. */
-export async function checkBucket(
-  connection: BucketConnection,
-  open: () => BucketOptions,
-): Promise<BucketFault | null> {
+/** Resolves to the first fault, or to what the bucket lacks. `open` may throw an `S3Failure`. */
+export async function checkBucket(connection: BucketConnection, open: () => BucketOptions): Promise<BucketChecked> {
   let step: BucketStep = 'credentials';
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const late = (): void => reject(new S3Failure('timed-out', 'The bucket took too long'));
@@ -35,15 +35,11 @@ export async function checkBucket(
     const steps = trySteps(open(), (next) => {
       step = next;
     });
-    await Promise.race([steps, timeUp]);
-    return null;
+    return { findings: await Promise.race([steps, timeUp]) };
   } catch (error) {
     const failure = failureOf('the check', error);
-    return {
-      step: stepOf(step, failure),
-      code: faultCode(step, failure.code),
-      message: messageOf(failure, connection),
-    };
+    const [at, code] = [stepOf(step, failure), faultCode(step, failure.code)];
+    return { fault: { step: at, code, message: messageOf(failure, connection) } };
   } finally {
     clearTimeout(timer);
   }
@@ -55,14 +51,17 @@ function stepOf(step: BucketStep, { code }: S3Failure): BucketStep {
   return code === 'wrong-region' ? 'region' : step;
 }
 
-async function trySteps(options: BucketOptions, begin: (step: BucketStep) => void): Promise<void> {
+async function trySteps(options: BucketOptions, begin: (step: BucketStep) => void): Promise<BucketFindings> {
   if (typeof options.credentials === 'function') await options.credentials();
   begin('region');
   if (typeof options.region === 'function') await options.region();
   const bucket = openBucket(options);
-  for (const attempt of [trySmall, tryInParts]) {
-    await attempt({ bucket, key: layerKey(`strata-check/${randomUUID()}`), begin });
-  }
+  const trial = (): Trial => ({ bucket, key: layerKey(`strata-check/${randomUUID()}`), begin });
+  const refusesTaken = await trySmall(trial());
+  const checksBodies = await tryWrongHash(trial());
+  const conditionalWrites = refusesTaken && (await tryRace(trial()));
+  await tryInParts(trial());
+  return { conditionalWrites, checksBodies };
 }
 
 interface Trial {
@@ -71,13 +70,13 @@ interface Trial {
   readonly begin: (step: BucketStep) => void;
 }
 
-async function trySmall(trial: Trial): Promise<void> {
+/** Returns whether a put of a key that is there is refused. */
+async function trySmall(trial: Trial): Promise<boolean> {
   const { bucket, key, begin } = trial;
   const bytes = randomBytes(CANARY_BYTES);
   begin('put');
-  const object = { ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length };
-  if ((await putNew(object, once(bytes))) !== 'stored') throw altered('held the new object already');
-  await thenRemoved(trial, async () => {
+  if ((await putSmall(trial, bytes)) !== 'stored') throw altered('held the new object already');
+  return thenRemoved(trial, async () => {
     begin('head');
     const head = await headObject(bucket, key);
     if (head === null) throw new S3Failure('layer-not-found', 'The bucket lost the object that it had stored');
@@ -86,7 +85,79 @@ async function trySmall(trial: Trial): Promise<void> {
     if (!(await bytesOf(trial)).equals(bytes)) throw altered('returned other bytes than were stored');
     begin('list');
     await tryListing(bucket);
+    begin('conditional-put');
+    const isRefused = (await putSmall(trial, randomBytes(CANARY_BYTES))) === 'exists';
+    // Without conditions the put looked first.
+    return isRefused && bucket.traits.takesConditions;
   });
+}
+
+function putSmall({ bucket, key }: Trial, bytes: Buffer): Promise<'stored' | 'exists'> {
+  return putNew({ ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length }, once(bytes));
+}
+
+/** Returns whether of several that put a new key at the same moment one alone succeeds. */
+async function tryRace(trial: Trial): Promise<boolean> {
+  trial.begin('conditional-put');
+  const racer = async (): Promise<'stored' | 'exists'> => {
+    try {
+      return await putSmall(trial, randomBytes(CANARY_BYTES));
+    } catch (error) {
+      if (error instanceof S3Failure && error.code === 'conflict') return 'exists';
+      throw error;
+    }
+  };
+  return thenRemoved(trial, async () => {
+    // All have ended before the object is removed.
+    const ended = await Promise.allSettled(Array.from({ length: RACING_PUTS }, racer));
+    for (const put of ended) if (put.status === 'rejected') throw put.reason;
+    const stored = ended.filter((put) => put.status === 'fulfilled' && put.value === 'stored').length;
+    if (stored === 0) throw new S3Failure('refused', `The bucket refused all of ${RACING_PUTS} puts of a new object`);
+    return stored === 1;
+  });
+}
+
+/** Returns whether a put is refused whose signature names the hash of other bytes. */
+async function tryWrongHash(trial: Trial): Promise<boolean> {
+  const { bucket, key, begin } = trial;
+  const bytes = randomBytes(CANARY_BYTES);
+  const wrong = createHash('sha256').update(randomBytes(CANARY_BYTES)).digest('hex');
+  const request = (): PutObjectCommand => {
+    const command = new PutObjectCommand({
+      ...objectAt(bucket, key),
+      Body: bytes,
+      ContentLength: bytes.length,
+      ...checksum(bucket, bytes),
+    });
+    command.middlewareStack.add(
+      (next) => (args) => {
+        // The signature takes this header as it is.
+        Object.assign(headersIn(args.request), { 'x-amz-content-sha256': wrong });
+        return next(args);
+      },
+      { step: 'build' },
+    );
+    return command;
+  };
+  begin('put');
+  const isRefused = await repeatable(bucket.sender, 'PutObject', async (client) => {
+    try {
+      await client.send(request());
+      return false;
+    } catch (error) {
+      const failure = failureOf('PutObject', error);
+      // The puts before succeeded, so that another refusal is about the hash too.
+      if (failure.code !== 'body-altered' && isPassing(failure)) throw failure;
+      return true;
+    }
+  });
+  return isRefused || thenRemoved(trial, async () => false);
+}
+
+function headersIn(request: unknown): object {
+  const headers = typeof request === 'object' && request !== null && 'headers' in request ? request.headers : null;
+  if (typeof headers !== 'object' || headers === null) throw new TypeError('The SDK sends a request without headers');
+  return headers;
 }
 
 /** Uploads as use does, and reads the border of two parts. */
@@ -120,9 +191,10 @@ async function tryListing({ sender, name, prefix }: Bucket): Promise<void> {
 }
 
 /** Removes the object, also after a fault, which is the one that is reported. */
-async function thenRemoved({ bucket, key, begin }: Trial, run: () => Promise<void>): Promise<void> {
+async function thenRemoved<Result>({ bucket, key, begin }: Trial, run: () => Promise<Result>): Promise<Result> {
+  let result: Result;
   try {
-    await run();
+    result = await run();
   } catch (error) {
     await removeQuietly(bucket, key);
     throw error;
@@ -130,7 +202,7 @@ async function thenRemoved({ bucket, key, begin }: Trial, run: () => Promise<voi
   begin('delete');
   await deleteObject(bucket, key);
   begin('head');
-  if ((await headObject(bucket, key)) === null) return;
+  if ((await headObject(bucket, key)) === null) return result;
   begin('delete');
   throw altered('keeps the object that was deleted');
 }
@@ -161,6 +233,7 @@ function faultCode(step: BucketStep, code: FailureCode): BucketFaultCode {
     case 'object-there-already':
     case 'conflict':
     case 'upload-gone':
+    case 'body-altered':
     case 'checksum-wanted':
     case 'refused':
       return 'failed';

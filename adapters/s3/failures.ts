@@ -15,6 +15,8 @@ export type FailureCode =
   | 'conflict'
   | 'upload-gone'
   | 'object-altered'
+  /** The bytes that arrived are not those that were signed. */
+  | 'body-altered'
   /** The bucket does not know the operation, or one of its headers. */
   | 'unsupported'
   /** The bucket wants a checksum beside the signature, as one with Object Lock does. */
@@ -41,6 +43,7 @@ const PASSING: ReadonlySet<FailureCode> = new Set<FailureCode>([
   'timed-out',
   'unreachable',
   'conflict',
+  'body-altered',
   // The SDK corrects its clock by the answer.
   'clock-skewed',
 ]);
@@ -81,10 +84,9 @@ const BY_NAME: { readonly [name: string]: FailureCode } = {
   NotImplemented: 'unsupported',
   MethodNotAllowed: 'unsupported',
   MissingContentLength: 'unsupported',
-  // The bytes were altered on their way.
-  BadDigest: 'layer-store-unavailable',
-  XAmzContentSHA256Mismatch: 'layer-store-unavailable',
-  IncompleteBody: 'layer-store-unavailable',
+  BadDigest: 'body-altered',
+  XAmzContentSHA256Mismatch: 'body-altered',
+  IncompleteBody: 'body-altered',
 };
 
 const BY_STATUS: { readonly [status: number]: FailureCode } = {
@@ -214,6 +216,7 @@ function portCode(code: FailureCode): LayerStoreErrorCode {
     case 'conflict':
     case 'upload-gone':
     case 'object-altered':
+    case 'body-altered':
     case 'unsupported':
     case 'checksum-wanted':
     case 'refused':

@@ -5,14 +5,16 @@
  * is free. Where a provider does not take that condition the put looks first, so that two at the same moment may both
  * store: their callers write the same bytes, or read what is there afterwards. A put carries a random mark, so that
  * after a lost answer its own object is told apart from somebody else's. A part is in memory before it is sent, so that
- * a body which fails or ends early leaves no object.
+ * a body which fails or ends early leaves no object. Where a provider does not compare bodies with their hashes, what
+ * was stored is read back.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, type Hash, randomUUID } from 'node:crypto';
 import {
   AbortMultipartUploadCommand,
   type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
+  DeleteObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
   UploadPartCommand,
@@ -22,6 +24,7 @@ import type { BucketTraits } from './bucket.ts';
 import type { Budget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
+import { openRead } from './read.ts';
 import { repeatable, type Sender } from './requests.ts';
 
 /**
@@ -39,6 +42,7 @@ export interface NewObject {
   readonly held: Budget;
   readonly at: { readonly Bucket: string; readonly Key: string };
   readonly sizeBytes: number;
+  readonly stalledMs: number;
 }
 
 /** Rejects with an `S3Failure`, or with the error of the body. `partBytes` is 5 MiB at least, as S3 wants it. */
@@ -47,16 +51,50 @@ export async function putNew(
   body: AsyncIterable<Uint8Array>,
   partBytes = S3_PART_BYTES,
 ): Promise<'stored' | 'exists'> {
-  const source = createPartSource(body, object.sizeBytes, partBytes);
+  const hash = createHash('sha256');
+  const read = createPartSource(body, object.sizeBytes, partBytes);
+  const source = object.traits.checksBodies ? read : hashing(read, hash);
   const mark = randomUUID();
+  try {
+    const outcome = await putMarked(object, mark, source, partBytes);
+    if (outcome === 'stored' && !object.traits.checksBodies) await readBack(object, hash.digest());
+    return outcome;
+  } finally {
+    await source.close();
+  }
+}
+
+async function putMarked(
+  object: NewObject,
+  mark: string,
+  source: PartSource,
+  partBytes: number,
+): Promise<'stored' | 'exists'> {
   try {
     return await (object.sizeBytes <= partBytes ? putWhole(object, mark, source) : putInParts(object, mark, source));
   } catch (error) {
     if (!(error instanceof S3Failure) || !OUTCOME_OPEN.has(error.code)) throw error;
-    return await ownOrForeign(object, mark, error);
-  } finally {
-    await source.close();
+    return ownOrForeign(object, mark, error);
   }
+}
+
+function hashing(source: PartSource, hash: Hash): PartSource {
+  const next = async (): Promise<Buffer | null> => {
+    const part = await source.next();
+    if (part !== null) hash.update(part);
+    return part;
+  };
+  return { next, close: () => source.close() };
+}
+
+/** Removes the object if the bucket has other bytes than it was sent. */
+async function readBack(object: NewObject, expected: Buffer): Promise<void> {
+  const hash = createHash('sha256');
+  for await (const chunk of await openRead(object)) hash.update(chunk);
+  if (hash.digest().equals(expected)) return;
+  const { sender, at } = object;
+  await repeatable(sender, 'DeleteObject', (client) => client.send(new DeleteObjectCommand(at)));
+  throw new S3Failure('object-altered', 'The bucket returned other bytes than were stored');
 }
 
 /** A first attempt whose answer was lost may have stored the object. */
@@ -129,7 +167,7 @@ async function requireFree({ sender, at }: NewObject): Promise<void> {
 }
 
 /** Each request's own header, which an upload in parts need not announce when it begins. */
-function checksum({ traits }: NewObject, bytes: Uint8Array): { readonly ContentMD5?: string } {
+export function checksum({ traits }: Pick<NewObject, 'traits'>, bytes: Uint8Array): { readonly ContentMD5?: string } {
   return traits.wantsChecksums ? { ContentMD5: createHash('md5').update(bytes).digest('base64') } : {};
 }
 

@@ -7,6 +7,7 @@
  */
 import type { FairSlots } from '../../core/kernel/fair-slots.ts';
 import type { AccessTokenId } from '../../core/kernel/ids.ts';
+import type { BucketFindingRows } from '../../core/ports/bucket-findings.ts';
 import type { Pause, SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { DeviceLoginRequests } from '../../core/ports/device-login-requests.ts';
@@ -71,6 +72,7 @@ export interface TokensContext {
 export interface BucketsContext {
   readonly identity: IdentityIssuer;
   readonly bucketChecks: BucketChecks;
+  readonly bucketFindings: BucketFindingRows;
 }
 
 /** Reading repositories, and lists of the read models. */

@@ -6,7 +6,8 @@
  */
 import { createCheckedAgents } from '../../adapters/http-egress/agents.ts';
 import { S3_CONNECT_SPAN_MS, S3_CONNECTIONS_MAX } from '../../core/kernel/limits.ts';
-import type { BucketConnection, BucketFault, Buckets, Roles } from '../../core/ports/buckets.ts';
+import type { BucketFindings } from '../../core/ports/bucket-findings.ts';
+import type { BucketChecked, BucketConnection, Buckets, Roles } from '../../core/ports/buckets.ts';
 import type { LayerStore } from '../../core/ports/layer-store.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
 import { createLayerStores } from '../../core/use-cases/buckets/layer-stores.ts';
@@ -20,8 +21,8 @@ import type { Settings } from './settings.ts';
 const IDLE_MS = 60_000;
 
 export interface ComposedBuckets {
-  check(connection: BucketConnection): Promise<BucketFault | null>;
-  open(connection: BucketConnection): Promise<LayerStore>;
+  check(connection: BucketConnection): Promise<BucketChecked>;
+  open(connection: BucketConnection, findings: BucketFindings | null): Promise<LayerStore>;
 }
 
 export function composeBuckets(settings: Settings, roles: Roles): ComposedBuckets {
@@ -47,7 +48,7 @@ export function composeBuckets(settings: Settings, roles: Roles): ComposedBucket
   };
   return {
     check: async (connection) => (await loaded()).check(connection),
-    open: async (connection) => (await loaded()).store(connection),
+    open: async (connection, findings) => (await loaded()).store(connection, findings),
   };
 }
 

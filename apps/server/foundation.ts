@@ -17,6 +17,7 @@ import { createPasswordHasher } from '../../adapters/node/password-hasher.ts';
 import { settledWithin } from '../../adapters/node/pause.ts';
 import { processFacts } from '../../adapters/node/process-facts.ts';
 import { spellDomain } from '../../adapters/node/spell-domain.ts';
+import { createPostgresBucketFindings } from '../../adapters/postgres/bucket-findings.ts';
 import { createPostgresDeliveryStore } from '../../adapters/postgres/delivery-store.ts';
 import {
   createPostgresDeviceLoginRequests,
@@ -46,6 +47,7 @@ import { createPostgresWebhookBudgets } from '../../adapters/postgres/webhook-bu
 import type { Plans } from '../../core/account/plans.ts';
 import type { Digest } from '../../core/kernel/digest.ts';
 import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
+import type { BucketFindingRows } from '../../core/ports/bucket-findings.ts';
 import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { Failpoint } from '../../core/ports/failpoints.ts';
@@ -104,6 +106,7 @@ export interface Stores {
   readonly compactions: PostgresLayerCompactions;
   readonly manifests: PostgresManifestWrites;
   readonly refusedExchanges: RefusedExchanges;
+  readonly bucketFindings: BucketFindingRows;
   readonly deliveries: DeliveryStore;
   readonly sessions: SessionStore;
   readonly challenges: PasskeyChallenges;
@@ -240,6 +243,7 @@ function storesIn(pool: Pool, masterKey: MasterKeyring): Stores {
     compactions: createPostgresLayerCompactions(pool),
     manifests: createPostgresManifestWrites(pool),
     refusedExchanges: createPostgresRefusedExchanges(pool),
+    bucketFindings: createPostgresBucketFindings(pool),
     deliveries: createPostgresDeliveryStore(pool),
     sessions: createPostgresSessionStore(pool),
     challenges: createPostgresPasskeyChallenges(pool),

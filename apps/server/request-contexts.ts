@@ -186,7 +186,7 @@ function handlerContext(composing: Composing, opened: Opened, frontDoor: FrontDo
     ...frontDoor,
     ...accountsContext(context),
     ...tokensContext(context, opened),
-    ...bucketsContext(opened),
+    ...bucketsContext(context, opened),
     ...readingContext(opened),
     ...webhooksContext(context, opened),
     ...auditingContext(opened),
@@ -207,8 +207,8 @@ function tokensContext(
   return { deviceRequests, refusedExchanges, identityTokens, ...secrets };
 }
 
-function bucketsContext({ identity, buckets }: Opened): BucketsContext {
-  return { identity, bucketChecks: createBucketChecks(buckets) };
+function bucketsContext({ bucketFindings }: FoundationContext, { identity, buckets }: Opened): BucketsContext {
+  return { identity, bucketFindings, bucketChecks: createBucketChecks(buckets) };
 }
 
 function readingContext({ objects, projections }: Opened): ReadingContext {

@@ -1,7 +1,17 @@
 /** What can go wrong with a bucket of a user. The codes stand in events. */
 
 /** The steps of a check, in their order. A check ends at the first that fails. */
-export type BucketStep = 'credentials' | 'region' | 'put' | 'head' | 'get' | 'multipart' | 'range' | 'list' | 'delete';
+export type BucketStep =
+  | 'credentials'
+  | 'region'
+  | 'put'
+  | 'head'
+  | 'get'
+  | 'list'
+  | 'conditional-put'
+  | 'multipart'
+  | 'range'
+  | 'delete';
 
 /** Stable codes: they stand in events and in the list of a bucket's errors. */
 export type BucketFaultCode = BucketOutageCode | 'object-missing' | 'object-altered' | 'multipart-missing' | 'failed';

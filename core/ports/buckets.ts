@@ -7,6 +7,7 @@
 import type { BucketFaultCode, BucketStep } from '../kernel/bucket-fault.ts';
 import { CodedError } from '../kernel/coded-error.ts';
 import type { AccountId } from '../kernel/ids.ts';
+import type { BucketFindings } from './bucket-findings.ts';
 import type { LayerStore } from './layer-store.ts';
 
 /** How to reach a bucket at one moment. Another connection to the same bucket has other credentials. */
@@ -40,14 +41,20 @@ export interface BucketFault {
   readonly message: string;
 }
 
+/** The first fault, or what was found out about a bucket that can be used. */
+export type BucketChecked = { readonly fault: BucketFault } | { readonly findings: BucketFindings };
+
 export interface Buckets {
   /**
-   * Puts, heads, gets and deletes a canary object below the prefix. Null if all of it worked. Resolves within
-   * `BUCKET_CHECK_SPAN_MS`, whatever the other side does.
+   * Makes the calls that use makes, with objects of its own below the prefix. Resolves within `BUCKET_CHECK_SPAN_MS`,
+   * whatever the other side does.
    */
-  check(connection: BucketConnection): Promise<BucketFault | null>;
-  /** Returns the store of a bucket's layers. Its connections are bounded, apart from those of any other bucket. */
-  store(connection: BucketConnection): LayerStore;
+  check(connection: BucketConnection): Promise<BucketChecked>;
+  /**
+   * Returns the store of a bucket's layers. Its connections are bounded, apart from those of any other bucket. Findings
+   * are null if nothing is known of the bucket.
+   */
+  store(connection: BucketConnection, findings: BucketFindings | null): LayerStore;
 }
 
 /** Credentials of a role, from the cloud's token service. */

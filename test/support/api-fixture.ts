@@ -75,6 +75,7 @@ import {
 import { pingWebhook } from '../../core/use-cases/webhooks/webhook-deliveries.ts';
 import { createWebhook, deleteWebhook, listWebhooks } from '../../core/use-cases/webhooks/webhooks.ts';
 import { layersIn } from './layers-in.ts';
+import { createMemoryBucketFindings } from './memory/bucket-findings.ts';
 import { createMemoryBuckets, type MemoryBuckets } from './memory/buckets.ts';
 import { createMemoryDeliveryStore, createMemoryPolicyMarks } from './memory/delivery-store.ts';
 import { createMemoryDeviceLoginRequests } from './memory/device-login-requests.ts';
@@ -240,6 +241,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     plans,
     vault,
     bucketChecks: createBucketChecks(buckets),
+    bucketFindings: createMemoryBucketFindings(),
     archives: createArchiveLane(),
     exportSlots: createExportSlots(),
     identity: { ...createMemoryIdentity(clock, baseUrl), ...options.identity },

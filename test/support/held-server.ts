@@ -91,6 +91,7 @@ export async function startHeldServer(ending: Ending): Promise<HeldServer> {
     deviceRequests: calls.watch('deviceRequests', fixture.context.deviceRequests),
     outgoing: calls.watch('outgoing', fixture.context.outgoing),
     lastUse: fixture.context.lastUse,
+    bucketFindings: calls.watch('bucketFindings', fixture.context.bucketFindings),
     refusedExchanges: calls.watch('refusedExchanges', fixture.context.refusedExchanges),
     // Takes a token's claims as its text.
     identityTokens: {

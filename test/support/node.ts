@@ -9,6 +9,7 @@ import type { Digest } from '../../core/kernel/digest.ts';
 import type { SpellDomain } from '../../core/kernel/domain-spellings.ts';
 import type { Cause } from '../../core/kernel/envelope.ts';
 import type { Background } from '../../core/ports/background.ts';
+import type { BucketFindingRows } from '../../core/ports/bucket-findings.ts';
 import type { SettledWithin } from '../../core/ports/clock.ts';
 import type { DeliveryStore } from '../../core/ports/delivery-store.ts';
 import type { EventStore } from '../../core/ports/event-store.ts';
@@ -27,6 +28,7 @@ import type { WebhookBudgets } from '../../core/ports/webhook-budgets.ts';
 import { createEntities, type EntitiesOptions } from '../../core/runtime/entities.ts';
 import type { Context } from '../../core/runtime/execute.ts';
 import { withUpdatesInPlace } from '../../core/use-cases/pushing/restore-wide-updates.ts';
+import { createMemoryBucketFindings } from './memory/bucket-findings.ts';
 import { createMemoryDeliveryStore } from './memory/delivery-store.ts';
 import { createMemoryLayerStore } from './memory/layer-store.ts';
 import { createMemoryPasskeyChallenges } from './memory/passkey-challenges.ts';
@@ -54,6 +56,7 @@ export interface TestNode extends Context {
   readonly plans: Plans;
   readonly rateLimits: RateLimits;
   readonly refusedExchanges: RefusedExchanges;
+  readonly bucketFindings: BucketFindingRows;
   readonly deliveries: DeliveryStore;
   readonly sessions: SessionStore;
   readonly challenges: PasskeyChallenges;
@@ -106,6 +109,7 @@ export async function startNode(events: EventStore, options: NodeOptions = {}): 
     plans: DEFAULT_PLANS,
     rateLimits: options.rateLimits ?? createMemoryRateLimits(clock),
     refusedExchanges: createMemoryRefusedExchanges(),
+    bucketFindings: createMemoryBucketFindings(),
     deliveries: createMemoryDeliveryStore(),
     sessions: createMemorySessionStore(),
     challenges: createMemoryPasskeyChallenges(),

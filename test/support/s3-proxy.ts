@@ -15,9 +15,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cleanUp, type Ending } from './cleanup.ts';
 
 export type S3Fault =
-  /** The server does not see the request. */
-  | { readonly kind: 'answer'; readonly status: number; readonly code: string; readonly message?: string }
+  /** The server does not see the request. Without a code the answer has no body. */
+  | { readonly kind: 'answer'; readonly status: number; readonly code: string | null; readonly message?: string }
   | { readonly kind: 'no-answer' }
+  /** Something happens before the server gets the request. */
+  | { readonly kind: 'after'; readonly work: () => Promise<void> }
   | { readonly kind: 'delay'; readonly ms: number }
   /** The server carries the request out, and the connection breaks instead of the answer. */
   | { readonly kind: 'lose-answer' }
@@ -27,17 +29,20 @@ export type S3Fault =
   | { readonly kind: 'cut'; readonly afterBytes: number }
   | { readonly kind: 'stall'; readonly afterBytes: number };
 
+export interface S3Request {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
 export interface S3Proxy {
   readonly url: string;
   /** Method and query of each request so far. */
   readonly requests: readonly string[];
   readonly connectionsMax: () => number;
   /** Decides what happens to a request; null for nothing. */
-  fault: (request: {
-    readonly method: string;
-    readonly url: string;
-    readonly headers: IncomingHttpHeaders;
-  }) => S3Fault | null;
+  fault: (request: S3Request) => S3Fault | null;
 }
 
 export async function startS3Proxy(context: Ending, port: number): Promise<S3Proxy> {
@@ -47,8 +52,8 @@ export async function startS3Proxy(context: Ending, port: number): Promise<S3Pro
   const server = createServer((asked, answer) => {
     const [method, url] = [asked.method ?? '', asked.url ?? ''];
     requests.push(`${method} ${url.replace(/^[^?]*\??/, '')}`);
-    const fault = proxy.fault({ method, url, headers: asked.headers });
-    carryOut(asked, answer, port, fault).catch(() => answer.destroy());
+    const decide = (body: Buffer): S3Fault | null => proxy.fault({ method, url, headers: asked.headers, body });
+    carryOut(asked, answer, port, decide).catch(() => answer.destroy());
   });
   server.on('connection', (socket) => {
     open += 1;
@@ -78,14 +83,18 @@ async function carryOut(
   asked: IncomingMessage,
   answer: ServerResponse,
   port: number,
-  fault: S3Fault | null,
+  decide: (body: Buffer) => S3Fault | null,
 ): Promise<void> {
   const body = Buffer.concat(await Array.fromAsync(asked as AsyncIterable<Buffer>));
+  const fault = decide(body);
   if (fault?.kind === 'no-answer') return;
   if (fault?.kind === 'delay') await sleep(fault.ms);
+  if (fault?.kind === 'after') await fault.work();
   if (fault?.kind === 'answer') {
     const text = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>${fault.message ?? fault.code}</Message></Error>`;
-    answer.writeHead(fault.status, { 'content-type': 'application/xml' }).end(asked.method === 'HEAD' ? '' : text);
+    answer
+      .writeHead(fault.status, { 'content-type': 'application/xml' })
+      .end(asked.method === 'HEAD' || fault.code === null ? '' : text);
     return;
   }
   if (fault?.kind === 'twice') (await forward(asked, body, port)).resume();

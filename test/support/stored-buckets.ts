@@ -5,6 +5,7 @@ import { createBucket } from '../../core/use-cases/buckets/buckets.ts';
 import { type VerifyContext, verifyBucket } from '../../core/use-cases/buckets/verify-bucket.ts';
 import { createRepository, type FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { accepted } from './accounts.ts';
+import { LACKS_NOTHING } from './memory/buckets.ts';
 import { CAUSE } from './node.ts';
 
 const KEYS_SETTINGS = {
@@ -28,7 +29,7 @@ export async function newBucket(
   const context = {
     ...node,
     outgoing: { checkEndpoint: async () => null },
-    bucketChecks: { check: async () => null },
+    bucketChecks: { check: async () => ({ findings: LACKS_NOTHING }) },
   };
   const settings = { ...KEYS_SETTINGS, bucketName: 'layers' };
   const { id } = accepted(await createBucket(context, origin, { name, isDefault: false, settings })).bucket;

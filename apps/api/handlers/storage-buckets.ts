@@ -38,7 +38,7 @@ import {
   STORAGE_BUCKETS,
 } from '../schemas/storage-buckets.ts';
 
-const VERIFICATION_NOTES = `Writes, reads, lists and deletes an object below the prefix, and one of 5 MiB in parts, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
+const VERIFICATION_NOTES = `Writes, reads, lists and deletes objects below the prefix, one of 5 MiB in parts, and tries conditional writes, within ${BUCKET_CHECK_SPAN_MS / 1_000} seconds. 422 names the step that failed. An account may begin ${BUCKET_CHECKS_OF_ACCOUNT_MAX} verifications in ${BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS / 60_000} minutes.`;
 
 export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
   accountRoute({
@@ -255,7 +255,8 @@ function changedSettings(body: z.output<typeof STORAGE_BUCKET_CHANGES>): Partial
 }
 
 /** A bucket in the form of docs/interface.md, without its secret key. */
-function bucketObject({ bucket, settings, isDefault, repositories }: FoundBucket): z.output<typeof STORAGE_BUCKET> {
+function bucketObject(found: FoundBucket): z.output<typeof STORAGE_BUCKET> {
+  const { bucket, settings, isDefault, conditionalWrites, repositories } = found;
   const { lastFailure } = bucket;
   return {
     id: bucket.id,
@@ -272,6 +273,7 @@ function bucketObject({ bucket, settings, isDefault, repositories }: FoundBucket
     status: bucket.status,
     last_validated_at: bucket.lastValidatedAt,
     last_error: lastFailure === null ? null : bucketErrorText(lastFailure),
+    conditional_writes: conditionalWrites,
     repository_count: repositories.length,
     created_at: bucket.createdAt,
     updated_at: bucket.updatedAt,

@@ -39,6 +39,10 @@ const FIELDS = {
       description: 'The step at which the last verification of the current settings failed, and why.',
       examples: ['Step put: The provider denied access'],
     }),
+  conditional_writes: z.boolean().nullable().meta({
+    description:
+      'Whether of several writers of a new key one alone succeeds. Without, the service looks first whether the key is free. Null: no verification at this place has found it out.',
+  }),
   repository_count: z.int().nonnegative().meta({ description: 'The repositories in the bucket that the token sees.' }),
   created_at: TIMESTAMP,
   updated_at: TIMESTAMP,

@@ -787,6 +787,8 @@ export interface StorageBucket {
   readonly last_validated_at: string | null;
   /** The step at which the last verification of the current settings failed, and why. */
   readonly last_error: string | null;
+  /** Whether of several writers of a new key one alone succeeds. Without, the service looks first whether the key is free. Null: no verification at this place has found it out. */
+  readonly conditional_writes: boolean | null;
   /** The repositories in the bucket that the token sees. */
   readonly repository_count: number;
   readonly created_at: string;

@@ -33,6 +33,8 @@ const ERROR_COLUMNS: readonly Column<StorageBucketErrorList['errors'][number]>[]
   { title: 'MESSAGE', text: ({ message }) => message },
 ];
 
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+
 function bucketText({ terminal }: Context, bucket: StorageBucket): string {
   const exact = !terminal.isInteractive;
   return fieldsText(terminal, [
@@ -48,7 +50,8 @@ function bucketText({ terminal }: Context, bucket: StorageBucket): string {
     ...(bucket.region === null ? [] : [['region', bucket.region] as const]),
     ...(bucket.endpoint_url === null ? [] : [['endpoint', bucket.endpoint_url] as const]),
     ...(bucket.access_key_id === null ? [] : [['access key', bucket.access_key_id] as const]),
-    ['default', bucket.is_default ? 'yes' : 'no'],
+    ['default', yesNo(bucket.is_default)],
+    ...(bucket.conditional_writes === null ? [] : [['conditional writes', yesNo(bucket.conditional_writes)] as const]),
     ['repositories', String(bucket.repository_count)],
     ['verified', timeCell(bucket.last_validated_at, exact)],
   ]);

@@ -6,6 +6,7 @@
  * machine, a path or an address.
  */
 import { CheckpointError } from '../../../core/ports/account-log.ts';
+import { BucketFindingsError } from '../../../core/ports/bucket-findings.ts';
 import { RoleRefused } from '../../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../core/ports/device-login-requests.ts';
@@ -28,6 +29,7 @@ import { BUCKET_OUTAGES } from './bucket-outages.ts';
 
 /** Every error class by which a port or this node reports that it cannot serve now. */
 export const OUTAGE_ERRORS = [
+  BucketFindingsError,
   CheckpointError,
   DeliveryStoreError,
   DeviceLoginRequestsError,
@@ -138,6 +140,7 @@ export const OUTAGES: { readonly [Code in OutageCode]: Outage } = {
   'reading-too-costly': LARGE_OBJECTS,
   'password-hasher-busy': BUSY,
   'rate-limits-unavailable': DOWN,
+  'bucket-findings-unavailable': DOWN,
   'refused-exchanges-unavailable': DOWN,
   'layer-not-found': LOST_OBJECTS,
   'layer-store-full': DISK_FULL,

@@ -76,7 +76,7 @@ async function showBucket(
   return showPage(page(visit, { title: `Storage bucket ${bucket.name}`, head }, content), status, headers);
 }
 
-function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
+function facts(visit: PersonVisit, { bucket, settings, conditionalWrites }: FoundBucket): Html {
   const { lastFailure, lastValidatedAt, createdAt } = bucket;
   const { roleArn, region, endpointUrl, accessKeyId } = settings;
   const fact = (name: string, value: string | null): Html =>
@@ -89,6 +89,9 @@ function facts(visit: PersonVisit, { bucket, settings }: FoundBucket): Html {
   }</dd>${
     lastFailure !== null &&
     html`<dt>Last failure</dt><dd>${bucketErrorText(lastFailure)}, ${timeAgo(lastFailure.at, visit.now)}</dd>`
+  }${
+    conditionalWrites === false &&
+    html`<dt>Conditional writes</dt><dd>No: of several writers of a new key more than one may succeed, so each looks first.</dd>`
   }<dt>Created</dt><dd>${timeAgo(createdAt, visit.now)}</dd></dl></div></section>`;
 }
 

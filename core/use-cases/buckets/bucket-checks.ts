@@ -5,7 +5,7 @@
  */
 import { createFairSlots } from '../../kernel/fair-slots.ts';
 import type { AccountId } from '../../kernel/ids.ts';
-import type { BucketConnection, BucketFault, Buckets } from '../../ports/buckets.ts';
+import type { BucketChecked, BucketConnection, Buckets } from '../../ports/buckets.ts';
 
 /** Concurrent verifications on a node: in all, and of one account. Internal: further checks wait. */
 const BUCKET_CHECKS_AT_ONCE_MAX = 8;
@@ -13,7 +13,7 @@ const BUCKET_CHECKS_AT_ONCE_OF_ACCOUNT_MAX = 2;
 
 export interface BucketChecks {
   /** Does what `Buckets.check` does, when it is the account's turn. */
-  check(account: AccountId, connection: BucketConnection): Promise<BucketFault | null>;
+  check(account: AccountId, connection: BucketConnection): Promise<BucketChecked>;
 }
 
 /** Makes the checks of one node. */

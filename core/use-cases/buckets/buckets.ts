@@ -24,6 +24,7 @@ import { canonicalJson } from '../../kernel/json.ts';
 import { STORAGE_BUCKETS_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';
+import type { BucketFindingRows, BucketFindings } from '../../ports/bucket-findings.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
@@ -33,6 +34,7 @@ import { readSettings, removeRecords, storeAccess, storePlace } from './bucket-r
 
 export type BucketContext = Context & {
   readonly vault: Vault;
+  readonly bucketFindings: BucketFindingRows;
   readonly outgoing: Pick<OutgoingRequests, 'checkEndpoint'>;
   readonly plans: Plans;
 };
@@ -56,6 +58,8 @@ export interface FoundBucket {
   readonly bucket: StorageBucket;
   readonly settings: ShownBucketSettings;
   readonly isDefault: boolean;
+  /** Null until a verification at this place has succeeded in finding it out. */
+  readonly conditionalWrites: boolean | null;
   /** The repositories in the bucket that the viewer may know of. */
   readonly repositories: readonly OwnedRepository[];
 }
@@ -65,10 +69,12 @@ export interface StoredBucket {
   readonly account: OpenAccount;
   readonly bucket: StorageBucket;
   readonly settings: BucketSettings;
+  /** Null if nothing is known of the bucket at its place. */
+  readonly findings: BucketFindings | null;
 }
 
 type Refused = { readonly refused: Refusal };
-type Reading = Pick<BucketContext, 'entities' | 'vault'>;
+type Reading = Pick<BucketContext, 'entities' | 'vault' | 'bucketFindings'>;
 
 /** Lists all buckets of the account, oldest first. */
 export async function listBuckets(context: Reading, viewer: BucketViewer): Promise<readonly FoundBucket[]> {
@@ -103,8 +109,11 @@ export async function readStoredBucket(
   for (let read = 0; read < READS_MAX; read += 1) {
     const bucket = state.status === 'open' ? state.storageBuckets.get(id) : undefined;
     if (state.status !== 'open' || bucket === undefined) return refuse({ code: 'storage-bucket-not-found' });
-    const settings = await readSettings(context.vault, accountId, bucket);
-    if (settings !== null) return { account: state, bucket, settings };
+    const [settings, findings] = await Promise.all([
+      readSettings(context.vault, accountId, bucket),
+      context.bucketFindings.find({ account: accountId, bucket: id, place: bucket.placeRef }),
+    ]);
+    if (settings !== null) return { account: state, bucket, settings, findings };
     // A record was removed after the state was read. The log holds the event that superseded it.
     ({ state } = await context.entities.reload(accounts, accountId));
   }
@@ -146,7 +155,7 @@ export async function createBucket(
     await removeRecords(context.vault, accountId, [refs.placeRef, refs.accessRef]);
     return created;
   }
-  return shownTo(origin, { ...bucketIn(created.entity.state, id), settings });
+  return shownTo(origin, { ...bucketIn(created.entity.state, id), settings, findings: null });
 }
 
 export interface BucketChanges {
@@ -205,11 +214,12 @@ export async function changeBucket(
   const after = bucketIn(changed.entity.state, id);
   const isOwn = (placeRef ?? before.bucket.placeRef) === after.bucket.placeRef;
   const isWhole = isOwn && (accessRef ?? before.bucket.accessRef) === after.bucket.accessRef;
-  return isWhole ? shownTo(origin, { ...after, settings }) : findBucket(context, origin, id);
+  const findings = placeRef === null ? before.findings : null;
+  return isWhole ? shownTo(origin, { ...after, settings, findings }) : findBucket(context, origin, id);
 }
 
 export async function deleteBucket(
-  context: Context & { readonly vault: Vault },
+  context: Context & Pick<BucketContext, 'vault' | 'bucketFindings'>,
   origin: BucketCommandOrigin,
   id: StorageBucketId,
 ): Promise<{ readonly deleted: StorageBucketId } | Refused> {
@@ -222,6 +232,7 @@ export async function deleteBucket(
   });
   if ('refused' in deleted) return deleted;
   await removeRecords(context.vault, origin.account, removed);
+  await context.bucketFindings.remove(origin.account, id);
   return { deleted: id };
 }
 
@@ -231,14 +242,19 @@ export function planRefusal({ plans }: Pick<BucketContext, 'plans'>, { plan }: O
 }
 
 /** Returns what the viewer may see of a bucket. */
-export function shownTo({ selection }: BucketViewer, { account, bucket, settings }: StoredBucket): FoundBucket {
+export function shownTo(
+  { selection }: BucketViewer,
+  { account, bucket, settings, findings }: StoredBucket,
+): FoundBucket {
   const { secretAccessKey: _secret, ...shown } = wantedOf(settings);
   const repositories = dependentsOf(account, bucket.id).filter(({ id }) => isSelected(selection, id));
-  return { bucket, settings: shown, isDefault: account.defaultBucketId === bucket.id, repositories };
+  const conditionalWrites = findings?.conditionalWrites ?? null;
+  const isDefault = account.defaultBucketId === bucket.id;
+  return { bucket, settings: shown, isDefault, conditionalWrites, repositories };
 }
 
 /** Returns a bucket of a state that was just written. */
-export function bucketIn(account: Account, id: StorageBucketId): Omit<StoredBucket, 'settings'> {
+export function bucketIn(account: Account, id: StorageBucketId): Omit<StoredBucket, 'settings' | 'findings'> {
   const bucket = account.status === 'open' ? account.storageBuckets.get(id) : undefined;
   if (account.status !== 'open' || bucket === undefined) throw new TypeError('A bucket just written does not exist');
   return { account, bucket };

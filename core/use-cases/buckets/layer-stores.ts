@@ -6,6 +6,7 @@
  */
 import type { BucketFaultCode, BucketOperation } from '../../kernel/bucket-fault.ts';
 import { type AccountId, parseUuid, type RepositoryId, type StorageBucketId, type Uuid } from '../../kernel/ids.ts';
+import type { BucketFindings } from '../../ports/bucket-findings.ts';
 import type { BucketConnection } from '../../ports/buckets.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { type LayerStore, LayerStoreError } from '../../ports/layer-store.ts';
@@ -16,10 +17,10 @@ import { type BucketGate, createBucketGate } from './bucket-gate.ts';
 import { type BucketContext, readStoredBucket } from './buckets.ts';
 import type { BucketError } from './record-bucket-error.ts';
 
-export interface LayerStoresOptions extends Pick<BucketContext, 'entities' | 'vault'> {
+export interface LayerStoresOptions extends Pick<BucketContext, 'entities' | 'vault' | 'bucketFindings'> {
   readonly platform: LayerStore;
   /** Returns the store of a bucket (core/ports/buckets.ts). */
-  readonly open: (connection: BucketConnection) => Promise<LayerStore>;
+  readonly open: (connection: BucketConnection, findings: BucketFindings | null) => Promise<LayerStore>;
   /** Called for each failure of a bucket. It neither waits nor throws. */
   readonly onError: (account: AccountId, error: BucketError) => void;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -99,7 +100,7 @@ function repositoryIn(key: string): RepositoryId | null {
 async function connect(options: LayerStoresOptions, { account, id }: BucketOfAccount): Promise<LayerStore> {
   const stored = await readStoredBucket(options, account, id);
   if ('refused' in stored) throw new LayerStoreError('bucket-missing', `The account has no storage bucket ${id}`);
-  return options.open(connectionOf(account, stored.settings));
+  return options.open(connectionOf(account, stored.settings), stored.findings);
 }
 
 interface Calls {

@@ -58,13 +58,23 @@ export async function verifyBucket(
   const waitSeconds = await context.rateLimits.take([{ limit: CHECKS, key: accountId }]);
   if (waitSeconds !== null) return refuse({ code: 'too-many-attempts', waitSeconds });
   const { bucket: of, settings } = stored;
-  const fault = await context.bucketChecks.check(accountId, connectionOf(accountId, settings));
+  const checked = await context.bucketChecks.check(accountId, connectionOf(accountId, settings));
+  const fault = 'fault' in checked ? checked.fault : null;
+  const findings = 'fault' in checked ? stored.findings : checked.findings;
+  // Before the event: a deletion that comes after the event then finds it.
+  if ('findings' in checked) {
+    await context.bucketFindings.note({ account: accountId, bucket: id, place: of.placeRef }, checked.findings);
+  }
   const recorded = await execute(context, accounts, accountId, origin, (account) =>
     decideBucket(account, selection, { type: 'RecordVerification', id, of, fault }),
   );
-  if ('refused' in recorded) return recorded;
+  if ('refused' in recorded) {
+    // Deleted, or erased, before the findings were noted.
+    if (recorded.refused.code !== 'storage-bucket-changed') await context.bucketFindings.remove(accountId, id);
+    return recorded;
+  }
   if (fault !== null) return refuse(failureOf(fault, settings, issuer));
-  return shownTo(origin, { ...bucketIn(recorded.entity.state, id), settings });
+  return shownTo(origin, { ...bucketIn(recorded.entity.state, id), settings, findings });
 }
 
 function failureOf({ step, message }: BucketFault, settings: BucketSettings, issuer: string): Refusal {

@@ -16,6 +16,7 @@ import { emailClaims, usernameClaims } from '../../claim/evolve.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
+import type { BucketFindingRows } from '../../ports/bucket-findings.ts';
 import type { DeliveryStore } from '../../ports/delivery-store.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerStore } from '../../ports/layer-store.ts';
@@ -33,6 +34,7 @@ import { recordErasure } from './erasure-records.ts';
 export interface ErasureContext extends Context, AddressContext {
   readonly vault: Vault;
   readonly refusedExchanges: Pick<RefusedExchanges, 'remove'>;
+  readonly bucketFindings: Pick<BucketFindingRows, 'remove'>;
   readonly deliveries: Pick<DeliveryStore, 'forgetAccount'>;
   readonly sessions: Pick<SessionStore, 'forgetAccount'>;
   readonly challenges: Pick<PasskeyChallenges, 'forgetAccount'>;
@@ -96,6 +98,7 @@ export async function finishErasure(context: ErasureContext, cause: Cause, accou
   await context.challenges.forgetAccount(account);
   await context.deliveries.forgetAccount(account);
   await context.refusedExchanges.remove(account, null);
+  await context.bucketFindings.remove(account, null);
   await context.failpoint('erasure-rows-removed');
   let repositories = 0;
   for (const id of state.repositories.keys()) {

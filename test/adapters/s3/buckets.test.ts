@@ -4,7 +4,9 @@
  * nothing.
  */
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
@@ -12,16 +14,18 @@ import { type CheckedAgentsOptions, createCheckedAgents } from '../../../adapter
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
+import { S3_PART_BYTES } from '../../../adapters/s3/put.ts';
 import { type AccountId, uuid } from '../../../core/kernel/ids.ts';
+import type { BucketFindings } from '../../../core/ports/bucket-findings.ts';
 import {
+  type BucketChecked,
   type BucketConnection,
   type BucketFault,
-  type Buckets,
   type RoleCredentials,
   RoleRefused,
   type StaticKeysAccess,
 } from '../../../core/ports/buckets.ts';
-import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { type LayerStore, LayerStoreError } from '../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../core/repository/layer.ts';
 import { type Authority, createAuthority } from '../../support/certificates.ts';
 import { type Ending, suiteEnding } from '../../support/cleanup.ts';
@@ -29,7 +33,7 @@ import { startDnsServer } from '../../support/dns-server.ts';
 import { filesBelow } from '../../support/files-below.ts';
 import { needs } from '../../support/optional-suites.ts';
 import { answering, type Behaviour, flooding, plainServer, startReceiver } from '../../support/receiver.ts';
-import { type S3Proxy, startS3Proxy } from '../../support/s3-proxy.ts';
+import { type S3Fault, type S3Proxy, type S3Request, startS3Proxy } from '../../support/s3-proxy.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { type S3Server, startS3Server } from '../../support/versitygw.ts';
 
@@ -41,8 +45,15 @@ const NO_ROLES = {
   drop: () => undefined,
 };
 
-function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): Buckets {
-  return createS3Buckets({
+interface TestBuckets {
+  /** Null: the bucket can be used. */
+  check(connection: BucketConnection): Promise<BucketFault | null>;
+  findings(connection: BucketConnection): Promise<BucketFindings>;
+  store(connection: BucketConnection, findings?: BucketFindings): LayerStore;
+}
+
+function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): TestBuckets {
+  const made = createS3Buckets({
     roles: NO_ROLES,
     roleEndpointUrl: null,
     spans: { connectMs: 2_000, answerMs: 1_000, stalledMs: 500, retryMs: 5, ...spans },
@@ -57,7 +68,17 @@ function buckets(options: Partial<CheckedAgentsOptions> = {}, spans = {}): Bucke
         ...options,
       }),
   });
+  return {
+    check: async (connection) => faultOf(await made.check(connection)),
+    findings: async (connection) => {
+      const checked = await made.check(connection);
+      return 'findings' in checked ? checked.findings : assert.fail(JSON.stringify(checked.fault));
+    },
+    store: (connection, findings) => made.store(connection, findings ?? null),
+  };
 }
+
+const faultOf = (checked: BucketChecked): BucketFault | null => ('fault' in checked ? checked.fault : null);
 
 function at(endpointUrl: string, more: Partial<StaticKeysAccess & { bucketName: string }> = {}): BucketConnection {
   const { bucketName = 'layers', ...access } = more;
@@ -263,7 +284,7 @@ describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
   const ending = suiteEnding();
   let authority: Authority;
   let server: S3Server;
-  let allowed: Buckets;
+  let allowed: TestBuckets;
   const named = (more: Partial<StaticKeysAccess & { bucketName: string }> = {}): BucketConnection => {
     const { accessKeyId, secretAccessKey } = server;
     return at(`https://bucket.example:${server.port}`, { accessKeyId, secretAccessKey, ...more });
@@ -319,10 +340,10 @@ describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
       spans: { retryMs: 5 },
       checkedAgents: () => assert.fail('the operator chose the endpoint'),
     });
-    const store = withRoles.store(role);
+    const store = withRoles.store(role, null);
     assert.equal(await store.put(layerKey('repositories/a.tar'), chunks('layer'), 5), 'stored');
     assert.deepEqual(dropped, [expired], 'refused credentials are dropped once, and others asked for');
-    assert.equal(await withRoles.check(role), null);
+    assert.equal(faultOf(await withRoles.check(role)), null);
     assert.deepEqual(dropped, [expired, undefined], 'a check tries the trust itself');
   });
 
@@ -338,7 +359,7 @@ describe('A bucket of a real S3 server over https', needs('versitygw'), () => {
     });
     const account = uuid<AccountId>('0198c0de-0000-7000-8000-000000000001');
     const access = { mode: 'OIDC', account, roleArn: 'arn:aws:iam::000000000000:role/strata' } as const;
-    const fault = await refusing.check({ bucketName: server.bucket, keyPrefix: '', access });
+    const fault = faultOf(await refusing.check({ bucketName: server.bucket, keyPrefix: '', access }));
     assert.equal(codeOf(fault), 'credentials access-denied');
     assert.match(fault?.message ?? '', /Not authorized to perform sts:Assume/);
   });
@@ -395,6 +416,87 @@ describe('A bucket whose provider lacks something', needs('versitygw'), () => {
       assert.equal(codeOf(fault), expected, `${part} ${fault?.message}`);
       if (fault !== null) assert.match(fault.message, new RegExp(`${answered.status} \\(${answered.code}\\)`));
       assert.deepEqual(await filesBelow(server.folder), [], part);
+    }
+  });
+
+  /** The file of an object, which the server has as it is. */
+  const fileOf = (url: string): string =>
+    path.join(server.folder, url.replace(/[?].*/, '').replace(`/${server.bucket}/`, ''));
+
+  test('is found to take no conditional writes where it ignores the condition, refuses it or lets racing ones through', async () => {
+    assert.deepEqual(await allowed.findings(named()), { conditionalWrites: true, checksBodies: true });
+    const puts = new Map<string, number>();
+    const isConditional = ({ method, headers }: S3Request): boolean =>
+      method === 'PUT' && headers['if-none-match'] === '*';
+    /** The key is free again before the put comes to it, as if there were no condition. */
+    const ignored = ({ url }: S3Request): S3Fault => ({ kind: 'after', work: () => rm(fileOf(url), { force: true }) });
+    for (const [kind, fault] of [
+      ['ignores', (request) => (isConditional(request) ? ignored(request) : null)],
+      [
+        'refuses',
+        (request) => (isConditional(request) ? { kind: 'answer', status: 501, code: 'NotImplemented' } : null),
+      ],
+      [
+        'lets racing ones through',
+        (request) => {
+          if (!isConditional(request)) return null;
+          const count = (puts.get(request.url) ?? 0) + 1;
+          puts.set(request.url, count);
+          // The check puts one key twice, one after the other, and another one eight times.
+          return count > 2 ? ignored(request) : null;
+        },
+      ],
+    ] as const satisfies readonly (readonly [string, S3Proxy['fault']])[]) {
+      proxy.fault = fault;
+      assert.deepEqual(await allowed.findings(named()), { conditionalWrites: false, checksBodies: true }, kind);
+      assert.deepEqual(await filesBelow(server.folder), [], kind);
+    }
+  });
+
+  test('counts a conflict of racing puts as lost', async () => {
+    const puts = new Map<string, number>();
+    proxy.fault = ({ method, url }) => {
+      if (method !== 'PUT' || url.includes('?partNumber')) return null;
+      puts.set(url, (puts.get(url) ?? 0) + 1);
+      return (puts.get(url) ?? 0) > 3 ? { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' } : null;
+    };
+    assert.deepEqual(await allowed.findings(named()), { conditionalWrites: true, checksBodies: true });
+  });
+
+  test('fails its check for a conditional put that it fails', async () => {
+    const puts = new Map<string, number>();
+    proxy.fault = ({ method, url, headers }) => {
+      if (method !== 'PUT' || headers['if-none-match'] === undefined) return null;
+      puts.set(url, (puts.get(url) ?? 0) + 1);
+      return puts.get(url) === 2 ? { kind: 'answer', status: 400, code: 'InvalidArgument' } : null;
+    };
+    const fault = await allowed.check(named());
+    assert.equal(codeOf(fault), 'conditional-put failed');
+    assert.match(fault?.message ?? '', /400 \(InvalidArgument\)/);
+    assert.deepEqual(await filesBelow(server.folder), []);
+  });
+
+  test('that takes a body of another hash is found out, and what is stored there is read back', async () => {
+    proxy.fault = ({ method, url, headers, body }) => {
+      const hash = createHash('sha256').update(body).digest('hex');
+      if (method !== 'PUT' || headers['x-amz-content-sha256'] === hash) return null;
+      mkdirSync(path.dirname(fileOf(url)), { recursive: true });
+      writeFileSync(fileOf(url), body);
+      return { kind: 'answer', status: 200, code: null };
+    };
+    const findings = await allowed.findings(named());
+    assert.deepEqual(findings, { conditionalWrites: true, checksBodies: false });
+    for (const sizeBytes of [10, S3_PART_BYTES + 1]) {
+      const key = layerKey(`repositories/${sizeBytes}.tar`);
+      const store = allowed.store(named(), findings);
+      const text = 'x'.repeat(sizeBytes);
+      proxy.fault = ({ method, url }) =>
+        method === 'GET' ? { kind: 'after', work: () => writeFile(fileOf(url), 'y'.repeat(sizeBytes)) } : null;
+      await assert.rejects(store.put(key, chunks(text), sizeBytes), /returned other bytes than were stored/);
+      assert.deepEqual(await filesBelow(server.folder), [], 'what is not as it was sent is removed');
+      proxy.fault = () => null;
+      assert.equal(await store.put(key, chunks(text), sizeBytes), 'stored');
+      await store.delete(key);
     }
   });
 

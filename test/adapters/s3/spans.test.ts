@@ -130,7 +130,7 @@ describe('A bucket', () => {
     const checked = checkBucket(connection, () => options);
     await eventually(() => asked.length === 1);
     const fault = { step: 'put', code: 'timed-out', message: 'The bucket took too long' };
-    assert.deepEqual(await overSpan(BUCKET_CHECK_SPAN_MS, checked), ['waits', JSON.stringify(fault)]);
+    assert.deepEqual(await overSpan(BUCKET_CHECK_SPAN_MS, checked), ['waits', JSON.stringify({ fault })]);
   });
 });
 

@@ -1,8 +1,9 @@
 /** Storage buckets over REST, as docs/interface.md, Storage buckets, specifies them. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
+import { accounts as accountEntities } from '../../../core/account/evolve.ts';
 import { LOG_START, streamName } from '../../../core/kernel/envelope.ts';
-import type { AccountId, RepositoryId, StorageBucketId } from '../../../core/kernel/ids.ts';
+import { type AccountId, type RepositoryId, type StorageBucketId, uuid } from '../../../core/kernel/ids.ts';
 import {
   BUCKET_CHECKS_OF_ACCOUNT_MAX,
   BUCKET_CHECKS_OF_ACCOUNT_SPAN_MS,
@@ -83,8 +84,8 @@ describe('storage buckets', () => {
     const role = (await create({ ...ROLE, region: 'nowhere at all', endpoint_url: 'https://10.0.0.1' })).json();
     assert.deepEqual(role, {
       ...{ id: role.id, ...ROLE, key_prefix: 'strata/', region: null, endpoint_url: null, access_key_id: null },
-      ...{ status: 'PENDING_VERIFICATION', last_validated_at: null, last_error: null, repository_count: 0 },
-      ...{ created_at: now, updated_at: now },
+      ...{ status: 'PENDING_VERIFICATION', last_validated_at: null, last_error: null, conditional_writes: null },
+      ...{ repository_count: 0, created_at: now, updated_at: now },
     });
     const keys = (await create(KEYS)).json();
     assert.deepEqual([keys.key_prefix, keys.role_arn, keys.is_default], ['', null, false]);
@@ -253,6 +254,42 @@ describe('storage buckets', () => {
     assert.deepEqual(fixture.buckets.checked.at(-1)?.access, {
       ...{ mode: 'OIDC', account: owner, roleArn: ROLE.role_arn },
     });
+  });
+
+  test('show whether their place keeps conditional writes, from the first verification there until the place changes', async () => {
+    const id = await made(KEYS);
+    const shown = async () => (await get(id)).json().conditional_writes;
+    assert.equal(await shown(), null);
+    fixture.buckets.find({ conditionalWrites: false, checksBodies: true });
+    assert.equal((await verify(id)).json().conditional_writes, false);
+    assert.equal((await put(id, { region: 'eu-west-1' })).json().conditional_writes, false, 'the same place');
+    fixture.buckets.fail(DENIED);
+    await verify(id);
+    assert.equal(await shown(), false, 'a verification that failed found out nothing');
+    assert.equal((await put(id, { key_prefix: 'other' })).json().conditional_writes, null);
+    assert.equal(await shown(), null);
+    fixture.buckets.fail(null);
+    fixture.buckets.find({ conditionalWrites: true, checksBodies: false });
+    await verify(id);
+    assert.equal(await shown(), true);
+  });
+
+  test('leave nothing of what was found out when they are deleted, also during their verification', async () => {
+    const { entities, bucketFindings } = fixture.context;
+    for (const during of [true, false]) {
+      const id = await made(KEYS);
+      const bucket = uuid<StorageBucketId>(id);
+      const { state } = await entities.get(accountEntities, owner);
+      const place = state.status === 'open' ? state.storageBuckets.get(bucket)?.placeRef : undefined;
+      assert.ok(place !== undefined);
+      if (during) fixture.buckets.during(async () => void (await remove(id)));
+      assert.equal((await verify(id)).statusCode, during ? 404 : 200);
+      const at = { account: owner, bucket, place };
+      if (!during) assert.notEqual(await bucketFindings.find(at), null);
+      if (!during) await remove(id);
+      assert.equal(await bucketFindings.find(at), null);
+      fixture.buckets.during(async () => undefined);
+    }
   });
 
   test('fail with the step in the answer, in the bucket and in the list of errors', async () => {

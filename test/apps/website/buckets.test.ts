@@ -85,7 +85,12 @@ describe('The pages of storage buckets', () => {
     }
     const done = await browser.submit(`${role}/verify`, {}, role);
     assert.equal(done.location, role);
-    assert.match((await browser.get(role)).html, /<span class="mark good">verified/);
+    const shown = (await browser.get(role)).html;
+    assert.match(shown, /<span class="mark good">verified/);
+    assert.doesNotMatch(shown, /Conditional writes/);
+    fixture.api.buckets.find({ conditionalWrites: false, checksBodies: true });
+    await browser.submit(`${role}/verify`, {}, role);
+    assert.match((await browser.get(role)).html, /<dt>Conditional writes<\/dt><dd>No: /);
 
     fixture.api.buckets.fail({ step: 'put', code: 'access-denied', message: `No put ${HOSTILE} ${SECRET}` });
     const failed = await browser.submit(`${minio}/verify`, {}, minio);

@@ -9,6 +9,7 @@ import { OUTAGE_ERRORS, OUTAGES, type OutageCode, outageOf } from '../../../../a
 import type { ObjectId } from '../../../../core/kernel/ids.ts';
 import { READ_WAIT_MS } from '../../../../core/kernel/limits.ts';
 import { CheckpointError } from '../../../../core/ports/account-log.ts';
+import { BucketFindingsError } from '../../../../core/ports/bucket-findings.ts';
 import { RoleRefused } from '../../../../core/ports/buckets.ts';
 import { DeliveryStoreError } from '../../../../core/ports/delivery-store.ts';
 import { DeviceLoginRequestsError } from '../../../../core/ports/device-login-requests.ts';
@@ -63,6 +64,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'reading-too-costly': new ObjectDatabaseError('reading-too-costly', WORDS),
   'password-hasher-busy': new PasswordHasherError('password-hasher-busy', WORDS),
   'rate-limits-unavailable': new RateLimitsError('rate-limits-unavailable', WORDS),
+  'bucket-findings-unavailable': new BucketFindingsError('bucket-findings-unavailable', WORDS),
   'refused-exchanges-unavailable': new RefusedExchangesError('refused-exchanges-unavailable', WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),

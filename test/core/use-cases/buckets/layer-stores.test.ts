@@ -46,9 +46,9 @@ async function newStores() {
   const stores = createLayerStores({
     ...node,
     platform,
-    open: async (connection) => {
+    open: async (connection, findings) => {
       opened.push(connection);
-      const store = buckets.store(connection);
+      const store = buckets.store(connection, findings);
       return wraps.get(connection.bucketName)?.(store) ?? store;
     },
     onError: (_account, error) => told.push(error),

@@ -39,6 +39,7 @@ import {
   pollDeviceLogin,
 } from '../../../../core/use-cases/tokens/device-login-token.ts';
 import { authenticate } from '../../../support/accounts.ts';
+import { createMemoryBucketFindings } from '../../../support/memory/bucket-findings.ts';
 import { createMemoryDeliveryStore } from '../../../support/memory/delivery-store.ts';
 import { createMemoryDeviceLoginRequests } from '../../../support/memory/device-login-requests.ts';
 import { createMemoryEventStore } from '../../../support/memory/event-store.ts';
@@ -351,6 +352,7 @@ describe.for(['', ', requested by an older version'] as const)('A device login%s
       ...one,
       spellDomain,
       refusedExchanges: createMemoryRefusedExchanges(),
+      bucketFindings: createMemoryBucketFindings(),
       deliveries: createMemoryDeliveryStore(),
       platformStore: createMemoryLayerStore(),
       sessions: createMemorySessionStore(),
