@@ -20,7 +20,7 @@ import type { IncomingLayer } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository/layer.ts';
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
-import { failureOf, S3Failure } from './failures.ts';
+import { failureOf, headersOf, S3Failure } from './failures.ts';
 import { repeatable, type Sender } from './requests.ts';
 
 /** The parts of layers in memory that wait for one bucket. Internal: further layers wait. */
@@ -175,15 +175,6 @@ export async function headBucket({ sender, name }: Bucket): Promise<BucketHead> 
     const isGone = failure.code === 'layer-not-found';
     return { headers, failure: isGone ? new S3Failure('bucket-missing', failure.message) : failure };
   }
-}
-
-function headersOf(response: unknown): Readonly<Record<string, string>> {
-  if (typeof response !== 'object' || response === null || !('headers' in response)) return {};
-  const { headers } = response;
-  if (typeof headers !== 'object' || headers === null) return {};
-  return Object.fromEntries(
-    Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-  );
 }
 
 /**

@@ -13,7 +13,7 @@ import type { S3Agents, S3Spans } from './bounded-handler.ts';
 import { type BucketOptions, headBucket, openBucket } from './bucket.ts';
 import { checkBucket } from './check-bucket.ts';
 import type { S3ClientOptions } from './client.ts';
-import { S3Failure, storeError } from './failures.ts';
+import { REGION, S3Failure, storeError } from './failures.ts';
 import { createS3LayerStore } from './layer-store.ts';
 
 /**
@@ -95,7 +95,6 @@ function bucketOptions(
 
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const ENDPOINT = /^https?:\/\/[^/?#@\\\s]+\/?$/i;
-const REGION = /^[a-z0-9-]{1,50}$/i;
 const DEFAULT_REGION = 'us-east-1';
 
 /** Asks `roles` before each request, which keeps the credentials as long as they hold. */

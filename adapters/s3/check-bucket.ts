@@ -38,7 +38,7 @@ export async function checkBucket(connection: BucketConnection, open: () => Buck
     return { findings: await Promise.race([steps, timeUp]) };
   } catch (error) {
     const failure = failureOf('the check', error);
-    const [at, code] = [stepOf(step, failure), faultCode(step, failure.code)];
+    const [at, code] = [stepOf(step, failure), faultCode(failure.code)];
     return { fault: { step: at, code, message: messageOf(failure, connection) } };
   } finally {
     clearTimeout(timer);
@@ -223,7 +223,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-function faultCode(step: BucketStep, code: FailureCode): BucketFaultCode {
+function faultCode(code: FailureCode): BucketFaultCode {
   switch (code) {
     case 'layer-not-found':
       return 'object-missing';
@@ -235,11 +235,12 @@ function faultCode(step: BucketStep, code: FailureCode): BucketFaultCode {
     case 'upload-gone':
     case 'body-altered':
     case 'checksum-wanted':
+    case 'layer-store-refused':
+    case 'unsupported':
     case 'refused':
       return 'failed';
-    case 'unsupported':
-      return step === 'multipart' ? 'multipart-missing' : 'failed';
     case 'object-altered':
+    case 'multipart-missing':
     case 'bucket-missing':
     case 'access-denied':
     case 'credentials-invalid':

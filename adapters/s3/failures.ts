@@ -17,7 +17,7 @@ export type FailureCode =
   | 'object-altered'
   /** The bytes that arrived are not those that were signed. */
   | 'body-altered'
-  /** The bucket does not know the operation, or one of its headers. */
+  /** The bucket does not know the operation, or one of its headers. Of an upload in parts it is `multipart-missing`. */
   | 'unsupported'
   /** The bucket wants a checksum beside the signature, as one with Object Lock does. */
   | 'checksum-wanted'
@@ -137,7 +137,7 @@ const FROM_ROLE: { readonly [Code in BucketFaultCode]: FailureCode } = {
   'credentials-refused': 'credentials-refused',
   'object-missing': 'layer-not-found',
   'object-altered': 'object-altered',
-  'multipart-missing': 'unsupported',
+  'multipart-missing': 'multipart-missing',
   'wrong-region': 'wrong-region',
   'clock-skewed': 'clock-skewed',
   throttled: 'throttled',
@@ -160,12 +160,33 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   const ofHead = operation.startsWith('Head') ? HEAD_BY_STATUS[status] : undefined;
   const known = BY_NAME[error.name] ?? ofHead ?? BY_STATUS[status];
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
-  const message = `The bucket answered ${operation} with ${status}${name}`;
+  const region = known === 'wrong-region' ? regionIn(error) : '';
+  const message = `The bucket answered ${operation} with ${status}${name}${region}`;
   if (known !== undefined) return new S3Failure(known, message, error.message);
   if (WANTS_CHECKSUM.test(error.message)) return new S3Failure('checksum-wanted', message, error.message);
   if (status >= 500) return new S3Failure('layer-store-unavailable', message, error.message);
   if (status < 300) return new S3Failure('not-s3', `The answer to ${operation} is not S3's`);
   return new S3Failure(isS3Error(error) ? 'refused' : 'not-s3', message, error.message);
+}
+
+/** Amazon names the right region in a header, or in the body of its answer. */
+function regionIn(error: Error): string {
+  const header = headersOf('$response' in error ? error.$response : null)['x-amz-bucket-region'];
+  const named = header ?? ('Region' in error ? error.Region : undefined);
+  return typeof named === 'string' && REGION.test(named) ? `, since it is in the region ${named}` : '';
+}
+
+/** The form of a region's name. */
+export const REGION = /^[a-z0-9-]{1,50}$/i;
+
+/** Returns the headers of an answer in the SDK's form, with names in lower case; empty for anything else. */
+export function headersOf(response: unknown): Readonly<Record<string, string>> {
+  if (typeof response !== 'object' || response === null || !('headers' in response)) return {};
+  const { headers } = response;
+  if (typeof headers !== 'object' || headers === null) return {};
+  return Object.fromEntries(
+    Object.entries(headers).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }
 
 /**
@@ -217,13 +238,16 @@ function portCode(code: FailureCode): LayerStoreErrorCode {
     case 'upload-gone':
     case 'object-altered':
     case 'body-altered':
+      return 'layer-store-unavailable';
     case 'unsupported':
     case 'checksum-wanted':
     case 'refused':
-      return 'layer-store-unavailable';
+      return 'layer-store-refused';
     case 'layer-not-found':
     case 'layer-store-full':
     case 'layer-store-unavailable':
+    case 'layer-store-refused':
+    case 'multipart-missing':
     case 'range-not-satisfiable':
     case 'bucket-missing':
     case 'access-denied':

@@ -172,6 +172,15 @@ export function checksum({ traits }: Pick<NewObject, 'traits'>, bytes: Uint8Arra
 }
 
 async function putInParts(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
+  try {
+    return await upload(object, mark, source);
+  } catch (error) {
+    if (!(error instanceof S3Failure) || error.code !== 'unsupported') throw error;
+    throw new S3Failure('multipart-missing', error.message, error.said);
+  }
+}
+
+async function upload(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
   const { sender, at } = object;
   const created = await repeatable(sender, 'CreateMultipartUpload', (client) =>
     client.send(
@@ -182,16 +191,16 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
       }),
     ),
   );
-  const upload = created.UploadId;
-  if (upload === undefined) throw new S3Failure('not-s3', 'The answer to CreateMultipartUpload names no upload');
+  const id = created.UploadId;
+  if (id === undefined) throw new S3Failure('not-s3', 'The answer to CreateMultipartUpload names no upload');
   try {
-    const parts = await sendParts(object, upload, source);
+    const parts = await sendParts(object, id, source);
     await ifFree(object, (condition) =>
       repeatable(sender, 'CompleteMultipartUpload', (client) =>
         client.send(
           new CompleteMultipartUploadCommand({
             ...at,
-            UploadId: upload,
+            UploadId: id,
             ...condition,
             MultipartUpload: { Parts: parts },
           }),
@@ -200,7 +209,7 @@ async function putInParts(object: NewObject, mark: string, source: PartSource): 
     );
     return 'stored';
   } catch (error) {
-    const aborted = abort(object, upload);
+    const aborted = abort(object, id);
     // A bucket that does not answer would hold the pusher as long again. The abort never rejects.
     if (!isSilence(error)) await aborted;
     throw error;

@@ -19,6 +19,10 @@ export type LayerStoreErrorCode =
   | 'layer-not-found'
   | 'layer-store-full'
   | 'layer-store-unavailable'
+  /** It refuses the request, and would refuse it again. */
+  | 'layer-store-refused'
+  /** It takes no uploads in parts. */
+  | 'multipart-missing'
   | 'range-not-satisfiable'
   | BucketOutageCode;
 

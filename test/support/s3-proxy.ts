@@ -16,7 +16,13 @@ import { cleanUp, type Ending } from './cleanup.ts';
 
 export type S3Fault =
   /** The server does not see the request. Without a code the answer has no body. */
-  | { readonly kind: 'answer'; readonly status: number; readonly code: string | null; readonly message?: string }
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      readonly code: string | null;
+      readonly message?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'no-answer' }
   /** Something happens before the server gets the request. */
   | { readonly kind: 'after'; readonly work: () => Promise<void> }
@@ -93,7 +99,7 @@ async function carryOut(
   if (fault?.kind === 'answer') {
     const text = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>${fault.message ?? fault.code}</Message></Error>`;
     answer
-      .writeHead(fault.status, { 'content-type': 'application/xml' })
+      .writeHead(fault.status, { 'content-type': 'application/xml', ...fault.headers })
       .end(asked.method === 'HEAD' || fault.code === null ? '' : text);
     return;
   }

@@ -38,6 +38,8 @@ const OF_STORE: { readonly [Code in LayerStoreErrorCode]: BucketOutage } = {
   ...BUCKET_OUTAGES,
   'layer-not-found': NO_OBJECT,
   'layer-store-full': { what: 'has no room left', helps: 'owner' },
+  'layer-store-refused': { what: 'refuses what the service asks of it', helps: 'owner' },
+  'multipart-missing': { what: 'takes no uploads in parts and so no large push', helps: 'owner' },
   'layer-store-unavailable': { what: 'does not work', helps: 'retry' },
   'range-not-satisfiable': NO_OBJECT,
 };

@@ -33,6 +33,8 @@ const FAULTS: { readonly [Code in LayerStoreError['code']]: BucketFaultCode | nu
   'layer-not-found': 'object-missing',
   'layer-store-full': 'failed',
   'layer-store-unavailable': 'failed',
+  'layer-store-refused': 'failed',
+  'multipart-missing': 'multipart-missing',
   'range-not-satisfiable': null,
   'bucket-missing': 'bucket-missing',
   'access-denied': 'access-denied',

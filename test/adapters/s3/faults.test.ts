@@ -16,7 +16,7 @@ import { createS3LayerStore, type S3LayerStore } from '../../../adapters/s3/laye
 import { S3_PART_BYTES } from '../../../adapters/s3/put.ts';
 import { S3_READ_RESUMES_MAX } from '../../../adapters/s3/read.ts';
 import { S3_CONNECTIONS_MAX } from '../../../core/kernel/limits.ts';
-import { LayerStoreError } from '../../../core/ports/layer-store.ts';
+import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey } from '../../../core/repository/layer.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
 import { needs } from '../../support/optional-suites.ts';
@@ -95,6 +95,7 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       { kind: 'answer', status: 500, code: 'InternalError' },
       { kind: 'answer', status: 503, code: 'SlowDown' },
       { kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' },
+      { kind: 'answer', status: 400, code: 'RequestTimeout' },
       { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' },
       { kind: 'no-answer' },
     ] as const) {
@@ -103,6 +104,61 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       assert.equal(await put(key, pattern(100)), 'stored', JSON.stringify(fault));
       faults('GET', fault);
       assert.deepEqual(await content(key), pattern(100), JSON.stringify(fault));
+    }
+  });
+
+  test('refuses for good what another attempt does not cure, and is asked once', async () => {
+    for (const [fault, code] of [
+      [{ kind: 'answer', status: 400, code: 'InvalidArgument' }, 'layer-store-refused'],
+      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'access-denied'],
+      [{ kind: 'answer', status: 404, code: 'NoSuchBucket' }, 'bucket-missing'],
+      [{ kind: 'answer', status: 405, code: 'MethodNotAllowed' }, 'layer-store-refused'],
+      [{ kind: 'answer', status: 411, code: 'MissingContentLength' }, 'layer-store-refused'],
+      [{ kind: 'answer', status: 501, code: 'NotImplemented' }, 'layer-store-refused'],
+    ] as const) {
+      let asked = 0;
+      // Without the condition it is tried once more, which some providers need.
+      proxy.fault = ({ method, headers }) => {
+        if (method === 'PUT' && headers['if-none-match'] !== undefined) asked += 1;
+        return method === 'PUT' ? fault : null;
+      };
+      await assert.rejects(put(newKey(), pattern(100)), isFailure(code), fault.code);
+      assert.equal(asked, 1, fault.code);
+    }
+  });
+
+  test('that takes no uploads in parts says so of a large layer, and stores small ones', async () => {
+    const patient = openStore(proxy.url, 20_000);
+    const large = pattern(S3_PART_BYTES + 1);
+    for (const part of ['POST ?uploads', 'PUT ?partNumber', 'POST ?uploadId']) {
+      const [method = '', query = ''] = part.split(' ');
+      proxy.fault = (request) =>
+        request.method === method && request.url.includes(query)
+          ? { kind: 'answer', status: 501, code: 'NotImplemented' }
+          : null;
+      await assert.rejects(patient.put(newKey(), chunks(large), large.length), isFailure('multipart-missing'), part);
+      assert.equal(await put(newKey(), pattern(100)), 'stored');
+    }
+  });
+
+  test('names the region that it is in, where it says so', async () => {
+    const words = async (fault: S3Fault): Promise<string> => {
+      faults('PUT', fault);
+      const failed: unknown = await put(newKey(), pattern(100)).catch((error: unknown) => error);
+      assert.ok(isFailure('wrong-region')(failed));
+      return failed instanceof Error ? failed.message : '';
+    };
+    for (const [status, code] of [
+      [301, 'PermanentRedirect'],
+      [307, 'TemporaryRedirect'],
+      [400, 'AuthorizationHeaderMalformed'],
+    ] as const) {
+      const headers = { 'x-amz-bucket-region': 'eu-west-1' };
+      const named = await words({ kind: 'answer', status, code, headers });
+      assert.match(named, /PutObject with \d+ \(\w+\), since it is in the region eu-west-1: /);
+      assert.doesNotMatch(await words({ kind: 'answer', status, code }), /since/);
+      const hostile = { 'x-amz-bucket-region': 'evil.test/ <b>' };
+      assert.doesNotMatch(await words({ kind: 'answer', status, code, headers: hostile }), /since|evil/);
     }
   });
 
@@ -389,4 +445,8 @@ function pattern(length: number): Buffer {
 
 async function* chunks(bytes: Buffer): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += 100_000) yield bytes.subarray(start, start + 100_000);
+}
+
+function isFailure(code: LayerStoreErrorCode): (error: unknown) => boolean {
+  return (error) => error instanceof LayerStoreError && error.code === code;
 }

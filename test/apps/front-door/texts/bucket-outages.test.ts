@@ -24,7 +24,14 @@ describe('The line about a bucket', () => {
     const own = await newRepositoryIn(node, account, await newBucket(node, account, 'Own "one"'), 'own');
     const codes: readonly LayerStoreErrorCode[] = [
       ...(Object.keys(BUCKET_OUTAGES) as LayerStoreErrorCode[]),
-      ...(['layer-not-found', 'layer-store-full', 'layer-store-unavailable', 'range-not-satisfiable'] as const),
+      ...([
+        'layer-not-found',
+        'layer-store-full',
+        'layer-store-unavailable',
+        'layer-store-refused',
+        'multipart-missing',
+        'range-not-satisfiable',
+      ] as const),
     ];
     const lines = codes.flatMap((code) => {
       const cause = new LayerStoreError(code, SECRETS);

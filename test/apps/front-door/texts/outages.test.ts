@@ -68,6 +68,7 @@ const ERRORS: { readonly [Code in OutageCode]: Error } = {
   'refused-exchanges-unavailable': new RefusedExchangesError('refused-exchanges-unavailable', WORDS),
   'layer-not-found': new LayerStoreError('layer-not-found', WORDS),
   'layer-store-full': new LayerStoreError('layer-store-full', WORDS),
+  'layer-store-refused': new LayerStoreError('layer-store-refused', WORDS),
   'layer-store-unavailable': new LayerStoreError('layer-store-unavailable', WORDS),
   'range-not-satisfiable': new LayerStoreError('range-not-satisfiable', WORDS),
   'bucket-missing': new LayerStoreError('bucket-missing', WORDS),
