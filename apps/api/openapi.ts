@@ -6,6 +6,7 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { inSharedForms, isNode, type Node, rewritten } from './document-forms.ts';
 import { routerPath, slashedParameter } from './http/targets.ts';
 import type { Route } from './route.ts';
 import { ERROR } from './schemas/common.ts';
@@ -33,7 +34,8 @@ export interface DocumentedSchema {
 export function documentedSchema(route: Route): DocumentedSchema {
   if (route.unlisted === true) return { hide: true };
   const { operationId, tag, summary, description, schemas } = route;
-  const { params, query } = schemas;
+  const { params } = schemas;
+  const query = route.offeredQuery ?? schemas.query;
   const body = route.offered ?? schemas.body;
   return {
     operationId,
@@ -58,20 +60,22 @@ function requirementText(route: Route): string | undefined {
 }
 
 function successes(route: Route): Record<string, unknown> {
-  const bytes = new Map((route.bytes ?? []).map((status) => [String(status), { schema: BYTES_OF_A_FILE }]));
-  const json = new Map(Object.entries(route.answers));
   if (route.text !== undefined)
     return { 200: { description: 'Done', content: { [route.text]: { schema: z.string() } } } };
-  const answers = [...new Set([...json.keys(), ...bytes.keys()])].map((status): [string, unknown] => {
-    const schema = json.get(status);
-    if (schema === null) return [status, z.null().meta({ description: 'Done' })];
-    const content = {
-      ...(schema === undefined ? {} : { 'application/json': { schema } }),
-      ...(bytes.has(status) ? { 'application/octet-stream': bytes.get(status) } : {}),
-    };
-    return [status, { description: status === '206' ? 'The requested range' : 'Done', content }];
-  });
-  return Object.fromEntries(answers);
+  const bytes = (route.bytes ?? []).map((status): [string, unknown] => [
+    String(status),
+    {
+      description: status === 206 ? 'The requested range' : 'Done',
+      content: { 'application/octet-stream': { schema: BYTES_OF_A_FILE } },
+    },
+  ]);
+  const json = Object.entries(route.answers).map(([status, schema]): [string, unknown] => [
+    status,
+    schema === null
+      ? z.null().meta({ description: 'Done' })
+      : { description: 'Done', content: { 'application/json': { schema } } },
+  ]);
+  return Object.fromEntries([...json, ...bytes]);
 }
 
 const BYTES_OF_A_FILE = z.string().meta({ wire: { type: 'string', format: 'binary' } });
@@ -103,11 +107,17 @@ interface Written {
 
 /**
  * Replaces a schema by its `wire` form if it has one (apps/api/schemas/common.ts). Answers stay open, for members that
- * they get later; the objects of requests are strict.
+ * they get later; the objects of requests are strict. No value fits two alternatives of a union.
  */
 function override({ zodSchema: { _zod }, jsonSchema }: Written): void {
-  const { wire } = jsonSchema;
+  const { wire, anyOf } = jsonSchema;
   delete jsonSchema['moves'];
+  if (_zod.def.type === 'union' && anyOf !== undefined) {
+    delete jsonSchema['anyOf'];
+    Object.assign(jsonSchema, { oneOf: anyOf });
+  }
+  // The names of members are texts anyway.
+  if (_zod.def.type === 'record') delete jsonSchema['propertyNames'];
   if (_zod.def.type === 'object' && _zod.def.catchall === undefined) delete jsonSchema['additionalProperties'];
   if (typeof wire !== 'object' || wire === null) return;
   const { description } = jsonSchema;
@@ -142,7 +152,7 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
       return { ...documented, url: documented.url.replace(/\*$/, `:${slashed.get(documented.url) ?? ''}`) };
     },
     transformObject: (document) =>
-      withRateHeaders(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable)),
+      inSharedForms(withRateHeaders(withOptionalBodies(withPlainNames(withoutUnused(named(document))), leavable))),
   };
 }
 
@@ -150,21 +160,20 @@ export function swaggerOptions(version: string, routes: readonly Route[]): Fasti
  * The generator writes each shared schema twice, for requests and for answers; this removes the unreferenced ones. It
  * orders the others by name: the generator has them in the order in which modules were loaded.
  */
-function withoutUnused(document: object): object {
+function withoutUnused(document: object): Node {
   const text = JSON.stringify(document);
   const used = (name: string): boolean => text.includes(`"#/components/schemas/${name}"`);
-  const kept: unknown = JSON.parse(text, (key, value: unknown) => {
-    if (key !== 'schemas' || typeof value !== 'object' || value === null) return value;
-    const referenced = Object.entries(value).filter(([name]) => used(name));
+  const kept = rewritten(document, (node, key) => {
+    if (key !== 'schemas') return node;
+    const referenced = Object.entries(node).filter(([name]) => used(name));
     return Object.fromEntries(referenced.toSorted(([a], [b]) => (a < b ? -1 : 1)));
   });
-  if (typeof kept !== 'object' || kept === null) throw new TypeError('The document is an object');
   // A removed schema may have held the only reference to another one.
   return JSON.stringify(kept) === text ? kept : withoutUnused(kept);
 }
 
 /** The generator ends the name of a schema of requests in `Input`; most have no namesake among those of answers. */
-function withPlainNames(document: object): object {
+function withPlainNames(document: Node): Node {
   const text = JSON.stringify(document);
   const names = new Set(Array.from(text.matchAll(/#\/components\/schemas\/(\w+)"/g), ([, name]) => name));
   let plain = text;
@@ -174,7 +183,7 @@ function withPlainNames(document: object): object {
     plain = plain.replaceAll(`/schemas/${name}"`, `/schemas/${short}"`).replaceAll(`"${name}":`, `"${short}":`);
   }
   const renamed: unknown = JSON.parse(plain);
-  if (typeof renamed !== 'object' || renamed === null) throw new TypeError('The document is an object');
+  if (!isNode(renamed)) throw new TypeError('The document is an object');
   return renamed;
 }
 
@@ -183,17 +192,12 @@ function takesNoBodyToo({ schemas }: Route): boolean {
 }
 
 /** The generator requires every body, also one that a request of these operations may leave out. */
-function withOptionalBodies(document: object, operations: ReadonlySet<string>): object {
-  const marked: unknown = JSON.parse(JSON.stringify(document), (_key, value: unknown) => {
-    if (typeof value !== 'object' || value === null) return value;
-    if (!('operationId' in value && 'requestBody' in value)) return value;
-    const { operationId, requestBody } = value;
-    if (typeof operationId !== 'string' || !operations.has(operationId)) return value;
-    if (typeof requestBody !== 'object' || requestBody === null) return value;
-    return { ...value, requestBody: { ...requestBody, required: false } };
+function withOptionalBodies(document: Node, operations: ReadonlySet<string>): Node {
+  return rewritten(document, (node) => {
+    const { operationId, requestBody } = node;
+    if (typeof operationId !== 'string' || !operations.has(operationId) || !isNode(requestBody)) return node;
+    return { ...node, requestBody: { ...requestBody, required: false } };
   });
-  if (typeof marked !== 'object' || marked === null) throw new TypeError('The document is an object');
-  return marked;
 }
 
 const header = (description: string): object => ({ description, schema: { type: 'integer' } });
@@ -207,10 +211,6 @@ const RATE_HEADERS = {
 };
 
 /** The generator leaves headers out. */
-function withRateHeaders(document: object): object {
-  const marked: unknown = JSON.parse(JSON.stringify(document), (key, value: unknown) =>
-    key === '429' && typeof value === 'object' ? { ...value, headers: RATE_HEADERS } : value,
-  );
-  if (typeof marked !== 'object' || marked === null) throw new TypeError('The document is an object');
-  return marked;
+function withRateHeaders(document: Node): Node {
+  return rewritten(document, (node, key) => (key === '429' ? { ...node, headers: RATE_HEADERS } : node));
 }

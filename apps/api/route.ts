@@ -72,7 +72,9 @@ export interface RouteFacts {
    * What the document shows as the body, where the body's schema takes combinations that the service always refuses.
    */
   readonly offered?: z.ZodType;
-  /** Statuses whose body may also be application/octet-stream. */
+  /** What the document shows as the query, where the route takes a parameter that only the description tells. */
+  readonly offeredQuery?: z.ZodObject;
+  /** Statuses whose body is application/octet-stream. */
   readonly bytes?: readonly number[];
   /** The media type of the body of 200, for a route whose answer is not JSON. */
   readonly text?: 'text/plain' | 'application/x-ndjson';

@@ -247,6 +247,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['getContents', () => ofCode('contents/large')],
     ['getContents', () => ofCode('contents/large?raw=true')],
     ['getContents', () => ofCode('contents/small?raw=true')],
+    ['getRawContents', () => ofCode('raw/large')],
     ['createAccessToken', () => call('POST', '/v1/access-tokens', 201, settings)],
     ['listAccessTokens', () => call('GET', '/v1/access-tokens', 200)],
     ['getAccessToken', async () => call('GET', await newToken(), 200)],

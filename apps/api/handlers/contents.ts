@@ -19,22 +19,31 @@ import { parseContentsPath } from '../http/contents-path.ts';
 import { answerWith, type Representation } from '../representation.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { pageOf } from '../schemas/common.ts';
-import { CONTENTS, CONTENTS_PARAMS, CONTENTS_QUERY } from '../schemas/contents.ts';
+import {
+  CONTENTS,
+  CONTENTS_PARAMS,
+  CONTENTS_QUERY,
+  OFFERED_CONTENTS_QUERY,
+  RAW_CONTENTS_QUERY,
+} from '../schemas/contents.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 
 const CONTENTS_NOTES =
   'The bytes sent count as transfer. A file larger than 64 MiB is refused (403), and so is every request while the transfer quota of the month is used up. Names of files are bytes: percent-encode those that are not UTF-8. A path with a slash at its end names a folder. Symbolic links are shown, not followed.';
+const RAW_NOTES =
+  'With `raw=true`, or an `Accept` that prefers `application/octet-stream`, the answer is that of `getRawContents`.';
 
 export const CONTENTS_ROUTES: readonly Route[] = [
   repositoryRoute({
     operationId: 'getRootContents',
     tag: 'Code',
     summary: 'Read the root folder',
-    description: CONTENTS_NOTES,
+    description: `${CONTENTS_NOTES}\n\n${RAW_NOTES}`,
     method: 'GET',
     path: '/v1/repos/{username}/{name}/contents',
     grant: 'API_COMMITS_READ',
     schemas: { params: REPOSITORY_PARAMS, query: CONTENTS_QUERY },
+    offeredQuery: OFFERED_CONTENTS_QUERY,
     answers: { 200: CONTENTS },
     problems: [304],
     handle: getContents,
@@ -43,15 +52,29 @@ export const CONTENTS_ROUTES: readonly Route[] = [
     operationId: 'getContents',
     tag: 'Code',
     summary: 'Read a file or a folder',
-    description: CONTENTS_NOTES,
+    description: `${CONTENTS_NOTES}\n\n${RAW_NOTES}`,
     method: 'GET',
     path: '/v1/repos/{username}/{name}/contents/{path}',
     grant: 'API_COMMITS_READ',
     schemas: { params: CONTENTS_PARAMS, query: CONTENTS_QUERY },
+    offeredQuery: OFFERED_CONTENTS_QUERY,
     answers: { 200: CONTENTS },
+    problems: [304],
+    handle: getContents,
+  }),
+  repositoryRoute({
+    operationId: 'getRawContents',
+    tag: 'Code',
+    summary: 'Read the bytes of a file',
+    description: `${CONTENTS_NOTES} Ranges are honoured.`,
+    method: 'GET',
+    path: '/v1/repos/{username}/{name}/raw/{path}',
+    grant: 'API_COMMITS_READ',
+    schemas: { params: CONTENTS_PARAMS, query: RAW_CONTENTS_QUERY },
+    answers: {},
     bytes: [200, 206],
     problems: [304, 416],
-    handle: getContents,
+    handle: (call, { query }) => getContents(call, { query: { ...query, page: 0, limit: 1, raw: 'true' } }),
   }),
 ];
 

@@ -209,20 +209,11 @@ export const COMMIT_SUMMARY = z.object({
   committer: PERSON,
 });
 
-export const ERROR = z
-  .object({
-    detail: z.union([
-      z.string(),
-      z.array(
-        z.object({
-          loc: z.array(z.union([z.string(), z.int()])),
-          msg: z.string(),
-          type: z.string(),
-        }),
-      ),
-    ]),
-  })
-  .meta({
-    id: 'Error',
-    description: 'What is wrong: a text, or, for input that does not fit its schema, one entry for each field.',
-  });
+const FIELD_FAULT = z
+  .object({ loc: z.array(z.union([z.string(), z.int()])), msg: z.string(), type: z.string() })
+  .meta({ id: 'FieldFault' });
+
+export const ERROR = z.object({ detail: z.union([z.string(), z.array(FIELD_FAULT)]) }).meta({
+  id: 'Error',
+  description: 'What is wrong: a text, or, for input that does not fit its schema, one entry for each field.',
+});

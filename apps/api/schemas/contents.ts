@@ -44,7 +44,12 @@ export const SYMLINK = z
   .meta({ id: 'ContentsSymlink' });
 
 export const SUBMODULE = z
-  .object({ type: z.literal('submodule'), ...OBJECT, size: z.null(), ...PLACE })
+  .object({
+    type: z.literal('submodule'),
+    ...OBJECT,
+    size: BYTES.nullable().meta({ description: 'Always null.' }),
+    ...PLACE,
+  })
   .meta({ id: 'ContentsSubmodule', description: 'A commit of another repository.' });
 
 export const FOLDER = z
@@ -68,18 +73,16 @@ export const FOLDER = z
 
 export const CONTENTS = z.union([FILE, FOLDER, SYMLINK, SUBMODULE]).meta({ id: 'Contents' });
 
-export const CONTENTS_QUERY = z.object({
+export const RAW_CONTENTS_QUERY = z.object({ ref: REF.optional() });
+
+/** Without `raw`, whose answer has another media type: generators of clients know one for an operation. */
+export const OFFERED_CONTENTS_QUERY = z.object({
   page: PAGE_QUERY.shape.page.meta({ description: 'The page of the entries of a folder. Pages count from 0.' }),
   limit: pageLength(CONTENTS_ENTRIES_MAX, CONTENTS_ENTRIES_MAX),
-  ref: REF.optional(),
-  raw: z
-    .enum(['true', 'false'])
-    .optional()
-    .meta({
-      description: 'true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured.',
-      wire: { type: 'boolean', default: false },
-    }),
+  ...RAW_CONTENTS_QUERY.shape,
 });
+
+export const CONTENTS_QUERY = z.object({ ...OFFERED_CONTENTS_QUERY.shape, raw: z.enum(['true', 'false']).optional() });
 
 export const CONTENTS_PARAMS = z.object({
   ...REPOSITORY_PARAMS.shape,

@@ -32,19 +32,18 @@ const CLAIM_PATTERNS = z
     issues.addIssue({ code: 'custom', path: [UNREADABLE_CLAIM], message: 'No claim can have this name' });
   })
   .pipe(z.record(z.string(), z.string()));
-const CLAIMS = CLAIM_PATTERNS.meta({
-  wire: {
-    type: 'object',
-    additionalProperties: { type: 'string', ...PATTERN_BOUNDS },
-    maxProperties: TRUST_RULE_CLAIMS_MAX,
-    propertyNames: {
-      pattern: '^(?!(iss|aud|sub|exp|nbf|iat|jti|__proto__)$)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
-      maxLength: TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
-    },
-    description: 'A pattern for each claim that the identity token must have.',
-    examples: [{ repository_id: '456789', repository_owner_id: '123456' }],
+const CLAIMS_FORM = {
+  type: 'object',
+  additionalProperties: { type: 'string', ...PATTERN_BOUNDS },
+  maxProperties: TRUST_RULE_CLAIMS_MAX,
+  propertyNames: {
+    pattern: '^(?!(iss|aud|sub|exp|nbf|iat|jti|__proto__)$)[^\\u0000-\\u001f\\u007f-\\u009f]+$',
+    maxLength: TRUST_RULE_CLAIM_NAME_LENGTH_MAX,
   },
-});
+  description: 'A pattern for each claim that the identity token must have.',
+  examples: [{ repository_id: '456789', repository_owner_id: '123456' }],
+};
+const CLAIMS = CLAIM_PATTERNS.meta({ wire: CLAIMS_FORM });
 
 export const TRUST_RULE = z
   .object({
@@ -96,7 +95,10 @@ const SETTINGS = {
 
 export const NEW_TRUST_RULE = z.strictObject({
   ...SETTINGS,
-  claims: CLAIMS.default({}),
+  // In words, since not every generator of clients can write an object as a default.
+  claims: CLAIMS.default({}).meta({
+    wire: { ...CLAIMS_FORM, description: `${CLAIMS_FORM.description} None if absent.` },
+  }),
   repository_ids: SETTINGS.repository_ids.default([]),
 });
 /** The same as the service takes it after its rules: what of the two belongs together. */

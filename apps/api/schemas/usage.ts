@@ -23,6 +23,9 @@ const CHANGES_FIGURE = z
   })
   .meta({ id: 'ChangesFigure' });
 
+/** Generators of clients know no type whose only value is null. */
+const ALWAYS_NULL = FIGURE.shape.quota;
+
 /** A part of another figure. */
 const DELETED_FIGURE = z
   .object({
@@ -30,7 +33,7 @@ const DELETED_FIGURE = z
       description:
         'The part of `storage_bytes` that deleted repositories hold, until the retention is over or they are purged.',
     }),
-    quota: z.null().meta({ description: 'It counts within `storage_bytes`.' }),
+    quota: ALWAYS_NULL.meta({ description: 'Always null: it counts within `storage_bytes`.' }),
   })
   .meta({ id: 'DeletedUsageFigure' });
 
@@ -51,8 +54,8 @@ const WAITING_FIGURE = z
 const BUCKETS_FIGURE = z
   .object({
     used: z.int().nonnegative(),
-    quota: z.null().meta({ description: 'What lies in a bucket of your own counts against no quota.' }),
-    buckets: z.array(z.object({ storage_bucket_id: z.uuid(), used: z.int().nonnegative() })),
+    quota: ALWAYS_NULL.meta({ description: 'Always null: what lies in a bucket of your own counts against no quota.' }),
+    buckets: z.array(z.object({ storage_bucket_id: ID, used: z.int().nonnegative() })),
   })
   .meta({ id: 'BucketUsageFigure' });
 

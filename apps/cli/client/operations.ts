@@ -47,6 +47,7 @@ export interface AccountState {
     readonly plan: string | null;
     /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
     readonly email_ref: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
     readonly password_hash_ref: string | null;
     readonly created_at: string | null;
     readonly closed_at: string | null;
@@ -57,6 +58,7 @@ export interface AccountState {
       readonly kind: 'totp' | 'passkey';
       readonly name: string;
       readonly status: 'pending' | 'active';
+      /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
       readonly secret_ref: string | null;
       readonly created_at: string;
       readonly activated_at: string | null;
@@ -105,6 +107,7 @@ export interface AccountState {
     readonly url_ref: string;
     /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
     readonly secret_ref: string;
+    /** A reference: SHA-256(nonce || value) of a value that the log does not hold. */
     readonly previous_secret_ref: string | null;
     readonly previous_secret_valid_until: string | null;
     readonly events: readonly string[];
@@ -200,8 +203,8 @@ export interface BranchList {
 
 export interface BucketUsageFigure {
   readonly used: number;
-  /** What lies in a bucket of your own counts against no quota. */
-  readonly quota: null;
+  /** Always null: what lies in a bucket of your own counts against no quota. */
+  readonly quota: number | null;
   readonly buckets: readonly { readonly storage_bucket_id: string; readonly used: number }[];
 }
 
@@ -348,7 +351,8 @@ export interface ContentsSubmodule {
   /** Octal, six digits. */
   readonly mode: string;
   readonly sha: string;
-  readonly size: null;
+  /** Always null. */
+  readonly size: number | null;
   /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
   readonly path: string;
   /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
@@ -426,8 +430,8 @@ export interface DeletedRepositoryList {
 export interface DeletedUsageFigure {
   /** The part of `storage_bytes` that deleted repositories hold, until the retention is over or they are purged. */
   readonly used: number;
-  /** It counts within `storage_bytes`. */
-  readonly quota: null;
+  /** Always null: it counts within `storage_bytes`. */
+  readonly quota: number | null;
 }
 
 export interface DeviceSession {
@@ -446,9 +450,7 @@ export interface DeviceSession {
 
 /** What is wrong: a text, or, for input that does not fit its schema, one entry for each field. */
 export interface ErrorBody {
-  readonly detail:
-    | string
-    | readonly { readonly loc: readonly (string | number)[]; readonly msg: string; readonly type: string }[];
+  readonly detail: string | readonly FieldFault[];
 }
 
 export interface ExchangedToken {
@@ -470,6 +472,12 @@ export interface ExchangedToken {
   )[];
   readonly scope: 'ALL_REPO' | 'SELECTED_REPO';
   readonly repository_ids: readonly string[];
+}
+
+export interface FieldFault {
+  readonly loc: readonly (string | number)[];
+  readonly msg: string;
+  readonly type: string;
 }
 
 export interface LogEntry {
@@ -591,6 +599,7 @@ export interface NewStorageBucketWithKeys {
   /** Ignored. */
   readonly role_arn?: string | null;
   readonly provider: 'S3';
+  /** Null: Amazon's of the region. */
   readonly endpoint_url?: string | null;
 }
 
@@ -624,7 +633,7 @@ export interface NewTrustRuleForAll {
   readonly issuer: string;
   /** A pattern of the `sub` of the identity token. */
   readonly subject: string;
-  /** A pattern for each claim that the identity token must have. */
+  /** A pattern for each claim that the identity token must have. None if absent. */
   readonly claims?: { readonly [name: string]: string };
   readonly scope: 'ALL_REPO';
   readonly grants: readonly (
@@ -649,7 +658,7 @@ export interface NewTrustRuleForSelected {
   readonly issuer: string;
   /** A pattern of the `sub` of the identity token. */
   readonly subject: string;
-  /** A pattern for each claim that the identity token must have. */
+  /** A pattern for each claim that the identity token must have. None if absent. */
   readonly claims?: { readonly [name: string]: string };
   readonly scope: 'SELECTED_REPO';
   readonly grants: readonly (
@@ -1166,6 +1175,7 @@ export interface Operations {
       readonly description?: string | null;
       /** The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create. */
       readonly default_branch?: string;
+      /** A verified bucket of the account; null: platform storage; absent: the default bucket of the account, or platform storage. */
       readonly storage_bucket_id?: string | null;
     };
     readonly answer: Repository;
@@ -1319,8 +1329,6 @@ export interface Operations {
       readonly limit?: number;
       /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
-      /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
-      readonly raw?: boolean;
     };
     readonly body: undefined;
     readonly answer: Contents;
@@ -1340,11 +1348,25 @@ export interface Operations {
       readonly limit?: number;
       /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
       readonly ref?: string;
-      /** true: the bytes themselves, as with `Accept: application/octet-stream`; ranges are honoured. */
-      readonly raw?: boolean;
     };
     readonly body: undefined;
     readonly answer: Contents;
+  };
+  /** Read the bytes of a file */
+  readonly getRawContents: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      /** Its slashes may be sent as they are. */
+      readonly path: string;
+    };
+    readonly query: {
+      /** A full commit id that a ref reaches, in 40 hex digits; `HEAD`, the default branch; a full name such as `refs/tags/v1.0`, of any folder below `refs/`; else a branch, or a tag if no branch has the name. No revision expressions. Absent or empty: the default branch. */
+      readonly ref?: string;
+    };
+    readonly body: undefined;
+    readonly answer: undefined;
   };
   /** Create an access token */
   readonly createAccessToken: {
@@ -1643,10 +1665,15 @@ export interface Operations {
       readonly bucket_name?: string;
       /** A slash is added at its end. */
       readonly key_prefix?: string;
+      /** Needed with OIDC. */
       readonly role_arn?: string | null;
+      /** Needed with STATIC_KEYS. */
       readonly region?: string | null;
+      /** HTTPS, a host and perhaps a port; needed with R2 and MINIO. */
       readonly endpoint_url?: string | null;
+      /** Needed with STATIC_KEYS. */
       readonly access_key_id?: string | null;
+      /** Needed with STATIC_KEYS. No answer shows it. */
       readonly secret_access_key?: string | null;
       /** Repositories whose creator names no bucket are in this one. */
       readonly is_default?: boolean;
@@ -1772,6 +1799,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listActivity: { method: 'GET', path: '/v1/repos/{username}/{name}/activity' },
   getRootContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents' },
   getContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents/{path}' },
+  getRawContents: { method: 'GET', path: '/v1/repos/{username}/{name}/raw/{path}' },
   createAccessToken: { method: 'POST', path: '/v1/access-tokens' },
   listAccessTokens: { method: 'GET', path: '/v1/access-tokens' },
   getAccessToken: { method: 'GET', path: '/v1/access-tokens/{id}' },

@@ -13,12 +13,11 @@ export interface SchemaNode {
   readonly format?: string | undefined;
   readonly pattern?: string | undefined;
   readonly description?: string | undefined;
-  readonly enum?: readonly string[] | undefined;
+  readonly enum?: readonly (string | null)[] | undefined;
   readonly const?: string | number | undefined;
   readonly default?: unknown;
   readonly examples?: readonly unknown[] | undefined;
   readonly minimum?: number | undefined;
-  readonly exclusiveMinimum?: number | undefined;
   readonly maximum?: number | undefined;
   readonly minLength?: number | undefined;
   readonly maxLength?: number | undefined;
@@ -28,7 +27,7 @@ export interface SchemaNode {
   readonly required?: readonly string[] | undefined;
   readonly additionalProperties?: false | object | undefined;
   readonly items?: SchemaNode | undefined;
-  readonly anyOf?: readonly SchemaNode[] | undefined;
+  readonly oneOf?: readonly SchemaNode[] | undefined;
 }
 
 const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
@@ -38,12 +37,11 @@ const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
     format: z.string().optional(),
     pattern: z.string().optional(),
     description: z.string().optional(),
-    enum: z.array(z.string()).optional(),
+    enum: z.array(z.string().nullable()).optional(),
     const: z.union([z.string(), z.number()]).optional(),
     default: z.unknown().optional(),
     examples: z.array(z.unknown()).optional(),
     minimum: z.number().optional(),
-    exclusiveMinimum: z.number().optional(),
     maximum: z.number().optional(),
     minLength: z.number().optional(),
     maxLength: z.number().optional(),
@@ -53,7 +51,7 @@ const SCHEMA: z.ZodType<SchemaNode> = z.lazy(() =>
     required: z.array(z.string()).optional(),
     additionalProperties: z.union([z.literal(false), z.object({})]).optional(),
     items: SCHEMA.optional(),
-    anyOf: z.array(SCHEMA).optional(),
+    oneOf: z.array(SCHEMA).optional(),
     // Said in words by the description.
     not: z.unknown().optional(),
     maxProperties: z.number().optional(),
@@ -214,8 +212,8 @@ class Schemas {
   /** The fields of an object, or of each of several objects; none for anything else. */
   tablesOf(schema: SchemaNode): readonly FieldTable[] {
     const found = this.#resolve(schema);
-    if (found.anyOf === undefined) return [{ name: null, title: null, rows: this.#rowsOf(found, '', 0) }];
-    return found.anyOf.map((one) => {
+    if (found.oneOf === undefined) return [{ name: null, title: null, rows: this.#rowsOf(found, '', 0) }];
+    return found.oneOf.map((one) => {
       const type = this.#resolve(one).properties?.['type']?.const;
       return {
         name: wordsOf(one.$ref),
@@ -239,7 +237,7 @@ class Schemas {
 
   /** The fields of an object or of a list's entries, also where it may be null or a text instead. */
   #insideOf(field: SchemaNode, name: string, depth: number): readonly FieldRow[] {
-    for (const one of [field, ...(field.anyOf ?? [])]) {
+    for (const one of [field, ...(field.oneOf ?? [])]) {
       const schema = this.#resolve(one);
       if (schema.properties !== undefined) return this.#rowsOf(schema, `${name}.`, depth + 1);
       if (schema.items === undefined) continue;
@@ -252,7 +250,7 @@ class Schemas {
   /** What the field holds, in words: `list of UUID`, `text of 1 to 100 characters, or null`. */
   typeOf(schema: SchemaNode): string {
     const found = this.#resolve(schema);
-    if (found.anyOf !== undefined) return unique(found.anyOf.map((one) => this.typeOf(one))).join(', or ');
+    if (found.oneOf !== undefined) return unique(found.oneOf.map((one) => this.typeOf(one))).join(', or ');
     if (found.const !== undefined) return `\`${found.const}\``;
     if (found.enum !== undefined) return found.enum.map((value) => `\`${value}\``).join(', ');
     const types = [found.type ?? 'object'].flat();
@@ -262,9 +260,9 @@ class Schemas {
   }
 
   #wordOf(type: string, schema: SchemaNode): string {
-    const { items, minItems, maxItems, minimum, exclusiveMinimum, maximum } = schema;
+    const { items, minItems, maxItems, minimum, maximum } = schema;
     if (type === 'string') return textOf(schema);
-    if (type === 'integer') return `number${boundsOf(minimum ?? above(exclusiveMinimum), maximum, ' of ')}`.trimEnd();
+    if (type === 'integer') return `number${boundsOf(minimum, maximum, ' of ')}`.trimEnd();
     if (type !== 'array') return type;
     return `list of ${boundsOf(minItems, maxItems, '')}${items === undefined ? 'anything' : this.typeOf(items)}`;
   }
@@ -276,7 +274,7 @@ class Schemas {
     if (found.default !== undefined) return found.default;
     if (found.const !== undefined) return found.const;
     if (found.enum !== undefined) return found.enum[0];
-    if (found.anyOf?.[0] !== undefined) return this.exampleOf(found.anyOf[0]);
+    if (found.oneOf?.[0] !== undefined) return this.exampleOf(found.oneOf[0]);
     const [type = 'object'] = [found.type ?? 'object'].flat();
     if (type === 'object') return this.#exampleObject(found);
     if (type === 'array')
@@ -316,10 +314,6 @@ function textOf({ format = '', pattern, minLength, maxLength }: SchemaNode): str
   if (pattern === OBJECT_ID) return `${OBJECT_ID_DIGITS} hex digits`;
   const bounds = boundsOf(minLength, maxLength, ' of ');
   return TEXT_FORMATS[format] ?? (bounds === '' ? 'text' : `text${bounds}characters`);
-}
-
-function above(exclusive: number | undefined): number | undefined {
-  return exclusive === undefined ? undefined : exclusive + 1;
 }
 
 /** Numbers this large are no rule: they bound what JSON can hold. */

@@ -281,6 +281,24 @@ describe('contents', () => {
     assert.ok((await get('/large.bin?raw=true')).rawPayload.equals(largeBytes));
   });
 
+  test('the path of raw bytes answers what contents answer with `raw`, and takes no other parameter but the ref', async () => {
+    const raw = (rest: string, headers: Readonly<Record<string, string>> = {}) =>
+      fixture.request('GET', `/v1/repos/ada/files/raw${rest}`, token, { headers });
+    for (const path of ['/binary', '/large.bin', '/odd/caf%e9', '/link', '/src', '/nowhere']) {
+      const [one, other] = [await raw(path, { accept: 'application/json' }), await get(`${path}?raw=true`)];
+      assert.equal(one.statusCode, other.statusCode, path);
+      assert.equal(one.headers['content-type'], other.headers['content-type'], path);
+      assert.equal(one.headers.etag, other.headers.etag, path);
+      assert.ok(one.rawPayload.equals(other.rawPayload), path);
+    }
+    const part = await raw('/binary', { range: 'bytes=1-2' });
+    assert.deepEqual([part.statusCode, part.rawPayload], [206, binary.subarray(1, 3)]);
+    assert.equal((await raw('/binary?ref=nowhere')).statusCode, 404);
+    for (const query of ['raw=false', 'page=0', 'limit=1']) {
+      assert.equal((await raw(`/binary?${query}`)).statusCode, 422, query);
+    }
+  });
+
   test('raw bytes of a folder or a submodule are 422, and so is an unknown value of raw', async () => {
     for (const path of ['?raw=true', '/src?raw=true', '/module?raw=true']) {
       const answer = await get(path);

@@ -464,16 +464,20 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  test('describes the other shapes of contents', async () => {
+  test('describes the other shapes of contents, and their bytes', async () => {
     const url = await preparedUrl('shapes', '/v1/repos/{username}/{name}/contents/{path}');
     const operation = document.paths['/v1/repos/{username}/{name}/contents/{path}']?.['get'];
-    assert.ok(operation !== undefined);
-    for (const path of ['src', 'link', 'src/main.c?raw=true', 'src?raw=true']) {
+    const bytes = document.paths['/v1/repos/{username}/{name}/raw/{path}']?.['get'];
+    assert.ok(operation !== undefined && bytes !== undefined);
+    for (const path of ['src', 'link']) {
       assertFits(operation, await fixture.request('GET', url.replace('src/main.c', path), token));
     }
-    const raw = `${url}?raw=true`;
-    assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=0-1' } }));
-    assertFits(operation, await fixture.request('GET', raw, token, { headers: { range: 'bytes=99-' } }));
+    for (const path of ['/contents/src/main.c?raw=true', '/raw/src/main.c', '/contents/src?raw=true', '/raw/src']) {
+      assertFits(bytes, await fixture.request('GET', url.replace('/contents/src/main.c', path), token));
+    }
+    const raw = url.replace('/contents/', '/raw/');
+    assertFits(bytes, await fixture.request('GET', raw, token, { headers: { range: 'bytes=0-1' } }));
+    assertFits(bytes, await fixture.request('GET', raw, token, { headers: { range: 'bytes=99-' } }));
   });
 });
 

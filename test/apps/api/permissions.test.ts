@@ -65,6 +65,7 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   undeleteRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
   purgeRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: { dry_run: true }, status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getRawContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   createAccessToken: {
     grants: ['ALL'],
