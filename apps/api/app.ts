@@ -33,6 +33,7 @@ import { BodyRefused, readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
+import { inOpenApi30 } from './openapi-30.ts';
 import type { Outcome, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { type ApiServices, createApiServices } from './services.ts';
@@ -230,13 +231,15 @@ function report(context: ApiServices, request: FastifyRequest, reply: FastifyRep
 }
 
 /** Returns the OpenAPI document's bytes, made at the first request, when the server's own address is known. */
-function documentOf(app: FastifyInstance, context: ApiContext): () => EncodedBody {
-  let made: EncodedBody | null = null;
-  return () => {
-    if (made === null) {
-      const document = { ...app.swagger(), servers: [{ url: context.addresses().baseUrl }] };
-      made = encodeJson(document, `"${context.digest.sha256(JSON.stringify(document)).slice(0, 32)}"`);
-    }
-    return made;
+function documentOf(app: FastifyInstance, context: ApiContext): ApiServices['openApi'] {
+  const made = new Map<string, EncodedBody>();
+  return (version) => {
+    const known = made.get(version);
+    if (known !== undefined) return known;
+    const document = { ...app.swagger(), servers: [{ url: context.addresses().baseUrl }] };
+    const asked = version === '3.0' ? inOpenApi30(document) : document;
+    const body = encodeJson(asked, `"${context.digest.sha256(JSON.stringify(asked)).slice(0, 32)}"`);
+    made.set(version, body);
+    return body;
   };
 }

@@ -13,14 +13,14 @@ export interface ApiServices extends ApiContext {
   readonly devicePollRate: Rate;
   /** For making listings of thousands of items, by account. */
   readonly largeListings: FairSlots;
-  /** The OpenAPI document; callable after the routes are registered. */
-  readonly openApi: () => EncodedBody;
+  /** The OpenAPI document in this version; callable after the routes are registered. */
+  readonly openApi: (version: '3.0' | '3.1') => EncodedBody;
 }
 
 /** A poll may arrive this much before its interval ends, because timers and networks vary. */
 const POLL_SLACK_MS = 100;
 
-export function createApiServices(context: ApiContext, openApi: () => EncodedBody): ApiServices {
+export function createApiServices(context: ApiContext, openApi: ApiServices['openApi']): ApiServices {
   const { clock } = context;
   return {
     ...context,

@@ -210,6 +210,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   const code = '/v1/repos/ada/code';
   const kinds: readonly (readonly [operationId: string, make: () => Promise<RequestBytes> | RequestBytes])[] = [
     ['getOpenApi', () => call('GET', '/v1/openapi.json', 200)],
+    ['getOpenApi30', () => call('GET', '/v1/openapi-3.0.json', 200)],
     ['getIssuer', () => call('GET', '/.well-known/openid-configuration', 200)],
     ['getPublicKeys', () => call('GET', '/.well-known/jwks.json', 200)],
     ['getLogKeys', () => call('GET', '/.well-known/strata-log-keys', 200)],

@@ -58,21 +58,23 @@ export const NEW_ACCESS_TOKEN = z.strictObject({
 
 /** The same as the service takes it after its rules: what of the two belongs together. */
 const { repository_ids: _, ...OTHERS } = NEW_ACCESS_TOKEN.shape;
-export const OFFERED_ACCESS_TOKEN = z.union([
-  z
-    .strictObject({
-      ...OTHERS,
-      scope: z.literal('ALL_REPO'),
-      repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
-    })
-    .meta({ id: 'NewAccessTokenForAll', description: 'For all current and future repositories.' }),
-  z
-    .strictObject({
-      ...OTHERS,
-      scope: z.literal('SELECTED_REPO'),
-      repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
-    })
-    .meta({ id: 'NewAccessTokenForSelected', description: 'For the repositories that it lists.' }),
-]);
+export const OFFERED_ACCESS_TOKEN = z
+  .union([
+    z
+      .strictObject({
+        ...OTHERS,
+        scope: z.literal('ALL_REPO'),
+        repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
+      })
+      .meta({ id: 'NewAccessTokenForAll', description: 'For all current and future repositories.' }),
+    z
+      .strictObject({
+        ...OTHERS,
+        scope: z.literal('SELECTED_REPO'),
+        repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
+      })
+      .meta({ id: 'NewAccessTokenForSelected', description: 'For the repositories that it lists.' }),
+  ])
+  .meta({ id: 'NewAccessToken' });
 
 export const ACCESS_TOKEN_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });

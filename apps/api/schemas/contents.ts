@@ -18,7 +18,8 @@ const PLACE = {
   path: PATH,
   path_encoded: ENCODED_PATH,
   ref: z.string().meta({ description: 'The requested `ref`, else the default branch.' }),
-  commit: HEXSHA.nullable().meta({ description: 'Null where a tag leads to a tree or a blob.' }),
+  // Without a pattern: in alternatives, openapi-generator's clients in Go take no text that has one and may be null.
+  commit: z.string().nullable().meta({ description: 'Its id. Null where a tag leads to a tree or a blob.' }),
 };
 const OBJECT = { name: z.string(), mode: MODE, sha: HEXSHA };
 

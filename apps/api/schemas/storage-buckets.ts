@@ -139,44 +139,46 @@ const OF_KEYS = {
 };
 const OF_ROLES = { role_arn: SETTINGS.role_arn.optional().meta(IGNORED) };
 
-export const OFFERED_STORAGE_BUCKET = z.union([
-  z
-    .strictObject({
-      ...COMMON,
-      ...OF_KEYS,
-      provider: z.literal('S3'),
-      auth_mode: z.literal('OIDC'),
-      role_arn: needed({
-        lengthMax: BUCKET_ROLE_ARN_LENGTH_MAX,
-        description: 'The role that trusts this service.',
-        pattern: '^arn:aws[a-z-]{0,20}:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,575}$',
+export const OFFERED_STORAGE_BUCKET = z
+  .union([
+    z
+      .strictObject({
+        ...COMMON,
+        ...OF_KEYS,
+        provider: z.literal('S3'),
+        auth_mode: z.literal('OIDC'),
+        role_arn: needed({
+          lengthMax: BUCKET_ROLE_ARN_LENGTH_MAX,
+          description: 'The role that trusts this service.',
+          pattern: '^arn:aws[a-z-]{0,20}:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,575}$',
+        }),
+      })
+      .meta({
+        id: 'NewStorageBucketWithRole',
+        description: 'A bucket of Amazon S3, by a role that trusts this service.',
       }),
-    })
-    .meta({
-      id: 'NewStorageBucketWithRole',
-      description: 'A bucket of Amazon S3, by a role that trusts this service.',
-    }),
-  z
-    .strictObject({
-      ...COMMON,
-      ...KEYS,
-      ...OF_ROLES,
-      provider: z.literal('S3'),
-      endpoint_url: needed({ ...ENDPOINT, description: "Null: Amazon's of the region." })
-        .nullable()
-        .optional(),
-    })
-    .meta({ id: 'NewStorageBucketWithKeys', description: 'A bucket of Amazon S3, by an access key.' }),
-  z
-    .strictObject({
-      ...COMMON,
-      ...KEYS,
-      ...OF_ROLES,
-      provider: z.enum(['R2', 'MINIO']),
-      endpoint_url: needed(ENDPOINT),
-    })
-    .meta({ id: 'NewStorageBucketAtEndpoint', description: 'A bucket of another provider, by an access key.' }),
-]);
+    z
+      .strictObject({
+        ...COMMON,
+        ...KEYS,
+        ...OF_ROLES,
+        provider: z.literal('S3'),
+        endpoint_url: needed({ ...ENDPOINT, description: "Null: Amazon's of the region." })
+          .nullable()
+          .optional(),
+      })
+      .meta({ id: 'NewStorageBucketWithKeys', description: 'A bucket of Amazon S3, by an access key.' }),
+    z
+      .strictObject({
+        ...COMMON,
+        ...KEYS,
+        ...OF_ROLES,
+        provider: z.enum(['R2', 'MINIO']),
+        endpoint_url: needed(ENDPOINT),
+      })
+      .meta({ id: 'NewStorageBucketAtEndpoint', description: 'A bucket of another provider, by an access key.' }),
+  ])
+  .meta({ id: 'NewStorageBucket' });
 
 export const STORAGE_BUCKET_CHANGES = z
   .strictObject({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT })

@@ -103,22 +103,24 @@ export const NEW_TRUST_RULE = z.strictObject({
 });
 /** The same as the service takes it after its rules: what of the two belongs together. */
 const { repository_ids: _, ...OTHERS } = NEW_TRUST_RULE.shape;
-export const OFFERED_TRUST_RULE = z.union([
-  z
-    .strictObject({
-      ...OTHERS,
-      scope: z.literal('ALL_REPO'),
-      repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
-    })
-    .meta({ id: 'NewTrustRuleForAll', description: 'For all current and future repositories.' }),
-  z
-    .strictObject({
-      ...OTHERS,
-      scope: z.literal('SELECTED_REPO'),
-      repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
-    })
-    .meta({ id: 'NewTrustRuleForSelected', description: 'For the repositories that it lists.' }),
-]);
+export const OFFERED_TRUST_RULE = z
+  .union([
+    z
+      .strictObject({
+        ...OTHERS,
+        scope: z.literal('ALL_REPO'),
+        repository_ids: SETTINGS.repository_ids.meta({ description: 'None.', maxItems: 0 }).optional(),
+      })
+      .meta({ id: 'NewTrustRuleForAll', description: 'For all current and future repositories.' }),
+    z
+      .strictObject({
+        ...OTHERS,
+        scope: z.literal('SELECTED_REPO'),
+        repository_ids: SETTINGS.repository_ids.meta({ description: 'At least one.', minItems: 1 }),
+      })
+      .meta({ id: 'NewTrustRuleForSelected', description: 'For the repositories that it lists.' }),
+  ])
+  .meta({ id: 'NewTrustRule' });
 
 export const TRUST_RULE_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
 

@@ -310,7 +310,7 @@ export interface ContentsFile {
   readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  /** Null where a tag leads to a tree or a blob. */
+  /** Its id. Null where a tag leads to a tree or a blob. */
   readonly commit: string | null;
   /** base64 if the file is not UTF-8, or holds NUL. */
   readonly encoding: 'utf-8' | 'base64';
@@ -325,7 +325,7 @@ export interface ContentsFolder {
   readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  /** Null where a tag leads to a tree or a blob. */
+  /** Its id. Null where a tag leads to a tree or a blob. */
   readonly commit: string | null;
   /** In the order of Git's trees: by bytes, folders as if their names ended in a slash. */
   readonly entries: readonly {
@@ -359,7 +359,7 @@ export interface ContentsSubmodule {
   readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  /** Null where a tag leads to a tree or a blob. */
+  /** Its id. Null where a tag leads to a tree or a blob. */
   readonly commit: string | null;
 }
 
@@ -376,7 +376,7 @@ export interface ContentsSymlink {
   readonly path_encoded?: string;
   /** The requested `ref`, else the default branch. */
   readonly ref: string;
-  /** Null where a tag leads to a tree or a blob. */
+  /** Its id. Null where a tag leads to a tree or a blob. */
   readonly commit: string | null;
   /** The text of the link, at most 4,096 bytes of it; it is not followed. */
   readonly target: string;
@@ -557,6 +557,8 @@ export interface NewAccessTokenForSelected {
   readonly repository_ids: readonly string[];
 }
 
+export type NewAccessToken = NewAccessTokenForAll | NewAccessTokenForSelected;
+
 /** A bucket of another provider, by an access key. */
 export interface NewStorageBucketAtEndpoint {
   /** A label, unique in the account without case. It stays in the record of the account. */ readonly name: string;
@@ -579,6 +581,8 @@ export interface NewStorageBucketAtEndpoint {
   /** HTTPS, a host and perhaps a port. */
   readonly endpoint_url: string;
 }
+
+export type NewStorageBucket = NewStorageBucketWithRole | NewStorageBucketWithKeys | NewStorageBucketAtEndpoint;
 
 /** A bucket of Amazon S3, by an access key. */
 export interface NewStorageBucketWithKeys {
@@ -675,6 +679,8 @@ export interface NewTrustRuleForSelected {
   /** At least one. */
   readonly repository_ids: readonly string[];
 }
+
+export type NewTrustRule = NewTrustRuleForAll | NewTrustRuleForSelected;
 
 export interface OffsetPagination {
   readonly limit: number;
@@ -1096,6 +1102,13 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: { readonly openapi: string };
   };
+  /** This document in OpenAPI 3.0 */
+  readonly getOpenApi30: {
+    readonly path: undefined;
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: { readonly openapi: string };
+  };
   /** The issuer of identity tokens */
   readonly getIssuer: {
     readonly path: undefined;
@@ -1372,7 +1385,7 @@ export interface Operations {
   readonly createAccessToken: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewAccessTokenForAll | NewAccessTokenForSelected;
+    readonly body: NewAccessToken;
     readonly answer: CreatedAccessToken;
   };
   /** List access tokens */
@@ -1634,7 +1647,7 @@ export interface Operations {
   readonly createStorageBucket: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewStorageBucketWithRole | NewStorageBucketWithKeys | NewStorageBucketAtEndpoint;
+    readonly body: NewStorageBucket;
     readonly answer: StorageBucket;
   };
   /** List storage buckets */
@@ -1707,7 +1720,7 @@ export interface Operations {
   readonly createTrustRule: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewTrustRuleForAll | NewTrustRuleForSelected;
+    readonly body: NewTrustRule;
     readonly answer: TrustRule;
   };
   /** List trust rules */
@@ -1780,6 +1793,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   undeleteRepository: { method: 'POST', path: '/v1/repositories/{id}/restore' },
   purgeRepository: { method: 'POST', path: '/v1/repositories/{id}/purge' },
   getOpenApi: { method: 'GET', path: '/v1/openapi.json' },
+  getOpenApi30: { method: 'GET', path: '/v1/openapi-3.0.json' },
   getIssuer: { method: 'GET', path: '/.well-known/openid-configuration' },
   getPublicKeys: { method: 'GET', path: '/.well-known/jwks.json' },
   createDeviceSession: { method: 'POST', path: '/v1/auth/sessions' },

@@ -17,7 +17,7 @@ export function apiOverview(visit: Visit, { version, text, subjects }: ApiRefere
       )}</tbody></table></section>`,
   );
   const content = html`<p>${words(text)}</p>
-<p>Requests carry an <a href="${DOCS}/tokens">access token</a>. The same as a document for programs: <a href="/v1/openapi.json">OpenAPI 3.1</a>, of version ${version}.</p>
+<p>Requests carry an <a href="${DOCS}/tokens">access token</a>. The same as a document for programs: <a href="/v1/openapi.json">OpenAPI 3.1</a> or <a href="/v1/openapi-3.0.json">3.0</a>, of version ${version}.</p>
 ${commands('Ask the API', `curl -H "Authorization: Bearer $TOKEN" ${visit.baseUrl}/v1/repositories`)}
 ${lists}
 <h2 id="errors">Errors</h2>

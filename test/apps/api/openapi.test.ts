@@ -1,6 +1,8 @@
 /** The OpenAPI document: every route in it is called, and the answer must fit its schema. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { ROUTES } from '../../../apps/api/routes.ts';
@@ -107,7 +109,9 @@ describe('the OpenAPI document', () => {
   let owner: AccountId;
   let token: TestToken;
   let document: Document;
+  let document30: Document;
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
+  const ajv30 = new Ajv({ strict: false, validateFormats: false, allErrors: true });
 
   beforeAll(async () => {
     fixture = await createApiFixture({
@@ -117,7 +121,9 @@ describe('the OpenAPI document', () => {
     owner = await fixture.account('ada');
     token = await fixture.token(owner);
     document = (await fixture.request('GET', '/v1/openapi.json', null)).json();
+    document30 = (await fixture.request('GET', '/v1/openapi-3.0.json', null)).json();
     ajv.addSchema({ $id: 'openapi', ...withClosedObjects(document) });
+    ajv30.addSchema({ $id: 'openapi', ...withClosedObjects(document30) });
   });
   afterAll(() => fixture.close());
 
@@ -140,6 +146,18 @@ describe('the OpenAPI document', () => {
     if (type !== 'application/json') return;
     const validate = ajv.compile(withClosedObjects(absolute(media.schema)));
     assert.ok(validate(answer.json()), `${what}: ${ajv.errorsText(validate.errors)} in ${answer.body}`);
+    const old = in30(operation).responses[String(answer.statusCode)]?.content?.[type];
+    assert.ok(old !== undefined, `${what} is not in the document of version 3.0`);
+    const validate30 = ajv30.compile(withClosedObjects(absolute(old.schema)));
+    assert.ok(validate30(answer.json()), `${what} in 3.0: ${ajv30.errorsText(validate30.errors)} in ${answer.body}`);
+  }
+
+  function in30({ operationId }: Operation): Operation {
+    const found = Object.values(document30.paths)
+      .flatMap((methods) => Object.values(methods))
+      .find((operation) => operation.operationId === operationId);
+    assert.ok(found !== undefined, operationId);
+    return found;
   }
 
   /** Rewrites the document's references, so that they resolve outside of it. */
@@ -206,6 +224,18 @@ describe('the OpenAPI document', () => {
     assert.equal(document.openapi, '3.1.0');
     assert.deepEqual(document.servers, [{ url: 'http://localhost:8080' }]);
     assert.deepEqual(Object.keys(document.components.securitySchemes), ['token']);
+  });
+
+  test('is valid in both versions, by a validator that knows nothing of this service', async () => {
+    assert.equal(document30.openapi, '3.0.3');
+    for (const one of [document, document30]) {
+      const { valid, errors } = await new Validator().validate({ ...one });
+      assert.ok(valid, JSON.stringify(errors));
+    }
+    assert.ok(
+      !(await new Validator().validate({ ...document, openapi: '3.0.3' })).valid,
+      '3.0 does not have the forms of 3.1',
+    );
   });
 
   test('names every route of the table but the poll of a device login, and no other', () => {
@@ -344,8 +374,13 @@ describe('the OpenAPI document', () => {
   /** Returns whether the document offers this body. */
   function offers(path: string, method: string, body: object): boolean {
     const schema = document.paths[path]?.[method]?.requestBody?.content['application/json']?.schema;
-    assert.ok(schema !== undefined);
-    return ajv.compile(absolute(schema))(body);
+    const old = document30.paths[path]?.[method]?.requestBody?.content['application/json']?.schema;
+    assert.ok(schema !== undefined && old !== undefined);
+    const offered = ajv.compile(absolute(schema))(body);
+    const offered30 = ajv30.compile(absolute(old))(body);
+    // Version 3.0 has no keyword for the names of claims.
+    assert.ok(offered30 === offered || (offered30 && 'claims' in body), `${path} ${JSON.stringify(body)} in 3.0`);
+    return offered;
   }
 
   test('offers exactly the bodies that the service does not always refuse', async () => {

@@ -128,7 +128,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
 };
 
 const PUBLIC = new Set([
-  ...['getOpenApi', 'getIssuer', 'getPublicKeys', 'getLogKeys', 'createDeviceSession', 'pollDeviceSession'],
+  ...['getOpenApi', 'getOpenApi30', 'getIssuer', 'getPublicKeys', 'getLogKeys'],
+  ...['createDeviceSession', 'pollDeviceSession'],
   'exchangeIdentityToken',
 ]);
 
