@@ -75,6 +75,6 @@ export const OFFERED_ACCESS_TOKEN = z
       })
       .meta({ id: 'NewAccessTokenForSelected', description: 'For the repositories that it lists.' }),
   ])
-  .meta({ id: 'NewAccessToken' });
+  .meta({ id: 'AccessTokenCreation' });
 
 export const ACCESS_TOKEN_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });

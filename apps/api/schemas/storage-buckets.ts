@@ -178,7 +178,7 @@ export const OFFERED_STORAGE_BUCKET = z
       })
       .meta({ id: 'NewStorageBucketAtEndpoint', description: 'A bucket of another provider, by an access key.' }),
   ])
-  .meta({ id: 'NewStorageBucket' });
+  .meta({ id: 'StorageBucketCreation' });
 
 export const STORAGE_BUCKET_CHANGES = z
   .strictObject({ name: NAME, ...SETTINGS, is_default: IS_DEFAULT })

@@ -120,7 +120,7 @@ export const OFFERED_TRUST_RULE = z
       })
       .meta({ id: 'NewTrustRuleForSelected', description: 'For the repositories that it lists.' }),
   ])
-  .meta({ id: 'NewTrustRule' });
+  .meta({ id: 'TrustRuleCreation' });
 
 export const TRUST_RULE_CHANGES = z.strictObject(SETTINGS).partial().meta({ not: UNFIT_SELECTION });
 

@@ -30,6 +30,8 @@ export interface AccessToken {
   readonly token_prefix: string;
 }
 
+export type AccessTokenCreation = NewAccessTokenForAll | NewAccessTokenForSelected;
+
 export interface AccessTokenList {
   readonly access_tokens: readonly AccessToken[];
   /** Only of a request for a page. */
@@ -557,8 +559,6 @@ export interface NewAccessTokenForSelected {
   readonly repository_ids: readonly string[];
 }
 
-export type NewAccessToken = NewAccessTokenForAll | NewAccessTokenForSelected;
-
 /** A bucket of another provider, by an access key. */
 export interface NewStorageBucketAtEndpoint {
   /** A label, unique in the account without case. It stays in the record of the account. */ readonly name: string;
@@ -581,8 +581,6 @@ export interface NewStorageBucketAtEndpoint {
   /** HTTPS, a host and perhaps a port. */
   readonly endpoint_url: string;
 }
-
-export type NewStorageBucket = NewStorageBucketWithRole | NewStorageBucketWithKeys | NewStorageBucketAtEndpoint;
 
 /** A bucket of Amazon S3, by an access key. */
 export interface NewStorageBucketWithKeys {
@@ -679,8 +677,6 @@ export interface NewTrustRuleForSelected {
   /** At least one. */
   readonly repository_ids: readonly string[];
 }
-
-export type NewTrustRule = NewTrustRuleForAll | NewTrustRuleForSelected;
 
 export interface OffsetPagination {
   readonly limit: number;
@@ -810,6 +806,8 @@ export interface StorageBucket {
   readonly updated_at: string;
 }
 
+export type StorageBucketCreation = NewStorageBucketWithRole | NewStorageBucketWithKeys | NewStorageBucketAtEndpoint;
+
 export interface StorageBucketErrorList {
   readonly errors: readonly {
     readonly id: string;
@@ -915,6 +913,8 @@ export interface TrustRule {
   /** The last use of the rule, or of a token that it gave out; to the minute. */
   readonly last_used_at: string | null;
 }
+
+export type TrustRuleCreation = NewTrustRuleForAll | NewTrustRuleForSelected;
 
 export interface TrustRuleList {
   readonly trust_rules: readonly TrustRule[];
@@ -1385,7 +1385,7 @@ export interface Operations {
   readonly createAccessToken: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewAccessToken;
+    readonly body: AccessTokenCreation;
     readonly answer: CreatedAccessToken;
   };
   /** List access tokens */
@@ -1647,7 +1647,7 @@ export interface Operations {
   readonly createStorageBucket: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewStorageBucket;
+    readonly body: StorageBucketCreation;
     readonly answer: StorageBucket;
   };
   /** List storage buckets */
@@ -1720,7 +1720,7 @@ export interface Operations {
   readonly createTrustRule: {
     readonly path: undefined;
     readonly query: undefined;
-    readonly body: NewTrustRule;
+    readonly body: TrustRuleCreation;
     readonly answer: TrustRule;
   };
   /** List trust rules */

@@ -27,6 +27,8 @@ const REFUSED: Readonly<Record<string, (schema: Schema) => boolean>> = {
     !(typeof maximum === 'number' && Math.abs(maximum) <= 2 ** 31 - 1),
   'an exclusive bound': (schema) => 'exclusiveMinimum' in schema || 'exclusiveMaximum' in schema,
   'an object as a default': (schema) => isSchema(schema['default']) && typeof schema['type'] === 'string',
+  'a name that Go gives to the constructor of another schema': ({ schemas }) =>
+    isSchema(schemas) && Object.keys(schemas).some((name) => name.startsWith('New') && name.slice(3) in schemas),
   'an answer of several media types': ({ content }) => isSchema(content) && Object.keys(content).length > 1,
 };
 
@@ -56,6 +58,12 @@ test.each<[form: string, schema: Schema]>([
   ['an answer of several media types', { content: { 'application/json': {}, 'application/octet-stream': {} } }],
 ])('the check refuses %s', (form, schema) => {
   assert.deepEqual(refusedForms({ components: { schemas: { X: schema } } }), [`/components/schemas/X: ${form}`]);
+});
+
+test('the check refuses a name that Go gives to the constructor of another schema', () => {
+  assert.deepEqual(refusedForms({ components: { schemas: { Rule: {}, NewRule: {} } } }), [
+    '/components: a name that Go gives to the constructor of another schema',
+  ]);
 });
 
 describe('a schema is written so that it takes the same values', () => {
