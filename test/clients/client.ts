@@ -18,7 +18,15 @@ export interface DriverCommand {
   readonly args: readonly string[];
 }
 
-export async function askDriver({ command, args }: DriverCommand, request: DriverRequest): Promise<DriverAnswer> {
+export async function askDriver(driver: DriverCommand, request: DriverRequest): Promise<DriverAnswer> {
+  return parseAnswer(await runDriver(driver, request));
+}
+
+/** What a program wrote that read the request from its standard input. */
+export async function runDriver(
+  { command, args }: DriverCommand,
+  request: object,
+): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
   const child = spawn(command, [...args], {
     stdio: 'pipe',
     signal: AbortSignal.timeout(DRIVER_MS_MAX),
@@ -36,7 +44,7 @@ export async function askDriver({ command, args }: DriverCommand, request: Drive
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(request));
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
-  return parseAnswer({ code: code as number | null, stdout, stderr });
+  return { code: code as number | null, stdout, stderr };
 }
 
 /** One line of what a client showed, without what only this run has. */

@@ -28,18 +28,22 @@ export async function nodeDriver(folder: string, ...args: readonly string[]): Pr
 
 /** A driver in Python: the three share one environment, whose packages are pinned in `requirements.txt`. */
 export async function pythonDriver(folder: string): Promise<DriverCommand> {
-  const needs = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
-  await requireProgram('Python 3.10 or newer with venv', 'python3', ['-c', needs]);
-  const requirements = path.join(import.meta.dirname, 'requirements.txt');
-  const installed = await installOnce('python', [requirements], async (made) => {
-    await run('python3', ['-m', 'venv', made]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', requirements];
-    await run(path.join(made, 'bin/python'), pip);
-  });
+  const installed = await pythonEnvironment('python', path.join(import.meta.dirname, 'requirements.txt'));
   return {
     command: path.join(installed, 'bin/python'),
     args: [path.join(import.meta.dirname, folder, 'driver.py')],
   };
+}
+
+/** An environment with the packages of the file. */
+export async function pythonEnvironment(name: string, requirements: string): Promise<string> {
+  const needs = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
+  await requireProgram('Python 3.10 or newer with venv', 'python3', ['-c', needs]);
+  return installOnce(name, [requirements], async (made) => {
+    await run('python3', ['-m', 'venv', made]);
+    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', requirements];
+    await run(path.join(made, 'bin/python'), pip);
+  });
 }
 
 export async function goDriver(folder: string): Promise<DriverCommand> {
@@ -82,14 +86,14 @@ export async function javaDriver(folder: string): Promise<DriverCommand> {
   return { command: 'java', args: [...small, ...own, 'Driver'] };
 }
 
-async function requireProgram(what: string, command: string, args: readonly string[]): Promise<void> {
+export async function requireProgram(what: string, command: string, args: readonly string[]): Promise<void> {
   await run(command, args).catch((error: unknown) => {
     throw new NotInstalled(`needs ${what}`, { cause: error });
   });
 }
 
 /** Returns the folder that `make` filled, now or at an earlier run with the same files. */
-async function installOnce(
+export async function installOnce(
   name: string,
   files: readonly string[],
   make: (folder: string) => Promise<void>,
@@ -128,7 +132,7 @@ async function filesOf(folder: string): Promise<string[]> {
 }
 
 /** Rejects with the end of what the program wrote if it failed. */
-async function run(
+export async function run(
   command: string,
   args: readonly string[],
   options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
