@@ -87,7 +87,7 @@ const ONE_ROLE = `
   ALTER FUNCTION append_events(json) SECURITY INVOKER RESET search_path;
   ALTER FUNCTION prune_stream(text, integer, text) SECURITY INVOKER RESET search_path;
   GRANT EXECUTE ON FUNCTION append_events(json), prune_stream(text, integer, text) TO PUBLIC;
-  DROP TABLE log_migration_kinds, running_processes, verification_walks, written_events;
+  DROP TABLE log_migration_kinds, running_processes, verification_walks, written_events, bucket_findings;
   DELETE FROM log_migrations WHERE name >= '020'`;
 
 test('the embedded database has both roles from its first start, and an older one gets them, killed servers or not', async (context) => {
