@@ -1,6 +1,7 @@
 /** Servers killed at every point of a push and of a compaction, with layers in the bucket of a user. */
 import { beforeAll, describe, test } from 'vitest';
 import { suiteEnding } from '../support/cleanup.ts';
+import { killSample } from '../support/kill-sample.ts';
 import { needs } from '../support/optional-suites.ts';
 import {
   type CompactionPoint,
@@ -22,6 +23,9 @@ const PUSH_POINTS = [
 ] satisfies PushPoint[];
 const COMPACTION_POINTS = ['compaction-layer-stored', 'compaction-appended'] satisfies CompactionPoint[];
 
+const pushes = killSample(PUSH_POINTS);
+const compactions = killSample(COMPACTION_POINTS);
+
 for (const [title, nodeCount] of [
   ['One server', 1],
   ['One of three servers', 3],
@@ -35,12 +39,15 @@ for (const [title, nodeCount] of [
     });
 
     for (const point of PUSH_POINTS) {
-      test(`killed at ${point}, keeps acknowledged pushes and nothing incomplete`, () => killAtPush(service, point));
+      test(`killed at ${point}, keeps acknowledged pushes and nothing incomplete`, pushes(point), () =>
+        killAtPush(service, point),
+      );
     }
 
     for (const point of COMPACTION_POINTS) {
-      test(`killed at ${point}, keeps acknowledged pushes, and a compaction follows`, () =>
-        killAtCompaction(service, point));
+      test(`killed at ${point}, keeps acknowledged pushes, and a compaction follows`, compactions(point), () =>
+        killAtCompaction(service, point),
+      );
     }
 
     test('leaves a bucket that alone is every one of these repositories', () => isInBucketAlone(service));

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, test } from 'vitest';
 import { FAILPOINTS, type FailpointName } from '../../core/ports/failpoints.ts';
 import { suiteEnding } from '../support/cleanup.ts';
+import { killSample } from '../support/kill-sample.ts';
 import { leftovers } from '../support/leftovers.ts';
 import { eventually } from '../support/processes.ts';
 import {
@@ -45,6 +46,8 @@ const DELETION_SPAN_MS = 30_000;
 const DIES_AT = (point: FailpointName) => ({ STRATA_FAILPOINT: point });
 const LIVES = { STRATA_FAILPOINT: '' };
 
+const nameOf = ({ point, pack }: { readonly point: string; readonly pack: string }): string => `${point}-${pack}`;
+
 describe('A server killed', () => {
   const ending = suiteEnding();
   let strata: Strata;
@@ -56,9 +59,11 @@ describe('A server killed', () => {
   });
 
   const pushes = PUSH_POINTS.flatMap((point) => PACKS.map((of) => ({ point, ...of })));
+  const sample = killSample(pushes.map(nameOf));
   for (const { point, pack, content } of pushes) {
-    test(`at ${point} of a ${pack} pack keeps acknowledged pushes and nothing incomplete`, async (context) => {
-      const name = `${point}-${pack}`;
+    const name = nameOf({ point, pack });
+    const title = `at ${point} of a ${pack} pack keeps acknowledged pushes and nothing incomplete`;
+    test(title, sample(name), async (context) => {
       const url = await createRepository(strata, ada, name);
       const work = await newWorkTree(context);
       const acknowledged = (await git(work, ['rev-parse', 'HEAD'])).trim();

@@ -22,6 +22,7 @@ import { LAYERS_AT_REST_MAX } from '../../core/repository/compaction.ts';
 import { execute } from '../../core/runtime/execute.ts';
 import { accepted } from '../support/accounts.ts';
 import { filesBelow } from '../support/files-below.ts';
+import { killSample } from '../support/kill-sample.ts';
 import { CAUSE } from '../support/node.ts';
 import {
   type Account,
@@ -130,8 +131,9 @@ const ERASURE_POINTS = [
 ] satisfies FailpointName[];
 
 describe('A server killed', { timeout: 6 * SPAN_MS }, () => {
+  const expiries = killSample(EXPIRY_POINTS);
   for (const point of EXPIRY_POINTS) {
-    test(`at ${point} lets replaced layers go later, and keeps the current ones`, async (context) => {
+    test(`at ${point} lets replaced layers go later, and keeps the current ones`, expiries(point), async (context) => {
       const service = await startService(context, { STRATA_FAILPOINT: point });
       const { id, last } = await pushMany(context, service, service.ada, 'engine', LAYERS_AT_REST_MAX + 1);
       await service.ahead(2 * COMPACTION_IDLE_MS);
@@ -191,8 +193,9 @@ describe('A server killed', { timeout: 6 * SPAN_MS }, () => {
     await assertVerified(strata);
   });
 
+  const erasures = killSample(ERASURE_POINTS);
   for (const point of ERASURE_POINTS) {
-    test(`at ${point} erases the account later, and nothing of another one`, async (context) => {
+    test(`at ${point} erases the account later, and nothing of another one`, erasures(point), async (context) => {
       const service = await startService(context, { STRATA_FAILPOINT: point });
       const { ada, shared } = service;
       const bob = await createAccount(service.strata, 'bob');

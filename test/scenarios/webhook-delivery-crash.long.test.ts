@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { FailpointName } from '../../core/ports/failpoints.ts';
+import { killSample } from '../support/kill-sample.ts';
 import { createAccount, createRepository, newWorkTree, type Strata, tryGit } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { createWebhook, untilDeliveries, webhookReceivers } from '../support/webhook-receiver.ts';
@@ -19,8 +20,9 @@ const STEPS: readonly { readonly point: FailpointName; readonly requests: number
 ];
 
 describe('A server killed', { concurrent: true }, () => {
+  const sample = killSample(STEPS.map(({ point }) => point));
   for (const { point, requests } of STEPS) {
-    test(`at ${point} delivers everything in order after its restart`, async (context) => {
+    test(`at ${point} delivers everything in order after its restart`, sample(point), async (context) => {
       const receivers = await webhookReceivers(context);
       const strata = await startNode(context, await sharedParts(context), receivers.env);
       const ada = await createAccount(strata, 'ada');
