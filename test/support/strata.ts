@@ -18,7 +18,8 @@ import { tempDir } from './temp-dir.ts';
 import { temporalServer } from './temporal/server.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const READY_SPAN_MS = 60_000;
+/** A machine may be slow, and start many servers at the same time. */
+const READY_SPAN_MS = 120_000;
 
 /**
  * Where the servers under test keep their event log: in PostgreSQL, or on a protocol server of their own that stands in
