@@ -28,6 +28,12 @@ export function rewritten(document: object, replace: (node: Node, key: string) =
   return made;
 }
 
+/** Returns the first of two choices if the other is null, and null for any other choice. */
+export function besideNull(choices: unknown): Node | null {
+  const [one, none, ...rest] = listIn(choices);
+  return isNode(one) && isNode(none) && none['type'] === 'null' && rest.length === 0 ? one : null;
+}
+
 /** Writes every schema in the shared forms: `[T, "null"]`, int64 by name, and inclusive bounds. */
 export function inSharedForms(document: object): Node {
   return rewritten(document, (node) => inclusive(nullable(node)));
@@ -36,8 +42,8 @@ export function inSharedForms(document: object): Node {
 /** Turns a choice of a schema and null into the schema with null among its types, unless a reference holds the type. */
 function nullable(node: Node): Node {
   const { anyOf, ...others } = node;
-  const [one, none, ...rest] = listIn(anyOf);
-  if (!isNode(one) || !isNode(none) || none['type'] !== 'null' || rest.length > 0) return node;
+  const one = besideNull(anyOf);
+  if (one === null) return node;
   if (typeof one['type'] !== 'string') return { ...others, oneOf: anyOf };
   const { type, enum: values, ...bounds } = one;
   const listed = values === undefined ? {} : { enum: [...listIn(values), null] };

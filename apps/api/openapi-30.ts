@@ -4,7 +4,7 @@
  * Invariants: a value that fits a schema of the document fits the one made from it. The converse holds too, but for the
  * names of an object's members, for which 3.0 has no keyword.
  */
-import { isNode, listIn, type Node, rewritten } from './document-forms.ts';
+import { besideNull, isNode, listIn, type Node, rewritten } from './document-forms.ts';
 
 export function inOpenApi30(document: object): Node {
   const whole = rewritten(document, (node) => node);
@@ -16,8 +16,8 @@ export function inOpenApi30(document: object): Node {
 /** No keyword beside a reference can add null to what it refers to: that is written out. */
 function withNullableCopy(document: Node, node: Node): Node {
   const { oneOf, ...others } = node;
-  const [one, none, ...rest] = listIn(oneOf);
-  if (!isNode(one) || !isNode(none) || none['type'] !== 'null' || rest.length > 0) return node;
+  const one = besideNull(oneOf);
+  if (one === null) return node;
   const { type, ...schema } = referenced(document, one['$ref']);
   return { ...schema, ...others, type: [type, 'null'] };
 }
