@@ -4,7 +4,8 @@
  * history that could have happened on a single copy, the older nodes must be able to read every event, and the read
  * models must be what the log says.
  *
- * `STRATA_UPGRADE_SEED=<n>` repeats the choices of one run, `STRATA_UPGRADE_ROUNDS=<n>` makes as many upgrades.
+ * `STRATA_UPGRADE_SEED=<n>` repeats the choices of one run, `STRATA_UPGRADE_ROUNDS=<n>` makes as many upgrades,
+ * of which ten fit the time limit of a file on a machine that does other work.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
