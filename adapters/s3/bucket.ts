@@ -21,6 +21,7 @@ import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, headersOf, S3Failure } from './failures.ts';
+import { sizeByRange } from './read.ts';
 import { repeatable, type Sender } from './requests.ts';
 
 /** The parts of layers in memory that wait for one bucket. Internal: further layers wait. */
@@ -77,7 +78,8 @@ export async function headObject(bucket: Bucket, key: LayerKey): Promise<StoredL
   const at = objectAt(bucket, key);
   try {
     const found = await repeatable(bucket.sender, 'HeadObject', (client) => client.send(new HeadObjectCommand(at)));
-    return storedLayer(key, found.ContentLength, found.LastModified);
+    const sizeBytes = found.ContentLength ?? (await sizeByRange({ ...bucket, at }));
+    return storedLayer(key, sizeBytes, found.LastModified);
   } catch (error) {
     if (!(error instanceof S3Failure) || error.code !== 'layer-not-found') throw error;
   }

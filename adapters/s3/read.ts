@@ -2,7 +2,8 @@
  * Reads the bytes of one object as a stream that survives broken connections.
  *
  * Invariants: all bytes come from one version of the object, by its ETag. A bucket that stops in the middle, and a
- * reader that stops reading, hold a connection for a bounded time; the read goes on over a new one.
+ * reader that stops reading, hold a connection for a bounded time; the read goes on over a new one. An answer need not
+ * name its length: then the bytes count that arrive before its end.
  */
 import type { Readable } from 'node:stream';
 import { GetObjectCommand, type GetObjectCommandOutput } from '@aws-sdk/client-s3';
@@ -24,8 +25,14 @@ interface OpenAnswer {
   readonly body: Readable;
   readonly etag: string | undefined;
   readonly at: number;
+  /** `UNKNOWN` if the answer does not say. */
   readonly end: number;
+  /** The size of the whole object, where the answer names it. */
+  readonly total: number | null;
 }
+
+/** Where an object ends whose answer names no length. */
+const UNKNOWN = Number.POSITIVE_INFINITY;
 
 /** Resolves when the first bytes are on their way. Rejects with an `S3Failure`, as the stream does. */
 export async function openRead(object: StoredObject, range?: ByteRange): Promise<AsyncGenerator<Uint8Array>> {
@@ -34,12 +41,20 @@ export async function openRead(object: StoredObject, range?: ByteRange): Promise
   return resuming(object, answer, lease);
 }
 
+/** Returns the size of an object whose head does not name it. */
+export async function sizeByRange(object: StoredObject): Promise<number> {
+  const { body, total } = await request(object, { start: 0, end: 1 });
+  body.destroy();
+  if (total === null) throw new S3Failure('not-s3', 'The bucket names no size of an object');
+  return total;
+}
+
 async function request(object: StoredObject, range?: ByteRange, etag?: string): Promise<OpenAnswer> {
   const output = await repeatable(object.sender, 'GetObject', (client) =>
     client.send(
       new GetObjectCommand({
         ...object.at,
-        ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end - 1}` }),
+        ...(range === undefined ? {} : { Range: `bytes=${range.start}-${range.end === UNKNOWN ? '' : range.end - 1}` }),
         ...(etag === undefined ? {} : { IfMatch: etag }),
       }),
     ),
@@ -51,13 +66,14 @@ function openAnswer(output: GetObjectCommandOutput, range?: ByteRange): OpenAnsw
   const { Body: body, ContentLength: length, ContentRange: contentRange = '' } = output;
   if (body === undefined || !('destroy' in body)) throw new S3Failure('not-s3', 'The answer to GetObject has no body');
   const start = range?.start ?? 0;
-  const [, first] = /^bytes (\d+)-/.exec(contentRange) ?? [];
-  const fits = range === undefined || (Number(first) === start && start + (length ?? 0) <= range.end);
-  if (length === undefined || !fits) {
+  const [, first, last, size = ''] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(contentRange) ?? [];
+  const named = last === undefined ? UNKNOWN : Number(last) + 1;
+  const end = length === undefined ? named : start + length;
+  if (range !== undefined && (Number(first) !== start || end > range.end)) {
     body.destroy();
     throw new S3Failure('not-s3', 'The answer to GetObject has another range than was asked for');
   }
-  return { body, etag: output.ETag, at: start, end: start + length };
+  return { body, etag: output.ETag, at: start, end, total: /^\d+$/.test(size) ? Number(size) : null };
 }
 
 /** Gives a connection back that its reader does not use. */
@@ -85,8 +101,8 @@ function createLease(body: Readable, spanMs: number): Lease {
 
 async function* resuming(object: StoredObject, first: OpenAnswer, firstLease: Lease): AsyncGenerator<Uint8Array> {
   let [answer, lease] = [first, firstLease];
-  let { at } = first;
-  const { end, etag } = first;
+  let { at, end } = first;
+  const { etag } = first;
   let resumes = 0;
   try {
     for (;;) {
@@ -98,7 +114,7 @@ async function* resuming(object: StoredObject, first: OpenAnswer, firstLease: Le
           yield chunk;
           lease.stop();
         }
-        if (at === end) return;
+        if (at === end || end === UNKNOWN) return;
         throw new S3Failure('unreachable', `The bucket's answer ended at byte ${at} of ${end}`);
       } catch (error) {
         lease.stop();
@@ -108,7 +124,10 @@ async function* resuming(object: StoredObject, first: OpenAnswer, firstLease: Le
         if (!lease.isOver && (!isPassing(failure) || resumes > S3_READ_RESUMES_MAX)) throw failure;
       }
       answer.body.destroy();
-      answer = await resume(object, { start: at, end }, etag);
+      const next = await resume(object, { start: at, end }, etag);
+      if (next === null) return;
+      answer = next;
+      if (end === UNKNOWN) end = answer.total ?? answer.end;
       lease = createLease(answer.body, object.stalledMs);
     }
   } finally {
@@ -117,11 +136,14 @@ async function* resuming(object: StoredObject, first: OpenAnswer, firstLease: Le
   }
 }
 
-async function resume(object: StoredObject, range: ByteRange, etag: string | undefined): Promise<OpenAnswer> {
+/** Returns null if all bytes had arrived, which is found out only here where no answer named the length. */
+async function resume(object: StoredObject, range: ByteRange, etag: string | undefined): Promise<OpenAnswer | null> {
   try {
     return await request(object, range, etag);
   } catch (error) {
     const failure = failureOf('GetObject', error);
+    // The condition held before the range was looked at, so that this version has no byte after those that arrived.
+    if (failure.code === 'range-not-satisfiable' && range.end === UNKNOWN && etag !== undefined) return null;
     // A failed condition, or a shorter object.
     if (failure.code !== 'object-there-already' && failure.code !== 'range-not-satisfiable') throw failure;
     throw new S3Failure('object-altered', 'The object was replaced while it was read');

@@ -27,6 +27,10 @@ export type S3Fault =
   /** Something happens before the server gets the request. */
   | { readonly kind: 'after'; readonly work: () => Promise<void> }
   | { readonly kind: 'delay'; readonly ms: number }
+  /** The answer names no length of its body, and breaks after this many bytes, if any. */
+  | { readonly kind: 'without-length'; readonly afterBytes?: number }
+  /** The answer has a body without an end. */
+  | { readonly kind: 'endless' }
   /** The server carries the request out, and the connection breaks instead of the answer. */
   | { readonly kind: 'lose-answer' }
   /** The server gets the request twice; the client gets the second answer. */
@@ -103,6 +107,11 @@ async function carryOut(
       .end(asked.method === 'HEAD' || fault.code === null ? '' : text);
     return;
   }
+  if (fault?.kind === 'endless') {
+    answer.writeHead(200);
+    for (; !answer.destroyed; await sleep(1)) answer.write(Buffer.alloc(1_024));
+    return;
+  }
   if (fault?.kind === 'twice') (await forward(asked, body, port)).resume();
   const forwarded = await forward(asked, body, port);
   if (fault?.kind === 'lose-answer') {
@@ -111,8 +120,9 @@ async function carryOut(
     answer.destroy();
     return;
   }
+  if (fault?.kind === 'without-length') delete forwarded.headers['content-length'];
   answer.writeHead(forwarded.statusCode ?? 500, forwarded.headers);
-  let left = fault?.kind === 'cut' || fault?.kind === 'stall' ? fault.afterBytes : Number.POSITIVE_INFINITY;
+  let left = (fault !== null && 'afterBytes' in fault ? fault.afterBytes : null) ?? Number.POSITIVE_INFINITY;
   answer.on('close', () => forwarded.destroy());
   for await (const chunk of forwarded as AsyncIterable<Buffer>) {
     answer.write(chunk.subarray(0, left));

@@ -500,6 +500,12 @@ describe('A bucket whose provider lacks something', needs('versitygw'), () => {
     }
   });
 
+  test('fails its check where an object that is read has no end', async () => {
+    proxy.fault = ({ method, url }) => (method === 'GET' && url.includes('GetObject') ? { kind: 'endless' } : null);
+    assert.equal(codeOf(await allowed.check(named())), 'get object-altered');
+    assert.deepEqual(await filesBelow(server.folder), []);
+  });
+
   test('fails its check where it ignores what part of an object is asked for', async () => {
     proxy.fault = ({ headers }) =>
       headers.range === undefined ? null : { kind: 'answer', status: 200, code: 'Whole' };

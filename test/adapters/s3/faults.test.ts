@@ -27,6 +27,8 @@ import { type S3Server, startS3Server } from '../../support/versitygw.ts';
 const OBJECT_LOCK =
   'Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters';
 
+const WITHOUT_LENGTH = { kind: 'without-length' } as const;
+
 describe('A bucket behind a faulty network', needs('versitygw'), () => {
   const ending = suiteEnding();
   let server: S3Server;
@@ -139,6 +141,34 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       await assert.rejects(patient.put(newKey(), chunks(large), large.length), isFailure('multipart-missing'), part);
       assert.equal(await put(newKey(), pattern(100)), 'stored');
     }
+  });
+
+  test('stores and serves where its answers name no length', async () => {
+    const key = newKey();
+    const bytes = pattern(3_000_000);
+    let lost = 0;
+    proxy.fault = ({ method }) => (method === 'PUT' && lost++ === 0 ? { kind: 'lose-answer' } : WITHOUT_LENGTH);
+    assert.equal(await put(key, bytes), 'stored', 'its head has the mark of the put whose answer was lost');
+    assert.equal((await store.head(key))?.sizeBytes, bytes.length);
+    assert.equal(await store.head(newKey()), null);
+    assert.deepEqual(await content(key), bytes);
+    const ranged = await store.get(key, { start: 10, end: 1_000 });
+    assert.deepEqual(Buffer.concat(await Array.fromAsync(ranged)), bytes.subarray(10, 1_000));
+    faults('GET', { ...WITHOUT_LENGTH, afterBytes: 1_000_000 }, { ...WITHOUT_LENGTH, afterBytes: 500_000 });
+    assert.deepEqual(await content(key), bytes);
+  });
+
+  test('ends a read of which nothing is left when its reader goes on, also where no length was named', async () => {
+    const key = newKey();
+    await put(key, pattern(1_000));
+    faults('GET', WITHOUT_LENGTH);
+    const read: Uint8Array[] = [];
+    for await (const chunk of await store.get(key)) {
+      read.push(chunk);
+      // The connection is given back.
+      await sleep(700);
+    }
+    assert.deepEqual(Buffer.concat(read), pattern(1_000));
   });
 
   test('names the region that it is in, where it says so', async () => {
