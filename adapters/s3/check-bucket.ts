@@ -239,6 +239,7 @@ function faultCode(code: FailureCode): BucketFaultCode {
     case 'object-there-already':
     case 'conflict':
     case 'upload-gone':
+    case 'upload-conflict':
     case 'body-altered':
     case 'checksum-wanted':
     case 'layer-store-refused':

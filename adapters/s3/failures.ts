@@ -14,6 +14,8 @@ export type FailureCode =
   | 'object-there-already'
   | 'conflict'
   | 'upload-gone'
+  /** Another write of the key was under way when an upload in parts was to be completed. It must begin again. */
+  | 'upload-conflict'
   | 'object-altered'
   /** The bytes that arrived are not those that were signed. */
   | 'body-altered'
@@ -158,7 +160,8 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   const status = statusOf(error);
   if (status === null) return unanswered(operation, error);
   const ofHead = operation.startsWith('Head') ? HEAD_BY_STATUS[status] : undefined;
-  const known = BY_NAME[error.name] ?? ofHead ?? BY_STATUS[status];
+  const named = BY_NAME[error.name] ?? ofHead ?? BY_STATUS[status];
+  const known = named === 'conflict' && operation === 'CompleteMultipartUpload' ? 'upload-conflict' : named;
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
   const region = known === 'wrong-region' ? regionIn(error) : '';
   const message = `The bucket answered ${operation} with ${status}${name}${region}`;
@@ -236,6 +239,7 @@ function portCode(code: FailureCode): LayerStoreErrorCode {
     case 'object-there-already':
     case 'conflict':
     case 'upload-gone':
+    case 'upload-conflict':
     case 'object-altered':
     case 'body-altered':
       return 'layer-store-unavailable';

@@ -6,7 +6,8 @@
  * store: their callers write the same bytes, or read what is there afterwards. A put carries a random mark, so that
  * after a lost answer its own object is told apart from somebody else's. A part is in memory before it is sent, so that
  * a body which fails or ends early leaves no object. Where a provider does not compare bodies with their hashes, what
- * was stored is read back.
+ * was stored is read back. An upload in parts whose completion meets another write of its key is never completed again:
+ * Amazon wants a new one, which the put begins if its body can be read again.
  */
 import { createHash, type Hash, randomUUID } from 'node:crypto';
 import {
@@ -20,6 +21,7 @@ import {
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import { canReadAgain } from '../../core/kernel/read-again.ts';
 import type { BucketTraits } from './bucket.ts';
 import type { Budget } from './budget.ts';
 import { S3Failure } from './failures.ts';
@@ -32,6 +34,9 @@ import { repeatable, type Sender } from './requests.ts';
  * store the same bytes.
  */
 export const S3_PART_BYTES = 8 * MIB;
+
+/** How often a put begins an upload in parts. */
+const UPLOADS = 3;
 
 /** User metadata with the mark of the put. */
 const MARK = 'strata-put';
@@ -51,10 +56,26 @@ export async function putNew(
   body: AsyncIterable<Uint8Array>,
   partBytes = S3_PART_BYTES,
 ): Promise<'stored' | 'exists'> {
+  const mark = randomUUID();
+  for (let uploads = 1; ; uploads += 1) {
+    try {
+      return await putOnce(object, mark, body, partBytes);
+    } catch (error) {
+      const isConflict = error instanceof S3Failure && error.code === 'upload-conflict';
+      if (!isConflict || uploads === UPLOADS || !canReadAgain(body)) throw error;
+    }
+  }
+}
+
+async function putOnce(
+  object: NewObject,
+  mark: string,
+  body: AsyncIterable<Uint8Array>,
+  partBytes: number,
+): Promise<'stored' | 'exists'> {
   const hash = createHash('sha256');
   const read = createPartSource(body, object.sizeBytes, partBytes);
   const source = object.traits.checksBodies ? read : hashing(read, hash);
-  const mark = randomUUID();
   try {
     const outcome = await putMarked(object, mark, source, partBytes);
     if (outcome === 'stored' && !object.traits.checksBodies) await readBack(object, hash.digest());
@@ -104,7 +125,7 @@ async function readBack(object: NewObject, expected: Buffer): Promise<void> {
 }
 
 /** A first attempt whose answer was lost may have stored the object. */
-const OUTCOME_OPEN: ReadonlySet<string> = new Set(['object-there-already', 'upload-gone']);
+const OUTCOME_OPEN: ReadonlySet<string> = new Set(['object-there-already', 'upload-gone', 'upload-conflict']);
 
 async function putWhole(object: NewObject, mark: string, source: PartSource): Promise<'stored'> {
   const release = await object.held.take(object.sizeBytes);

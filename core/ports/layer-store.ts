@@ -33,7 +33,8 @@ export class LayerStoreError extends CodedError<LayerStoreErrorCode> {
 export interface LayerStore {
   /**
    * Stores exactly `sizeBytes` bytes under a new key. Returns `exists` if the key is already stored, and changes
-   * nothing. After a body of another length, or one that fails, nothing is stored.
+   * nothing. After a body of another length, or one that fails, nothing is stored. A body that can be read again
+   * (core/kernel/read-again.ts) may be, where the store must begin once more.
    */
   put(key: LayerKey, body: AsyncIterable<Uint8Array>, sizeBytes: number): Promise<'stored' | 'exists'>;
   /**

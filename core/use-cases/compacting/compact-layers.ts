@@ -10,6 +10,7 @@
  */
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, LayerId, RepositoryId } from '../../kernel/ids.ts';
+import { readAgain } from '../../kernel/read-again.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { LayerMerges, MergedLayers } from '../../ports/layer-merges.ts';
@@ -78,7 +79,8 @@ export async function storeMerged(
   const { sizeBytes } = content;
   const key = layerKeyOf(repository, id);
   const store = layers.of(placeOf(found), 'maintenance');
-  if ((await newLayers.put(store, key, content.body(), sizeBytes)) === 'exists') {
+  const body = readAgain(() => content.body());
+  if ((await newLayers.put(store, key, body, sizeBytes)) === 'exists') {
     throw new TypeError(`The new layer ${id} exists already`);
   }
   return { id, key, sizeBytes, sha256: content.sha256(), pack: merged.pack };

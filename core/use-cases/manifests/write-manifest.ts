@@ -16,6 +16,7 @@ import type { OwnedRepository } from '../../account/repositories/state.ts';
 import { decodeUtf8Lossy, encodeUtf8 } from '../../git/utf8.ts';
 import type { Digest } from '../../kernel/digest.ts';
 import { type AccountId, type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
+import { readAgain } from '../../kernel/read-again.ts';
 import { singleChunk } from '../../kernel/single-chunk.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -274,21 +275,22 @@ async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Prom
   return decodeUtf8Lossy(start.subarray(0, length)).includes(manifestEventLine(event));
 }
 
-/** Never holds the text of all refs: it makes each part twice, for the digest and for the store. */
+/** Never holds the text of all refs: it makes each part again for each reading, the digest's and the store's. */
 async function storeRefs(context: ManifestContext, store: LayerStore, found: Found): Promise<ManifestRefs> {
   const { nextTurn } = context.clock;
   const { refs: runs } = found;
   const count = runs.reduce((sum, run) => sum + run.length, 0);
   const digest = context.digest.startSha256();
   let sizeBytes = 0;
-  for await (const part of refsParts(runs, nextTurn)) {
+  const parts = readAgain(() => refsParts(runs, nextTurn));
+  for await (const part of parts) {
     digest.add(part);
     sizeBytes += part.length;
   }
   const sha256 = digest.hex();
   const file = manifestRefsFile(found.revision, sha256);
   const key = manifestRefsKey(found.owned.id, { file });
-  await store.put(key, refsParts(runs, nextTurn), sizeBytes);
+  await store.put(key, parts, sizeBytes);
   return { file, count, sizeBytes, sha256 };
 }
 

@@ -6,6 +6,7 @@
  */
 import type { PackRefusal } from '../../git/pack-refusal.ts';
 import type { LayerId, PushId, RepositoryId } from '../../kernel/ids.ts';
+import { readAgain } from '../../kernel/read-again.ts';
 import type { Ids } from '../../ports/clock.ts';
 import { LayerStoreError } from '../../ports/layer-store.ts';
 import type { LayerPlace, LayerStores } from '../../ports/layer-stores.ts';
@@ -54,7 +55,8 @@ export async function storeLayer(
   { layer, content }: PreparedLayer,
 ): Promise<Layer | PackRefusal> {
   try {
-    const put = await newLayers.put(stores.of(place, 'push'), layer.key, content.body(), content.sizeBytes);
+    const body = readAgain(() => content.body());
+    const put = await newLayers.put(stores.of(place, 'push'), layer.key, body, content.sizeBytes);
     if (put === 'exists') throw new TypeError(`The new layer ${layer.id} exists already`);
     return { ...layer, sha256: content.sha256() };
   } catch (error) {

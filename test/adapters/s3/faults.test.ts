@@ -16,6 +16,7 @@ import { createS3LayerStore, type S3LayerStore } from '../../../adapters/s3/laye
 import { S3_PART_BYTES } from '../../../adapters/s3/put.ts';
 import { S3_READ_RESUMES_MAX } from '../../../adapters/s3/read.ts';
 import { S3_CONNECTIONS_MAX } from '../../../core/kernel/limits.ts';
+import { readAgain } from '../../../core/kernel/read-again.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey } from '../../../core/repository/layer.ts';
 import { suiteEnding } from '../../support/cleanup.ts';
@@ -397,6 +398,63 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
         assert.equal(await put(key, bytes), 'stored', `${method} ${fault.kind}`);
         assert.ok((await content(key)).equals(bytes));
       }
+    });
+
+    /** Answers the first completions with a conflict, and counts what is begun and completed. */
+    function conflicting(conflicts: number): { readonly begun: number; readonly completed: number } {
+      const counts = { begun: 0, completed: 0 };
+      proxy.fault = ({ method, url }) => {
+        if (method !== 'POST') return null;
+        if (!url.includes('uploadId=')) counts.begun += 1;
+        else counts.completed += 1;
+        const isConflict = url.includes('uploadId=') && counts.completed <= conflicts;
+        return isConflict ? { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' } : null;
+      };
+      return counts;
+    }
+
+    test('begins again where its completion meets another write of the key, as often as three times', async () => {
+      const bytes = pattern(S3_PART_BYTES + 1_000);
+      const body = readAgain(() => chunks(bytes));
+      const key = newKey();
+      const passing = conflicting(2);
+      assert.equal(await store.put(key, body, bytes.length), 'stored');
+      assert.deepEqual(passing, { begun: 3, completed: 3 });
+      assert.ok((await content(key)).equals(bytes));
+      const staying = conflicting(100);
+      const other = store.put(newKey(), body, bytes.length);
+      await rejectsWith('layer-store-unavailable', /CompleteMultipartUpload with 409/, () => other);
+      assert.deepEqual(staying, { begun: 3, completed: 3 });
+      const once = conflicting(100);
+      await rejectsWith('layer-store-unavailable', /CompleteMultipartUpload with 409/, () => put(newKey(), bytes));
+      assert.deepEqual(once, { begun: 1, completed: 1 }, 'this body can be read once only');
+      assert.deepEqual(await uploads(), []);
+    });
+
+    test('does not begin again where the completion whose answer was lost is the other write', async () => {
+      const bytes = pattern(S3_PART_BYTES + 1_000);
+      const key = newKey();
+      const answers: S3Fault[] = [
+        { kind: 'lose-answer' },
+        { kind: 'answer', status: 409, code: 'ConditionalRequestConflict' },
+      ];
+      let begun = 0;
+      proxy.fault = ({ method, url }) => {
+        if (method !== 'POST') return null;
+        if (url.includes('uploadId=')) return answers.shift() ?? null;
+        begun += 1;
+        return null;
+      };
+      assert.equal(
+        await store.put(
+          key,
+          readAgain(() => chunks(bytes)),
+          bytes.length,
+        ),
+        'stored',
+      );
+      assert.equal(begun, 1);
+      assert.ok((await content(key)).equals(bytes));
     });
 
     test('leaves no object and no parts of a body that fails, and rejects with its error', async () => {

@@ -102,6 +102,26 @@ describe('A compaction', () => {
     assert.deepEqual(fetched, []);
   });
 
+  test('hands the store a body that it may read again, as a push does', async (context) => {
+    const { reading, ids, of } = await repositoryOf(context, 4);
+    const { layers } = reading.database;
+    const put = layers.put.bind(layers);
+    let puts = 0;
+    Object.assign(layers, {
+      put: async (...[key, body, sizeBytes]: Parameters<typeof put>) => {
+        await Array.fromAsync(body);
+        puts += 1;
+        return put(key, body, sizeBytes);
+      },
+    });
+    await push(reading, ids, { again: randomBytes(300) });
+    assert.equal(await compactLayers(contextOf(reading), of, NEVER), 'compacted');
+    assert.equal(puts, 2);
+    const elsewhere = await testDatabase({ layers });
+    context.onTestFinished(() => elsewhere.close());
+    await assertReadable(reading, ids, elsewhere);
+  });
+
   test('commits beside a push that was committed in between, and loses none of it', async (context) => {
     const { reading, ids, of } = await repositoryOf(context, 5);
     const racing = contextOf(reading, async (point) => {
