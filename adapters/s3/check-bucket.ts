@@ -14,7 +14,7 @@ import type { BucketChecked, BucketConnection } from '../../core/ports/buckets.t
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey } from '../../core/repository/layer.ts';
 import { type Bucket, type BucketOptions, deleteObject, headObject, objectAt, openBucket } from './bucket.ts';
-import { type FailureCode, failureOf, isPassing, S3Failure } from './failures.ts';
+import { type FailureCode, failureOf, isDenied, isPassing, S3Failure } from './failures.ts';
 import { checksum, putNew } from './put.ts';
 import { openRead } from './read.ts';
 import { repeatable } from './requests.ts';
@@ -192,7 +192,7 @@ async function tryListing({ sender, name, prefix }: Bucket): Promise<void> {
     // One page: another side that never ends its listing would be asked without end.
     await repeatable(sender, 'ListObjectsV2', (client) => client.send(new ListObjectsV2Command(asked)));
   } catch (error) {
-    if (!(error instanceof S3Failure) || error.code !== 'access-denied') throw error;
+    if (!isDenied(error)) throw error;
   }
 }
 
@@ -233,6 +233,13 @@ function faultCode(code: FailureCode): BucketFaultCode {
   switch (code) {
     case 'layer-not-found':
       return 'object-missing';
+    // The step says which operation.
+    case 'get-denied':
+    case 'head-denied':
+    case 'put-denied':
+    case 'delete-denied':
+    case 'list-denied':
+      return 'access-denied';
     case 'layer-store-full':
     case 'layer-store-unavailable':
     case 'range-not-satisfiable':

@@ -4,7 +4,7 @@
  * Invariants: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
  * side says reaches a failure only as an error code, and as a cleaned text that only `BucketFault` shows.
  */
-import type { BucketFaultCode } from '../../core/kernel/bucket-fault.ts';
+import type { BucketFaultCode, DeniedCode } from '../../core/kernel/bucket-fault.ts';
 import { RoleRefused } from '../../core/ports/buckets.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 
@@ -135,6 +135,11 @@ const BY_CODE: { readonly [code: string]: FailureCode } = {
 const FROM_ROLE: { readonly [Code in BucketFaultCode]: FailureCode } = {
   'bucket-missing': 'bucket-missing',
   'access-denied': 'access-denied',
+  'get-denied': 'get-denied',
+  'head-denied': 'head-denied',
+  'put-denied': 'put-denied',
+  'delete-denied': 'delete-denied',
+  'list-denied': 'list-denied',
   'credentials-invalid': 'credentials-invalid',
   'credentials-refused': 'credentials-refused',
   'object-missing': 'layer-not-found',
@@ -161,7 +166,7 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   if (status === null) return unanswered(operation, error);
   const ofHead = operation.startsWith('Head') ? HEAD_BY_STATUS[status] : undefined;
   const named = BY_NAME[error.name] ?? ofHead ?? BY_STATUS[status];
-  const known = named === 'conflict' && operation === 'CompleteMultipartUpload' ? 'upload-conflict' : named;
+  const known = ofOperation(operation, error.name, named);
   const name = CODE.test(error.name) ? ` (${error.name})` : '';
   const region = known === 'wrong-region' ? regionIn(error) : '';
   const message = `The bucket answered ${operation} with ${status}${name}${region}`;
@@ -170,6 +175,34 @@ export function failureOf(operation: string, error: unknown): S3Failure {
   if (status >= 500) return new S3Failure('layer-store-unavailable', message, error.message);
   if (status < 300) return new S3Failure('not-s3', `The answer to ${operation} is not S3's`);
   return new S3Failure(isS3Error(error) ? 'refused' : 'not-s3', message, error.message);
+}
+
+/** What some failures are of one operation. */
+function ofOperation(operation: string, name: string, code: FailureCode | undefined): FailureCode | undefined {
+  if (code === 'conflict' && operation === 'CompleteMultipartUpload') return 'upload-conflict';
+  return code === 'access-denied' && !OF_WHOLE_ACCOUNT.has(name) ? (DENIED[operation] ?? code) : code;
+}
+
+const OF_WHOLE_ACCOUNT: ReadonlySet<string> = new Set(['AllAccessDisabled', 'AccountProblem']);
+
+const DENIED: { readonly [operation: string]: DeniedCode } = {
+  GetObject: 'get-denied',
+  HeadObject: 'head-denied',
+  PutObject: 'put-denied',
+  CreateMultipartUpload: 'put-denied',
+  UploadPart: 'put-denied',
+  CompleteMultipartUpload: 'put-denied',
+  DeleteObject: 'delete-denied',
+  AbortMultipartUpload: 'delete-denied',
+  ListObjectsV2: 'list-denied',
+  ListMultipartUploads: 'list-denied',
+  HeadBucket: 'list-denied',
+};
+
+const DENIALS: ReadonlySet<FailureCode> = new Set<FailureCode>(['access-denied', ...Object.values(DENIED)]);
+
+export function isDenied(error: unknown): boolean {
+  return error instanceof S3Failure && DENIALS.has(error.code);
 }
 
 /** Amazon names the right region in a header, or in the body of its answer. */
@@ -255,6 +288,11 @@ function portCode(code: FailureCode): LayerStoreErrorCode {
     case 'range-not-satisfiable':
     case 'bucket-missing':
     case 'access-denied':
+    case 'get-denied':
+    case 'head-denied':
+    case 'put-denied':
+    case 'delete-denied':
+    case 'list-denied':
     case 'credentials-invalid':
     case 'credentials-refused':
     case 'wrong-region':

@@ -6,7 +6,7 @@
  */
 import type { S3Client } from '@aws-sdk/client-s3';
 import pRetry from 'p-retry';
-import { failureOf, isPassing, S3Failure } from './failures.ts';
+import { failureOf, isDenied, isPassing, S3Failure } from './failures.ts';
 
 /**
  * After this long no request to a bucket is repeated. It is shorter than the wait for an answer: whoever pushes has
@@ -60,5 +60,5 @@ export function repeatable<Result>(
 
 /** The answer to HEAD does not tell refused credentials from a denied operation. */
 function isRefusal(error: Error): boolean {
-  return error instanceof S3Failure && (error.code === 'credentials-refused' || error.code === 'access-denied');
+  return isDenied(error) || (error instanceof S3Failure && error.code === 'credentials-refused');
 }

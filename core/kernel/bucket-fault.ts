@@ -20,6 +20,7 @@ export type BucketFaultCode = BucketOutageCode | 'object-missing' | 'object-alte
 export type BucketOutageCode =
   | 'bucket-missing'
   | 'access-denied'
+  | DeniedCode
   | 'credentials-invalid'
   | 'credentials-refused'
   | 'wrong-region'
@@ -30,6 +31,9 @@ export type BucketOutageCode =
   | 'target-refused'
   | 'unreachable'
   | 'not-s3';
+
+/** It denies one operation. `access-denied` is every other denial. */
+export type DeniedCode = 'get-denied' | 'head-denied' | 'put-denied' | 'delete-denied' | 'list-denied';
 
 /** What the service did with a bucket for its repositories. */
 export type BucketOperation = 'push' | 'read' | 'maintenance';

@@ -9,6 +9,11 @@ import type { BucketErrorRow } from '../../../core/ports/bucket-error-lists.ts';
 const MESSAGES: { readonly [Code in BucketFaultCode]: string } = {
   'bucket-missing': 'The bucket does not exist',
   'access-denied': 'The provider denied access',
+  'get-denied': 'The provider denied reading an object (s3:GetObject)',
+  'head-denied': 'The provider denied looking for an object (s3:GetObject, and s3:ListBucket for one that is absent)',
+  'put-denied': 'The provider denied storing an object (s3:PutObject)',
+  'delete-denied': 'The provider denied deleting an object (s3:DeleteObject)',
+  'list-denied': 'The provider denied listing objects (s3:ListBucket)',
   'credentials-invalid': 'The keys or the role are not of a form that the provider takes',
   'credentials-refused': 'The provider refused the keys or the role',
   'object-missing': 'An object is missing in the bucket',

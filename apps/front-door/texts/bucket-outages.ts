@@ -22,6 +22,11 @@ const OTHER_OBJECT: BucketOutage = { what: 'holds altered objects of this reposi
 export const BUCKET_OUTAGES: { readonly [Code in BucketOutageCode]: BucketOutage } = {
   'bucket-missing': { what: 'does not exist', helps: 'owner' },
   'access-denied': { what: 'denies access', helps: 'owner' },
+  'get-denied': { what: 'denies reading objects (s3:GetObject)', helps: 'owner' },
+  'head-denied': { what: 'denies looking for objects (s3:GetObject and s3:ListBucket)', helps: 'owner' },
+  'put-denied': { what: 'denies storing objects (s3:PutObject)', helps: 'owner' },
+  'delete-denied': { what: 'denies deleting objects (s3:DeleteObject)', helps: 'owner' },
+  'list-denied': { what: 'denies listing objects (s3:ListBucket)', helps: 'owner' },
   'credentials-invalid': NO_CREDENTIALS,
   'credentials-refused': NO_CREDENTIALS,
   'wrong-region': { what: 'is in another region than its settings say', helps: 'owner' },

@@ -115,7 +115,8 @@ const AWAY: ReadonlySet<LayerStoreErrorCode> = new Set([
 /** The setting that is most likely wrong. */
 const SETTING_OF: { readonly [Code in LayerStoreErrorCode]?: string } = {
   'bucket-missing': 'STRATA_S3_BUCKET',
-  'access-denied': 'STRATA_S3_ACCESS_KEY_ID, which may not list the bucket',
+  'access-denied': 'STRATA_S3_ACCESS_KEY_ID',
+  'list-denied': 'STRATA_S3_ACCESS_KEY_ID, which may not list the bucket',
   'credentials-refused': 'STRATA_S3_ACCESS_KEY_ID and STRATA_S3_SECRET_ACCESS_KEY',
   'wrong-region': 'STRATA_S3_REGION',
   'clock-skewed': "this machine's clock",

@@ -113,7 +113,7 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
   test('refuses for good what another attempt does not cure, and is asked once', async () => {
     for (const [fault, code] of [
       [{ kind: 'answer', status: 400, code: 'InvalidArgument' }, 'layer-store-refused'],
-      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'access-denied'],
+      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'put-denied'],
       [{ kind: 'answer', status: 404, code: 'NoSuchBucket' }, 'bucket-missing'],
       [{ kind: 'answer', status: 405, code: 'MethodNotAllowed' }, 'layer-store-refused'],
       [{ kind: 'answer', status: 411, code: 'MissingContentLength' }, 'layer-store-refused'],
@@ -142,6 +142,29 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       await assert.rejects(patient.put(newKey(), chunks(large), large.length), isFailure('multipart-missing'), part);
       assert.equal(await put(newKey(), pattern(100)), 'stored');
     }
+  });
+
+  test('names the operation that it denies', async () => {
+    const key = newKey();
+    await put(key, pattern(10));
+    const large = pattern(S3_PART_BYTES + 1);
+    for (const [method, query, run, code] of [
+      ['GET', 'GetObject', () => content(key), 'get-denied'],
+      ['HEAD', '', () => store.head(key), 'head-denied'],
+      ['PUT', 'PutObject', () => put(newKey(), pattern(10)), 'put-denied'],
+      ['POST', '?uploads', () => store.put(newKey(), chunks(large), large.length), 'put-denied'],
+      ['DELETE', 'DeleteObject', () => store.delete(key), 'delete-denied'],
+      ['GET', 'list-type', () => Array.fromAsync(store.list('')), 'list-denied'],
+      ['HEAD', '', () => store.now(), 'list-denied'],
+    ] as const) {
+      proxy.fault = (request) =>
+        request.method === method && request.url.includes(query)
+          ? { kind: 'answer', status: 403, code: 'AccessDenied' }
+          : null;
+      await assert.rejects(run(), isFailure(code), `${method} ${query}`);
+    }
+    proxy.fault = () => ({ kind: 'answer', status: 403, code: 'AllAccessDisabled' });
+    await assert.rejects(store.delete(key), isFailure('access-denied'));
   });
 
   test('stores and serves where its answers name no length', async () => {
@@ -327,7 +350,7 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       [{ kind: 'answer', status: 500, code: 'InternalError' }, 'layer-store-unavailable', /with 500 \(InternalError\)/],
       [{ kind: 'answer', status: 503, code: 'SlowDown' }, 'throttled', /with 503 \(SlowDown\)/],
       [{ kind: 'answer', status: 403, code: 'RequestTimeTooSkewed' }, 'clock-skewed', /\(RequestTimeTooSkewed\)/],
-      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'access-denied', /with 403 \(AccessDenied\)/],
+      [{ kind: 'answer', status: 403, code: 'AccessDenied' }, 'get-denied', /with 403 \(AccessDenied\)/],
       [{ kind: 'answer', status: 404, code: 'NoSuchBucket' }, 'bucket-missing', /with 404 \(NoSuchBucket\)/],
       [{ kind: 'answer', status: 301, code: 'PermanentRedirect' }, 'wrong-region', /\(PermanentRedirect\)/],
       [{ kind: 'no-answer' }, 'timed-out', /The bucket took too long to answer GetObject/],

@@ -3,6 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { bucketErrorText } from '../../../../apps/front-door/texts/bucket-errors.ts';
 import { BUCKET_OUTAGES, bucketOutageLine } from '../../../../apps/front-door/texts/bucket-outages.ts';
 import { EventStoreError } from '../../../../core/ports/event-store.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../../../core/ports/layer-store.ts';
@@ -45,9 +46,25 @@ describe('The line about a bucket', () => {
     for (const line of lines) {
       assert.match(
         line,
-        /^the storage bucket "Own "one"" [a-zS' 3]+: (try again; its owner|its owner must act, and) finds /,
+        /^the storage bucket "Own "one"" [a-zA-Z' 3:()]+: (try again; its owner|its owner must act, and) finds /,
       );
       for (const secret of SECRETS.split(' ')) assert.ok(!line.includes(secret), line);
+    }
+  });
+
+  test('names the operation that the bucket denies', async () => {
+    const node = await startNode(createMemoryEventStore());
+    const account = await newAccount(node, 'ada');
+    const own = await newRepositoryIn(node, account, await newBucket(node, account, 'own'), 'own');
+    for (const [code, permission] of [
+      ['get-denied', 'reading objects (s3:GetObject)'],
+      ['put-denied', 'storing objects (s3:PutObject)'],
+      ['delete-denied', 'deleting objects (s3:DeleteObject)'],
+      ['list-denied', 'listing objects (s3:ListBucket)'],
+    ] as const) {
+      const line = `the storage bucket "own" denies ${permission}: its owner must act, and finds the errors on its page`;
+      assert.equal(bucketOutageLine(own, new LayerStoreError(code, SECRETS)), line);
+      assert.ok(bucketErrorText({ step: null, code }).endsWith(/[(].*[)]/.exec(permission)?.[0] ?? '?'));
     }
   });
 

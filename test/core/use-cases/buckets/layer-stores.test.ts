@@ -140,15 +140,16 @@ describe('The failure of a bucket', () => {
     const place = { account, storageBucketId: id };
     await assert.rejects(stores.of(place, 'read').get(newKey()), { code: 'layer-not-found' });
     stores.altered(place, newKey());
-    wraps.set('first', failing('access-denied'));
-    await assert.rejects(stores.of(place, 'push').put(newKey(), bytes('x'), 1), { code: 'access-denied' });
-    await assert.rejects(stores.of(place, 'maintenance').now(), { code: 'access-denied' });
+    wraps.set('first', failing('put-denied'));
+    await assert.rejects(stores.of(place, 'push').put(newKey(), bytes('x'), 1), { code: 'put-denied' });
+    wraps.set('first', failing('list-denied'));
+    await assert.rejects(stores.of(place, 'maintenance').now(), { code: 'list-denied' });
     const about = { bucket: id, repository: REPOSITORY };
     assert.deepEqual(told, [
       { ...about, operation: 'read', code: 'object-missing' },
       { ...about, operation: 'read', code: 'object-altered' },
-      { ...about, operation: 'push', code: 'access-denied' },
-      { ...about, repository: null, operation: 'maintenance', code: 'access-denied' },
+      { ...about, operation: 'push', code: 'put-denied' },
+      { ...about, repository: null, operation: 'maintenance', code: 'list-denied' },
     ]);
   });
 
