@@ -116,9 +116,10 @@ async function signHead(context: CheckpointContext, account: AccountId): Promise
   await requireContinuation(context, account, checkpoint, before.at(-1));
   if (before.at(-1) !== size) {
     const bytes = new TextEncoder().encode(note);
-    await store.put(keyOf(account, size), singleChunk(bytes), bytes.length);
     // Another node's may be there, or one of this node from before its log was exchanged. Not every bucket keeps a put
-    // from replacing that, so what is there is read, whatever the put says.
+    // from replacing that, so what is there is read before it and after it, whatever the put says.
+    await requireContinuation(context, account, checkpoint, size);
+    await store.put(keyOf(account, size), singleChunk(bytes), bytes.length);
     await requireContinuation(context, account, checkpoint, size);
   }
   for (const older of before) if (older < size) await store.delete(keyOf(account, older));
@@ -144,7 +145,7 @@ async function requireContinuation(
 function contradiction(account: AccountId, size: number, what: string): CheckpointError {
   return new CheckpointError(
     'log-contradicts-checkpoint',
-    `A checkpoint of ${size} entries of ${account} was signed, and the log ${what}`,
+    `The checkpoint ${keyOf(account, size)} was signed, and the log ${what}`,
   );
 }
 
@@ -236,8 +237,8 @@ export async function newestCheckpoints(
 
 /**
  * Moves a checkpoint that the log does not continue to `lost/<size>`, so that the log can be signed again. A copy of
- * another lost one of that size may be there: then the name also has the root. `record` is called between the copy and
- * the removal; after false the checkpoint stays. Repeatable.
+ * another lost one of that size may be there, which not every bucket keeps a put from replacing: then the name also has
+ * the root. `record` is called between the copy and the removal; after false the checkpoint stays. Repeatable.
  */
 export async function giveUpCheckpoint(
   store: LayerStore,
@@ -247,6 +248,9 @@ export async function giveUpCheckpoint(
   const bytes = new TextEncoder().encode(note);
   const file = `${folderOf(account)}lost/${String(size).padStart(SIZE_DIGITS, '0')}`;
   for (const key of [layerKey(file), layerKey(`${file}-${root.slice(0, SIZE_DIGITS)}`)]) {
+    const there = await textOf(store, key);
+    if (there === note) break;
+    if (there !== null) continue;
     const stored = await store.put(key, singleChunk(bytes), bytes.length);
     if (stored === 'stored' || (await textOf(store, key)) === note) break;
   }

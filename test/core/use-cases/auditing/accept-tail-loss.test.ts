@@ -4,7 +4,9 @@ import { describe, type TestContext, test } from 'vitest';
 import { digest } from '../../../../adapters/node/digest.ts';
 import { base64OfHex } from '../../../../core/audit/base64.ts';
 import { type Cause, streamName } from '../../../../core/kernel/envelope.ts';
+import { singleChunk } from '../../../../core/kernel/single-chunk.ts';
 import type { LayerStore } from '../../../../core/ports/layer-store.ts';
+import { layerKey } from '../../../../core/repository/layer.ts';
 import { acceptTailLoss } from '../../../../core/use-cases/auditing/accept-tail-loss.ts';
 import { createCheckpointCheck } from '../../../../core/use-cases/auditing/check-checkpoints.ts';
 import { newAccount, newRepository } from '../../../support/accounts.ts';
@@ -74,6 +76,24 @@ describe('A log that does not continue its last checkpoint', () => {
     await accept();
     assert.equal((await losses()).length, 1);
     assert.ok((await keys()).every((key) => key.startsWith(`checkpoints/${account}/lost/`)));
+  });
+
+  test('keeps an earlier lost checkpoint of that size, also in a store that replaces what is there', async (context) => {
+    const { account, store, lost, accept } = await restored(context);
+    const lostAt = `checkpoints/${account}/lost/${String(lost.size).padStart(16, '0')}`;
+    const earlier = new TextEncoder().encode('an earlier one');
+    await store.put(layerKey(lostAt), singleChunk(earlier), earlier.length);
+    const put: LayerStore['put'] = async (key, body, sizeBytes) => {
+      await store.delete(key);
+      return store.put(key, body, sizeBytes);
+    };
+    await accept({ ...store, put });
+    for (const [key, text] of [
+      [lostAt, 'an earlier one'],
+      [`${lostAt}-${lost.root.slice(0, 16)}`, lost.note],
+    ] as const) {
+      assert.equal(Buffer.concat(await Array.fromAsync(await store.get(layerKey(key)))).toString(), text);
+    }
   });
 
   test('is counted until the loss is accepted', async (context) => {

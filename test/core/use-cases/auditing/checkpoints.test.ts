@@ -162,6 +162,33 @@ test('a checkpoint that another node replaces by one of another root, as it is s
   });
 });
 
+test('a checkpoint of another root stays in a store that replaces it and lists it late, and the error names it', async () => {
+  const before = await newLog();
+  const { account } = before;
+  await before.append.repository(account, 'one');
+  const { note } = await before.node().sign(account, before.append.last);
+  const store: LayerStore = {
+    ...before.store,
+    list: async function* () {
+      yield* [];
+    },
+    put: async (key, body, sizeBytes) => {
+      await before.store.delete(key);
+      return before.store.put(key, body, sizeBytes);
+    },
+  };
+  const after = await newLog({ store, logKeys: before.logKeys });
+  for (const name of ['two', 'three']) await after.append.repository(account, name);
+  const key = `checkpoints/${account}/0000000000000002`;
+  await assert.rejects(after.node().sign(account, after.append.last), {
+    name: 'CheckpointError',
+    code: 'log-contradicts-checkpoint',
+    message: `The checkpoint ${key} was signed, and the log has another root at that size`,
+  });
+  const kept = await Array.fromAsync(await before.store.get(layerKey(key)));
+  assert.equal(Buffer.concat(kept).toString(), note);
+});
+
 async function copyCheckpoint(store: LayerStore, from: string, to: string): Promise<void> {
   const parts: Uint8Array[] = [];
   const name = '0000000000000003';
