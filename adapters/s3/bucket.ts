@@ -36,14 +36,14 @@ export interface BucketOptions extends S3ClientOptions {
   readonly findings?: BucketFindings | null;
 }
 
-/** What the bucket was found to want, which not every provider does. Some is learnt from the first refusal. */
+/** What the bucket was found to want, which not every provider does. It is learnt from refusals, and from a check. */
 export interface BucketTraits {
   /** Whether it takes the condition that an object is not there. Without, a put looks first. */
   takesConditions: boolean;
   /** Whether a put needs a checksum beside the signed hash of its body, as it does with Object Lock. */
   wantsChecksums: boolean;
   /** Whether it compares what arrives with its hash. Without, an object is read back after its put. */
-  readonly checksBodies: boolean;
+  checksBodies: boolean;
 }
 
 export interface Bucket {

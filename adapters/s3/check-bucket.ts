@@ -8,12 +8,22 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import type { BucketFaultCode, BucketStep } from '../../core/kernel/bucket-fault.ts';
 import { MIB } from '../../core/kernel/byte-units.ts';
+import { plusMs } from '../../core/kernel/ids.ts';
 import { BUCKET_CHECK_SPAN_MS, BUCKET_FAULT_MESSAGE_LENGTH_MAX } from '../../core/kernel/limits.ts';
 import type { BucketFindings } from '../../core/ports/bucket-findings.ts';
 import type { BucketChecked, BucketConnection } from '../../core/ports/buckets.ts';
 import type { ByteRange } from '../../core/ports/layer-store.ts';
 import { type LayerKey, layerKey } from '../../core/repository/layer.ts';
-import { type Bucket, type BucketOptions, deleteObject, headObject, objectAt, openBucket } from './bucket.ts';
+import {
+  type Bucket,
+  type BucketOptions,
+  deleteObject,
+  headObject,
+  listObjects,
+  objectAt,
+  openBucket,
+  timeOf,
+} from './bucket.ts';
 import { type FailureCode, failureOf, isDenied, isPassing, S3Failure } from './failures.ts';
 import { checksum, putNew } from './put.ts';
 import { openRead } from './read.ts';
@@ -22,24 +32,64 @@ import { repeatable } from './requests.ts';
 const CANARY_BYTES = 1_024;
 /** The least that S3 takes of a part that is not the last. */
 const PART_BYTES = 5 * MIB;
+/** The objects of checks. */
+const CHECKS_FOLDER = 'strata-check/';
+/** Older ones belong to no check that runs: it takes a minute. */
+const LEFT_CHECK_AGE_MS = 60 * 60_000;
 /** Puts of one key at the same moment. Internal: enough that a provider which lets several through shows it. */
 const RACING_PUTS = 8;
 
 /** Resolves to the first fault, or to what the bucket lacks. `open` may throw an `S3Failure`. */
-export async function checkBucket(connection: BucketConnection, open: () => BucketOptions): Promise<BucketChecked> {
-  let step: BucketStep = 'credentials';
+export async function checkBucket({ access }: BucketConnection, open: () => BucketOptions): Promise<BucketChecked> {
+  const tried = await tryWithin('credentials', async (begin) => {
+    const options = open();
+    if (typeof options.credentials === 'function') await options.credentials();
+    begin('region');
+    if (typeof options.region === 'function') await options.region();
+    return trySteps(openBucket(options), begin);
+  });
+  if ('findings' in tried) return tried;
+  const { step, failure } = tried;
+  const secrets = access.mode === 'STATIC_KEYS' ? [access.accessKeyId, access.secretAccessKey] : [];
+  return { fault: { step, code: faultCode(failure.code), message: messageOf(failure, secrets) } };
+}
+
+/** Does the same with a bucket that is open. Rejects with the first failure, which names its step. */
+export async function tryBucket(bucket: Bucket, secrets: readonly string[]): Promise<BucketFindings> {
+  const tried = await tryWithin('put', (begin) => trySteps(bucket, begin));
+  if ('findings' in tried) return tried.findings;
+  const { step, failure } = tried;
+  // What a bucket alters it would alter again.
+  const code = failure.code === 'object-altered' ? 'refused' : failure.code;
+  throw new S3Failure(code, `Step ${step}: ${messageOf(failure, secrets)}`);
+}
+
+/** Removes the objects of checks whose processes died. */
+export async function removeLeftChecks(bucket: Bucket): Promise<void> {
+  const oldest = plusMs(await timeOf(bucket), -LEFT_CHECK_AGE_MS);
+  for await (const { key, storedAt } of listObjects(bucket, CHECKS_FOLDER)) {
+    if (storedAt < oldest) await deleteObject(bucket, key);
+  }
+}
+
+type Tried = { readonly findings: BucketFindings } | { readonly step: BucketStep; readonly failure: S3Failure };
+
+async function tryWithin(
+  first: BucketStep,
+  run: (begin: (step: BucketStep) => void) => Promise<BucketFindings>,
+): Promise<Tried> {
+  let step = first;
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const late = (): void => reject(new S3Failure('timed-out', 'The bucket took too long'));
   const timer = setTimeout(late, BUCKET_CHECK_SPAN_MS).unref();
   try {
-    const steps = trySteps(open(), (next) => {
+    const steps = run((next) => {
       step = next;
     });
     return { findings: await Promise.race([steps, timeUp]) };
   } catch (error) {
     const failure = failureOf('the check', error);
-    const [at, code] = [stepOf(step, failure), faultCode(failure.code)];
-    return { fault: { step: at, code, message: messageOf(failure, connection) } };
+    return { step: stepOf(step, failure), failure };
   } finally {
     clearTimeout(timer);
   }
@@ -51,12 +101,8 @@ function stepOf(step: BucketStep, { code }: S3Failure): BucketStep {
   return code === 'wrong-region' ? 'region' : step;
 }
 
-async function trySteps(options: BucketOptions, begin: (step: BucketStep) => void): Promise<BucketFindings> {
-  if (typeof options.credentials === 'function') await options.credentials();
-  begin('region');
-  if (typeof options.region === 'function') await options.region();
-  const bucket = openBucket(options);
-  const trial = (): Trial => ({ bucket, key: layerKey(`strata-check/${randomUUID()}`), begin });
+async function trySteps(bucket: Bucket, begin: (step: BucketStep) => void): Promise<BucketFindings> {
+  const trial = (): Trial => ({ bucket, key: layerKey(`${CHECKS_FOLDER}${randomUUID()}`), begin });
   const refusesTaken = await trySmall(trial());
   const checksBodies = await tryWrongHash(trial());
   const conditionalWrites = refusesTaken && (await tryRace(trial()));
@@ -271,8 +317,7 @@ function faultCode(code: FailureCode): BucketFaultCode {
   }
 }
 
-function messageOf(failure: S3Failure, { access }: BucketConnection): string {
-  const secrets = access.mode === 'STATIC_KEYS' ? [access.accessKeyId, access.secretAccessKey] : [];
+function messageOf(failure: S3Failure, secrets: readonly string[]): string {
   const said = cleaned(failure.said, secrets);
   const text = said === '' ? failure.message : `${failure.message}: ${said}`;
   return text.length <= BUCKET_FAULT_MESSAGE_LENGTH_MAX

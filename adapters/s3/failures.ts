@@ -2,7 +2,7 @@
  * Translates the errors of the AWS SDK, of sockets and of TLS into failures with stable codes.
  *
  * Invariants: no error of the SDK leaves this folder, since it holds the request with its signature. What the other
- * side says reaches a failure only as an error code, and as a cleaned text that only `BucketFault` shows.
+ * side says reaches a failure only as an error code, and as a text that only a check shows, cleaned.
  */
 import type { BucketFaultCode, DeniedCode } from '../../core/kernel/bucket-fault.ts';
 import { RoleRefused } from '../../core/ports/buckets.ts';

@@ -4,6 +4,7 @@
  * Invariants: a put resolves when S3 has acknowledged the whole object, and never replaces one; an error holds no
  * credential and nothing of a request.
  */
+import type { BucketFindings } from '../../core/ports/bucket-findings.ts';
 import { type ByteRange, type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { LayerKey } from '../../core/repository/layer.ts';
 import {
@@ -19,6 +20,7 @@ import {
   openBucket,
   timeOf,
 } from './bucket.ts';
+import { removeLeftChecks, tryBucket } from './check-bucket.ts';
 import { S3Failure, storeError } from './failures.ts';
 import { putNew } from './put.ts';
 import { openRead } from './read.ts';
@@ -26,6 +28,12 @@ import { openRead } from './read.ts';
 export interface S3LayerStore extends LayerStore {
   /** Aborts uploads in parts that nobody will complete, since their parts take room. */
   abortOldUploads(): Promise<void>;
+  /**
+   * Makes the calls that use makes, as the verification of a user's bucket does, and goes by what it found out from
+   * then on. Removes what earlier checks left whose processes died. Rejects with a `LayerStoreError` that names the
+   * first step that failed.
+   */
+  check(): Promise<BucketFindings>;
 }
 
 /** `called` names the bucket in messages: the name of a user's bucket is not for the log. */
@@ -44,7 +52,17 @@ export function createS3LayerStore(options: BucketOptions, called = options.buck
       remove: (upload) => reported(called, () => abortUpload(bucket, upload)),
     },
     abortOldUploads: () => reported(called, () => abortOldUploads(bucket)),
+    check: () => reported(called, () => check(bucket, options)),
   };
+}
+
+async function check(bucket: Bucket, { credentials }: BucketOptions): Promise<BucketFindings> {
+  const secrets = typeof credentials === 'function' ? [] : [credentials.accessKeyId, credentials.secretAccessKey];
+  const findings = await tryBucket(bucket, secrets);
+  bucket.traits.takesConditions = findings.conditionalWrites;
+  bucket.traits.checksBodies = findings.checksBodies;
+  await removeLeftChecks(bucket);
+  return findings;
 }
 
 async function get(bucket: Bucket, key: LayerKey, range?: ByteRange): Promise<AsyncIterable<Uint8Array>> {

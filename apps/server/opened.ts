@@ -23,7 +23,7 @@ import { type ComposedBuckets, composeBuckets } from './buckets.ts';
 import type { Composing } from './composing.ts';
 import { composeFoundation, type Foundation } from './foundation.ts';
 import { composeIdentity, composeRoles } from './identity.ts';
-import { openLayerStorage } from './layer-storage/stores.ts';
+import { openCheckedLayers } from './layer-storage/stores.ts';
 import { composePastEntities } from './past-entities.ts';
 import { type ComposedProjections, composeProjections } from './projections.ts';
 import { tracedObjects, tracedStores } from './traced-parts.ts';
@@ -105,10 +105,8 @@ async function openStores(
   const buckets = composeBuckets(settings, roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const watchedLayers = watchLayers(
-    await openLayerStorage(settings.layerStore, log, tracing),
-    context.clock.monotonicMs,
-  );
+  const { store, isLacking } = await openCheckedLayers(settings.layerStore, log, tracing);
+  const watchedLayers = watchLayers(store, context.clock.monotonicMs, isLacking);
   const layers = createLayerStores({
     ...context,
     platform: watchedLayers.store,

@@ -28,8 +28,11 @@ export interface WatchedLayers {
 /** What the store answers about a single layer says nothing about the store. */
 const OF_ONE_LAYER: ReadonlySet<LayerStoreErrorCode> = new Set(['layer-not-found', 'range-not-satisfiable'] as const);
 
-/** `monotonicMs` is a clock that only goes forward. */
-export function watchLayers(store: LayerStore, monotonicMs: () => number): WatchedLayers {
+/**
+ * `monotonicMs` is a clock that only goes forward. A store that is lacking was found to refuse some pushes, and stays
+ * degraded.
+ */
+export function watchLayers(store: LayerStore, monotonicMs: () => number, isLacking = false): WatchedLayers {
   const puts = createPartHealth(monotonicMs, PUT_LATELY_MS);
   const calls = createPartHealth(monotonicMs);
   const watch = async <Result>(health: PartHealth, call: Promise<Result>): Promise<Result> => {
@@ -52,7 +55,7 @@ export function watchLayers(store: LayerStore, monotonicMs: () => number): Watch
       delete: (key) => watch(calls, store.delete(key)),
       now: () => watch(calls, store.now()),
     },
-    health: { isDegraded: () => puts.isDegraded() || calls.isDegraded() },
+    health: { isDegraded: () => isLacking || puts.isDegraded() || calls.isDegraded() },
     async probe(signal) {
       probing ??= watch(calls, store.now()).finally(() => {
         probing = null;

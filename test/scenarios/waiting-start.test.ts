@@ -1,14 +1,15 @@
 /** Servers that start while a part they need is away: they say so, and go on when it is back. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, type TestContext, test } from 'vitest';
 import { cleanUp } from '../support/cleanup.ts';
 import { freePort } from '../support/free-port.ts';
+import { needs } from '../support/optional-suites.ts';
 import { testDatabase } from '../support/postgres.ts';
 import { startPostgresProxy } from '../support/postgres-proxy.ts';
 import { admin, createAccount, createRepository, git, newWorkTree, startStrata } from '../support/strata.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { startS3Server } from '../support/versitygw.ts';
 
 const SPAN_MS = 60_000;
 
@@ -72,26 +73,23 @@ describe('A server that starts while a part is away', () => {
     assert.equal(await strata.stop(), 0);
   });
 
-  test('waits for the bucket of the layers', async (context) => {
+  test('waits for the bucket of the layers', needs('versitygw'), async (context) => {
     const port = await freePort();
-    const bucketPort = await freePort();
+    const s3 = await startS3Server(context);
+    await s3.kill();
     const { connectionString } = await awayDatabase(context);
     const env = {
       ...{ STRATA_PORT: String(port), STRATA_DATABASE_URL: connectionString, STRATA_STORAGE: 's3' },
-      ...{ STRATA_S3_ENDPOINT: `http://127.0.0.1:${bucketPort}`, STRATA_S3_BUCKET: 'layers' },
-      ...{ STRATA_S3_ACCESS_KEY_ID: 'key', STRATA_S3_SECRET_ACCESS_KEY: 'secret-of-the-bucket' },
+      ...{ STRATA_S3_ENDPOINT: s3.url, STRATA_S3_BUCKET: s3.bucket, STRATA_S3_REGION: s3.region },
+      ...{ STRATA_S3_ACCESS_KEY_ID: s3.accessKeyId, STRATA_S3_SECRET_ACCESS_KEY: s3.secretAccessKey },
     };
     const starting = startStrata(context, { env });
     const ready = await answerOf(`http://localhost:${port}/readyz`);
     assert.deepEqual([ready.status, (ready.body as { parts: object }).parts], [503, { layers: 'unavailable' }]);
-    const bucket = createServer((_request, response) => {
-      response.writeHead(200, { 'Content-Type': 'application/xml' }).end('<ListBucketResult/>');
-    });
-    await new Promise<void>((resolve) => bucket.listen(bucketPort, '127.0.0.1', resolve));
-    cleanUp(context, () => void bucket.close());
+    await s3.start();
     const strata = await starting;
     assert.match(strata.log(), /The start waits: Strata cannot use the bucket layers at [^ ]+: see STRATA_S3_ENDPOINT/);
-    assert.doesNotMatch(strata.log(), /secret-of-the-bucket/);
+    assert.doesNotMatch(strata.log(), /secret-of-the-test-server/);
     assert.equal((await answerOf(`http://localhost:${port}/readyz`)).status, 200);
     assert.equal(await strata.stop(), 0);
   });

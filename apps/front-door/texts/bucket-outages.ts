@@ -3,7 +3,6 @@
  *
  * Invariants: no text names the place of a bucket, its role or its keys; what a provider says is in none.
  */
-import type { BucketOutageCode } from '../../../core/kernel/bucket-fault.ts';
 import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import { ObjectDatabaseError } from '../../../core/ports/object-database.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
@@ -19,7 +18,8 @@ const NO_CREDENTIALS: BucketOutage = { what: "refuses the service's credentials"
 const NO_OBJECT: BucketOutage = { what: 'lacks stored objects of this repository', helps: 'owner' };
 const OTHER_OBJECT: BucketOutage = { what: 'holds altered objects of this repository', helps: 'owner' };
 
-export const BUCKET_OUTAGES: { readonly [Code in BucketOutageCode]: BucketOutage } = {
+/** What the store of a repository's layers does, by the code of its error. */
+export const BUCKET_OUTAGES: { readonly [Code in LayerStoreErrorCode]: BucketOutage } = {
   'bucket-missing': { what: 'does not exist', helps: 'owner' },
   'access-denied': { what: 'denies access', helps: 'owner' },
   'get-denied': { what: 'denies reading objects (s3:GetObject)', helps: 'owner' },
@@ -37,10 +37,6 @@ export const BUCKET_OUTAGES: { readonly [Code in BucketOutageCode]: BucketOutage
   'target-refused': { what: 'has an address that is not allowed', helps: 'owner' },
   unreachable: { what: 'cannot be reached', helps: 'retry' },
   'not-s3': { what: 'does not answer as a bucket does', helps: 'owner' },
-};
-
-const OF_STORE: { readonly [Code in LayerStoreErrorCode]: BucketOutage } = {
-  ...BUCKET_OUTAGES,
   'layer-not-found': NO_OBJECT,
   'layer-store-full': { what: 'has no room left', helps: 'owner' },
   'layer-store-refused': { what: 'refuses what the service asks of it', helps: 'owner' },
@@ -50,11 +46,11 @@ const OF_STORE: { readonly [Code in LayerStoreErrorCode]: BucketOutage } = {
 };
 
 function outageOf(error: unknown): BucketOutage | null {
-  if (error instanceof LayerStoreError) return OF_STORE[error.code];
+  if (error instanceof LayerStoreError) return BUCKET_OUTAGES[error.code];
   if (!(error instanceof ObjectDatabaseError)) return null;
   if (error.code === 'layer-missing') return NO_OBJECT;
   if (error.code === 'layer-corrupt') return OTHER_OBJECT;
-  return error.cause instanceof LayerStoreError ? OF_STORE[error.cause.code] : null;
+  return error.cause instanceof LayerStoreError ? BUCKET_OUTAGES[error.cause.code] : null;
 }
 
 /**

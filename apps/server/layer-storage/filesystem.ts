@@ -13,5 +13,8 @@ export const FILESYSTEM: LayerStoreKind<'filesystem', FilesystemSettings> = {
   kind: 'filesystem',
   read: ({ filePath }, { dataDir }) => ({ directory: filePath('STRATA_LAYERS_DIR') ?? path.join(dataDir, 'layers') }),
   placeOutside: ({ directory }, dataDir) => (directory.startsWith(`${dataDir}/`) ? null : directory),
-  open: async ({ directory }) => createFilesystemLayerStore({ directory, writers: await createProcessMarks() }),
+  open: async ({ directory }) => ({
+    store: await createFilesystemLayerStore({ directory, writers: await createProcessMarks() }),
+    check: null,
+  }),
 };

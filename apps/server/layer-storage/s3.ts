@@ -3,13 +3,15 @@
  *
  * Invariants: no key is printed or logged. The operator chose the endpoint, so that it may be private and plain
  * http. A bucket that answers and cannot be used stops the start, or the command, with the setting that is wrong. One
- * that does not answer is a `PartUnreachable`.
+ * that does not answer is a `PartUnreachable`. Only a server tries more than a listing.
  */
-import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
+import type { Logger } from 'pino';
+import type { S3LayerStore } from '../../../adapters/s3/layer-store.ts';
+import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import type { Tracing } from '../../../core/ports/tracing.ts';
 import { PartUnreachable } from '../part-unreachable.ts';
 import { SettingsError, type SettingsReader } from '../settings-reader.ts';
-import type { LayerStorageLog, LayerStoreKind } from './store-kind.ts';
+import type { LayerStorageLog, LayerStoreKind, OpenLayers } from './store-kind.ts';
 
 interface S3Settings {
   /** Null: Amazon's endpoint of the region. */
@@ -76,15 +78,16 @@ async function open(
   settings: S3Settings,
   log: LayerStorageLog,
   tracing: Pick<Tracing, 'traceparent'> | null,
-): Promise<LayerStore> {
+): Promise<OpenLayers> {
   const { createS3LayerStore } = await import('../../../adapters/s3/layer-store.ts');
   const { endpointUrl, region, bucket, prefix, pathStyle, accessKeyId, secretAccessKey } = settings;
   const credentials = { accessKeyId, secretAccessKey };
   const sent = tracing === null ? {} : { traceparent: () => tracing.traceparent() };
   const store = createS3LayerStore({ endpointUrl, region, bucket, prefix, pathStyle, credentials, ...sent });
+  let holdsLayers: boolean;
   try {
     // A listing: unlike an answer to HEAD, one to GET names its fault.
-    await store.list('')[Symbol.asyncIterator]().next();
+    holdsLayers = (await store.list('repositories/')[Symbol.asyncIterator]().next()).done !== true;
   } catch (error) {
     throw error instanceof LayerStoreError ? unusable(settings, error) : error;
   }
@@ -93,8 +96,35 @@ async function open(
   } catch (error) {
     log.warn({ err: error }, 'Uploads that dead processes left in the bucket were not removed');
   }
-  return store;
+  return { store, check: (errors) => check(settings, store, { holdsLayers, log: errors }) };
 }
+
+/**
+ * What the check refuses ends the start of a service that has no layer yet. Another one goes on: it reads what it has,
+ * and a push is refused where it needs what is missing.
+ */
+async function check(
+  settings: S3Settings,
+  store: S3LayerStore,
+  { holdsLayers, log }: { readonly holdsLayers: boolean; readonly log: Pick<Logger, 'warn' | 'error'> },
+): Promise<boolean> {
+  try {
+    const { conditionalWrites } = await store.check();
+    if (!conditionalWrites) log.warn({ conditionalWrites }, NO_CONDITIONS);
+    return false;
+  } catch (error) {
+    if (!(error instanceof LayerStoreError)) throw error;
+    if (!holdsLayers) throw unusable(settings, error);
+    // It has just answered the listing. How its calls end from now on says more than this one.
+    const isAway = AWAY.has(error.code);
+    if (isAway) log.warn({ err: error }, 'The bucket of the layers could not be tried');
+    else log.error({ err: error }, 'The bucket of the layers lacks what pushes need, and some will be refused');
+    return !isAway;
+  }
+}
+
+const NO_CONDITIONS =
+  'The bucket of the layers does not keep the condition that a new key is free: nodes look before they write';
 
 function unusable({ bucket, endpointUrl, region }: S3Settings, error: LayerStoreError): Error {
   const { code, message } = error;
@@ -112,10 +142,16 @@ const AWAY: ReadonlySet<LayerStoreErrorCode> = new Set([
   'unreachable',
 ]);
 
+const LACKS_PERMISSION = 'STRATA_S3_ACCESS_KEY_ID, which lacks a permission';
+
 /** The setting that is most likely wrong. */
 const SETTING_OF: { readonly [Code in LayerStoreErrorCode]?: string } = {
   'bucket-missing': 'STRATA_S3_BUCKET',
   'access-denied': 'STRATA_S3_ACCESS_KEY_ID',
+  'get-denied': LACKS_PERMISSION,
+  'head-denied': LACKS_PERMISSION,
+  'put-denied': LACKS_PERMISSION,
+  'delete-denied': LACKS_PERMISSION,
   'list-denied': 'STRATA_S3_ACCESS_KEY_ID, which may not list the bucket',
   'credentials-refused': 'STRATA_S3_ACCESS_KEY_ID and STRATA_S3_SECRET_ACCESS_KEY',
   'wrong-region': 'STRATA_S3_REGION',

@@ -11,6 +11,15 @@ import type { SettingsReader } from '../settings-reader.ts';
 
 export type LayerStorageLog = Pick<Logger, 'warn'>;
 
+export interface OpenLayers {
+  readonly store: LayerStore;
+  /**
+   * Tries what pushes need of the store, and tells the log what it lacks. Resolves to whether pushes will be refused
+   * for that. Throws as `open` does. Null where opening has tried all.
+   */
+  readonly check: ((log: Pick<Logger, 'warn' | 'error'>) => Promise<boolean>) | null;
+}
+
 export interface LayerStoreKind<Kind extends string, Settings> {
   /** The value of STRATA_STORAGE that chooses it. */
   readonly kind: Kind;
@@ -25,5 +34,5 @@ export interface LayerStoreKind<Kind extends string, Settings> {
    * Makes the store, and checks that it can be used: throws a `SettingsError` or a `PartUnreachable`. A store that is
    * asked over HTTP tells it the trace of each request.
    */
-  open(settings: Settings, log: LayerStorageLog, tracing: Pick<Tracing, 'traceparent'> | null): Promise<LayerStore>;
+  open(settings: Settings, log: LayerStorageLog, tracing: Pick<Tracing, 'traceparent'> | null): Promise<OpenLayers>;
 }

@@ -6,6 +6,7 @@
  *
  * Invariants: the library of a store is loaded only where the store is chosen.
  */
+import type { Logger } from 'pino';
 import type { LayerStore } from '../../../core/ports/layer-store.ts';
 import type { Tracing } from '../../../core/ports/tracing.ts';
 import type { SettingsReader } from '../settings-reader.ts';
@@ -44,10 +45,20 @@ export function placeOfLayersOutside<K extends Kind>(settings: LayerStoreSetting
   return ROWS[settings.kind].placeOutside(settings, dataDir);
 }
 
-export function openLayerStorage<K extends Kind>(
+/** Opens the store for one command. */
+export async function openLayerStorage<K extends Kind>(
   settings: LayerStoreSettings<K>,
   log: LayerStorageLog,
-  tracing: Pick<Tracing, 'traceparent'> | null = null,
 ): Promise<LayerStore> {
-  return ROWS[settings.kind].open(settings, log, tracing);
+  return (await ROWS[settings.kind].open(settings, log, null)).store;
+}
+
+/** Opens the store for a server, and tries what pushes need. It is lacking if some will be refused for that. */
+export async function openCheckedLayers<K extends Kind>(
+  settings: LayerStoreSettings<K>,
+  log: Pick<Logger, 'warn' | 'error'>,
+  tracing: Pick<Tracing, 'traceparent'> | null,
+): Promise<{ readonly store: LayerStore; readonly isLacking: boolean }> {
+  const { store, check } = await ROWS[settings.kind].open(settings, log, tracing);
+  return { store, isLacking: check !== null && (await check(log)) };
 }

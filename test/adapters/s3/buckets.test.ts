@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm, utimes, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
@@ -14,6 +14,7 @@ import { type CheckedAgentsOptions, createCheckedAgents } from '../../../adapter
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
 import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
+import { createS3LayerStore } from '../../../adapters/s3/layer-store.ts';
 import { S3_PART_BYTES } from '../../../adapters/s3/put.ts';
 import { type AccountId, uuid } from '../../../core/kernel/ids.ts';
 import type { BucketFindings } from '../../../core/ports/bucket-findings.ts';
@@ -422,14 +423,14 @@ describe('A bucket whose provider lacks something', needs('versitygw'), () => {
   /** The file of an object, which the server has as it is. */
   const fileOf = (url: string): string =>
     path.join(server.folder, url.replace(/[?].*/, '').replace(`/${server.bucket}/`, ''));
+  const isConditional = ({ method, headers }: S3Request): boolean =>
+    method === 'PUT' && headers['if-none-match'] === '*';
+  /** The key is free again before the put comes to it, as if there were no condition. */
+  const ignored = ({ url }: S3Request): S3Fault => ({ kind: 'after', work: () => rm(fileOf(url), { force: true }) });
 
   test('is found to take no conditional writes where it ignores the condition, refuses it or lets racing ones through', async () => {
     assert.deepEqual(await allowed.findings(named()), { conditionalWrites: true, checksBodies: true });
     const puts = new Map<string, number>();
-    const isConditional = ({ method, headers }: S3Request): boolean =>
-      method === 'PUT' && headers['if-none-match'] === '*';
-    /** The key is free again before the put comes to it, as if there were no condition. */
-    const ignored = ({ url }: S3Request): S3Fault => ({ kind: 'after', work: () => rm(fileOf(url), { force: true }) });
     for (const [kind, fault] of [
       ['ignores', (request) => (isConditional(request) ? ignored(request) : null)],
       [
@@ -498,6 +499,41 @@ describe('A bucket whose provider lacks something', needs('versitygw'), () => {
       assert.equal(await store.put(key, chunks(text), sizeBytes), 'stored');
       await store.delete(key);
     }
+  });
+
+  test("that holds the platform's layers is tried in the same way, and used by what came of it", async () => {
+    const { accessKeyId, secretAccessKey, region, bucket } = server;
+    const credentials = { accessKeyId, secretAccessKey };
+    const at = { endpointUrl: proxy.url, region, bucket, prefix: 'git/', pathStyle: true, credentials };
+    const store = createS3LayerStore({ ...at, spans: { retryMs: 5 } });
+    proxy.fault = () => null;
+    const left = layerKey('strata-check/left');
+    await store.put(left, chunks('left'), 4);
+    const before = new Date(Date.now() - 2 * 60 * 60_000);
+    await utimes(path.join(server.folder, 'git', left), before, before);
+    assert.deepEqual(await store.check(), { conditionalWrites: true, checksBodies: true });
+    assert.deepEqual(await filesBelow(server.folder), [], 'nor does anything stay of a check that died');
+
+    proxy.fault = (request) => (isConditional(request) ? ignored(request) : null);
+    assert.deepEqual(await store.check(), { conditionalWrites: false, checksBodies: true });
+    const key = layerKey('repositories/a.tar');
+    assert.equal(await store.put(key, chunks('one'), 3), 'stored');
+    assert.equal(await store.put(key, chunks('two'), 3), 'exists', 'it looks first');
+    await store.delete(key);
+
+    const message = `You sent ${secretAccessKey}`;
+    proxy.fault = ({ url }) =>
+      url.includes('?uploads') ? { kind: 'answer', status: 501, code: 'NotImplemented', message } : null;
+    await assert.rejects(store.check(), (error) => {
+      assert.ok(error instanceof LayerStoreError);
+      assert.equal(error.code, 'multipart-missing');
+      assert.match(error.message, /^Step multipart: The bucket answered CreateMultipartUpload with 501 .*You sent …/);
+      return true;
+    });
+    proxy.fault = ({ method, url }) => (method === 'GET' && url.includes('GetObject') ? { kind: 'endless' } : null);
+    const altered = { code: 'layer-store-refused', message: /^Step get: The bucket returned other bytes/ };
+    await assert.rejects(store.check(), altered, 'this is no outage that passes');
+    assert.deepEqual(await filesBelow(server.folder), []);
   });
 
   test('fails its check where an object that is read has no end', async () => {
