@@ -45,6 +45,7 @@ import {
   readBucketStorage,
   readDailyTraffic,
   readDeletedStorageBytes,
+  readPurgedInBucket,
   readPurgesOf,
   readUsage,
   readWaitingStorageBytes,
@@ -187,6 +188,10 @@ function usageReaders(usage: LiveReader, { models, runner, clock }: ReadModelsOp
     async purgesOf(wanted) {
       await runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]);
       return readPurgesOf(usage, wanted);
+    },
+    async purgedInBucket(wanted) {
+      await runner.waitFor(wanted.seen, READ_WAIT_MS, [models.usage.name]);
+      return readPurgedInBucket(usage, wanted);
     },
     bucketStorage: (account) => readBucketStorage(usage, account),
     dailyTraffic: (account) => readDailyTraffic(usage, account, clock.now()),

@@ -167,6 +167,8 @@ export type Refusal =
       readonly deleted?: DependentNames;
     }
   | { readonly code: 'storage-bucket-in-use'; readonly repositories: DependentNames }
+  /** Purges have still to remove layers from its place. `sizeBytes` is null for who may use some repositories only. */
+  | { readonly code: 'storage-bucket-purged'; readonly sizeBytes: number | null; readonly waitSeconds: number }
   /** The caller may use some repositories only, and the change concerns others too. */
   | { readonly code: 'storage-bucket-needs-all-repositories' }
   /** The settings changed while they were read or verified. */

@@ -1,6 +1,6 @@
 /** How much an account has used: the sums of a projection, which byte quotas are checked against. */
 import type { LogPosition } from '../kernel/envelope.ts';
-import type { AccountId, RepositoryId, Timestamp, Uuid } from '../kernel/ids.ts';
+import type { AccountId, RepositoryId, StorageBucketId, Timestamp, Uuid } from '../kernel/ids.ts';
 
 export interface AccountUsage {
   /**
@@ -73,6 +73,12 @@ export interface Purges {
   readonly rewrittenAt: Timestamp | null;
 }
 
+export interface PurgedInBucket {
+  readonly sizeBytes: number;
+  /** When a purge let go the last of it; null if nothing is left. */
+  readonly letGoUntil: Timestamp | null;
+}
+
 export interface WaitingStorageReader {
   /**
    * Returns the bytes that purges, drops and compactions took out of the lists of layers of an account's repositories,
@@ -81,6 +87,13 @@ export interface WaitingStorageReader {
   waitingStorageBytes(account: AccountId, removed: RemovedThrough): Promise<number>;
   /** Rejects after `READ_WAIT_MS` if the model has not seen the position. */
   purgesOf(wanted: PurgesOf): Promise<Purges>;
+  /** Returns what purges have still to remove from a bucket of the account. Waits as `purgesOf` does. */
+  purgedInBucket(wanted: {
+    readonly account: AccountId;
+    readonly bucket: StorageBucketId;
+    readonly removed: RemovedThrough;
+    readonly seen: LogPosition;
+  }): Promise<PurgedInBucket>;
 }
 
 export interface UsageReader {

@@ -5,6 +5,8 @@
  * gone: they are once the policy that removes them has passed the event, so the figure is its mark's and the log's.
  */
 import { LOG_START, type RecordedEvent } from '../kernel/envelope.ts';
+import { plusMs, type Timestamp } from '../kernel/ids.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../kernel/limits.ts';
 import type { EventStore } from '../ports/event-store.ts';
 import type { PolicyMarks } from '../ports/policy-marks.ts';
 import type { RemovedThrough } from '../ports/usage.ts';
@@ -64,6 +66,15 @@ function takenOut(
   const [first] = layers;
   if (first === undefined) return null;
   return { layerId: first.id, sizeBytes: layers.reduce((sum, { size_bytes }) => sum + size_bytes, 0), byPurge };
+}
+
+/** When the hour of purged layers is over, a worker removes them at its next sweep. */
+const REMOVAL_WAIT_SECONDS = 60;
+
+/** Returns how long layers that a purge let go stay in storage from now on. */
+export function secondsUntilRemoved(letGoAt: Timestamp, now: Timestamp): number {
+  const leavesAt = plusMs(letGoAt, REPLACED_LAYERS_KEPT_MS_MIN);
+  return Math.max(Math.ceil((Date.parse(leavesAt) - Date.parse(now)) / 1_000), REMOVAL_WAIT_SECONDS);
 }
 
 /** Returns how far the bytes of layers have been removed from storage. */

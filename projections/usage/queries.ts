@@ -6,9 +6,11 @@ import type {
   AccountUsage,
   BucketStorage,
   DayTraffic,
+  PurgedInBucket,
   Purges,
   PurgesOf,
   RemovedThrough,
+  WaitingStorageReader,
 } from '../../core/ports/usage.ts';
 import type { LiveReader, ReadQuery } from '../live-reader.ts';
 import type { TableOf } from '../runner/projection.ts';
@@ -92,6 +94,24 @@ export async function readPurgesOf(
   const values = [account, String(replaced), String(purged), quota, repository];
   const { value } = await reader.read(purgesQuery, values, () => ({ account }));
   return value as Purges;
+}
+
+/** Layers in a bucket that a purge let go. `$3` and `$4` are how far replaced and purged layers have been removed. */
+const purgedQuery: ReadQuery = {
+  answer: (table) => `SELECT json_build_object(
+    'sizeBytes', coalesce(sum(l.size_bytes), 0), 'letGoUntil', max(l.leaves_at))
+    FROM ${table('usage_leaving')} AS l JOIN ${table('usage_repositories')} AS r USING (repository_id)
+    WHERE l.account_id = $1 AND r.storage_bucket_id = $2::uuid AND coalesce(l.position > $3::bigint, true)
+      AND l.leaves_position > $4::bigint`,
+};
+
+export async function readPurgedInBucket(
+  reader: LiveReader,
+  { account, bucket, removed: { replaced, purged } }: Parameters<WaitingStorageReader['purgedInBucket']>[0],
+): Promise<PurgedInBucket> {
+  const values = [account, bucket, String(replaced), String(purged)];
+  const { value } = await reader.read(purgedQuery, values, () => ({ account }));
+  return value as PurgedInBucket;
 }
 
 /** A deleted repository is not counted, but its layers are as long as they are in the bucket. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { LOG_START, type LogPosition, streamName } from '../../core/kernel/envelope.ts';
-import { type AccountId, plusMs, type RepositoryId } from '../../core/kernel/ids.ts';
+import { type AccountId, plusMs, type RepositoryId, type StorageBucketId } from '../../core/kernel/ids.ts';
 import type { ReadModelProgress } from '../../core/ports/read-models.ts';
 import type { WaitingStorageReader } from '../../core/ports/usage.ts';
 import type { RecordedLayer } from '../../core/repository/events.ts';
@@ -168,6 +168,24 @@ export function waitingStorageContract(open: Open): void {
       await other.letGo([await other.push(100)], reason, { current: true });
     }
     assert.equal(await waiting(), 15);
+  });
+
+  test('say what purges have still to remove from a bucket, and since when', async (context) => {
+    const bucket = newUuid<StorageBucketId>();
+    const { append, reads, account, taking } = await scene(context, bucket);
+    const left = (removed = NOTHING_REMOVED, of = bucket) =>
+      reads.purgedInBucket({ account, bucket: of, removed, seen: append.last });
+    const [first, second] = [await taking.push(100), await taking.push(20)];
+    const merged = await taking.compact([first], 'service');
+    assert.deepEqual(await left(), { sizeBytes: 0, letGoUntil: null }, 'no purge let it go');
+    await taking.letGo([first], 'purge', { compactedAt: 2 });
+    append.now = plusMs(append.now, MINUTE_MS);
+    const at = append.now;
+    const gone = await taking.letGo([merged.added, second], 'purge', { current: true });
+    assert.deepEqual(await left(), { sizeBytes: 121, letGoUntil: at });
+    assert.deepEqual(await left({ replaced: merged.at, purged: LOG_START }), { sizeBytes: 21, letGoUntil: at });
+    assert.deepEqual(await left({ replaced: LOG_START, purged: gone }), { sizeBytes: 0, letGoUntil: null });
+    assert.deepEqual(await left(NOTHING_REMOVED, newUuid()), { sizeBytes: 0, letGoUntil: null });
   });
 
   test('count nothing in buckets of users, and know when a purge rewrote a repository there', async (context) => {

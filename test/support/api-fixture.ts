@@ -49,6 +49,7 @@ import type { EventStore } from '../../core/ports/event-store.ts';
 import type { IdentityTokens } from '../../core/ports/identity-tokens.ts';
 import type { LastUse, Used } from '../../core/ports/last-use.ts';
 import type { OutgoingRequests } from '../../core/ports/outgoing-requests.ts';
+import type { PolicyMarks } from '../../core/ports/policy-marks.ts';
 import { NEWEST_FORMS } from '../../core/ports/running-processes.ts';
 import type { Vault } from '../../core/ports/vault.ts';
 import { createEntities } from '../../core/runtime/entities.ts';
@@ -109,6 +110,8 @@ export interface ApiFixture {
   readonly buckets: MemoryBuckets;
   readonly readModels: MemoryReadModels;
   readonly vault: Vault;
+  /** How far policies have come. */
+  readonly marks: PolicyMarks;
   /** Every log line, as JSON text. */
   readonly logged: string[];
   /** How often a request failed since the log had diverged. */
@@ -207,6 +210,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
   });
   await entities.start();
   const vault = createMemoryVault();
+  const marks = createMemoryPolicyMarks();
   const failpoint = options.failpoint ?? (async () => undefined);
   const base = { events, entities, clock, ids: uuids, written: NEWEST_FORMS, failpoint };
   const complete = async (event: RecordedEvent) => event;
@@ -229,7 +233,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
       holdMore: async () => false,
       keep: async () => Promise.reject(new Error('There are no packs in memory')),
     },
-    marks: createMemoryPolicyMarks(),
+    marks,
     notifiedTo: async () => null,
     manifestNow: async () => undefined,
     pause,
@@ -305,6 +309,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     buckets,
     readModels,
     vault,
+    marks,
     logged,
     diverged,
     finished,

@@ -300,6 +300,13 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 422,
     message: (r) => `Repositories depend on this storage bucket: ${dependentText(r.repositories)}`,
   },
+  'storage-bucket-purged': {
+    status: 422,
+    message: ({ sizeBytes, waitSeconds }) => {
+      const what = sizeBytes === null ? 'layers' : `${sizeBytes} bytes`;
+      return `This storage bucket can be deleted or have another place when purges have removed ${what} from it: try again in ${spanText(waitSeconds)}`;
+    },
+  },
   'storage-bucket-needs-all-repositories': { status: 403, message: () => 'This token lacks the scope ALL_REPO' },
   'storage-bucket-changed': {
     status: 409,

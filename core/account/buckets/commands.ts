@@ -21,6 +21,13 @@ export interface NewAccess {
   readonly accessRef: VaultRef;
 }
 
+/** What purges have still to remove from a bucket. */
+export interface PurgedLayers {
+  readonly sizeBytes: number;
+  /** When they have left it, as far as that is known. */
+  readonly waitSeconds: number;
+}
+
 export type BucketCommand =
   | {
       readonly type: 'CreateBucket';
@@ -41,6 +48,8 @@ export type BucketCommand =
       readonly access: NewAccess | null;
       /** The deleted repositories that can come back to the place of before. Only a change of the place needs them. */
       readonly deleted: readonly OwnedRepository[];
+      /** Null: no purge has layers left there. Only a change of the place needs it. */
+      readonly purged: PurgedLayers | null;
     }
   | {
       readonly type: 'RecordVerification';
@@ -50,4 +59,4 @@ export type BucketCommand =
       /** Null: every step succeeded. */
       readonly fault: { readonly step: BucketStep; readonly code: BucketFaultCode } | null;
     }
-  | { readonly type: 'DeleteBucket'; readonly id: StorageBucketId };
+  | { readonly type: 'DeleteBucket'; readonly id: StorageBucketId; readonly purged: PurgedLayers | null };

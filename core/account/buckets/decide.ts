@@ -2,8 +2,9 @@
  * Decides the commands of an account's storage buckets.
  *
  * Invariants: the place of a bucket stays as it is while a repository depends on it, or a deleted one can come back
- * to it. A caller that may use some
- * repositories only neither changes what others are or will be stored in, nor learns their names.
+ * to it. Nor is it given up while purges have still to remove layers from it, which nobody would remove any more. A
+ * caller that may use some repositories only neither changes what others are or will be stored in, nor learns their
+ * names or sizes.
  */
 import { isSelected, type RepositorySelection } from '../../access-token/repository-selection.ts';
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
@@ -13,7 +14,7 @@ import { DEPENDENT_NAMES_MAX, type DependentNames, type Refusal } from '../../ke
 import { asciiLowerCase, codePointCount } from '../../kernel/text.ts';
 import type { OwnedRepository } from '../repositories/state.ts';
 import type { Account, OpenAccount } from '../state.ts';
-import type { BucketCommand, BucketRefs } from './commands.ts';
+import type { BucketCommand, BucketRefs, PurgedLayers } from './commands.ts';
 import type { BucketEvent } from './events.ts';
 import type { StorageBucket } from './state.ts';
 
@@ -36,6 +37,7 @@ export function decideBucket(account: Account, selection: RepositorySelection, c
         return refuse({ code: 'storage-bucket-in-use', repositories: namesOf(dependent, selection) });
       }
       if (!mayChange(account, selection, bucket)) return refuse({ code: 'storage-bucket-needs-all-repositories' });
+      if (command.purged !== null) return refuse(keptByPurges(command.purged, selection));
       const removed_refs = [bucket.placeRef, bucket.accessRef];
       return accept<BucketEvent>({ type: 'StorageBucketDeleted', data: { bucket_id: bucket.id, removed_refs } });
     }
@@ -75,7 +77,7 @@ function decideChange(
   bucket: StorageBucket,
   command: Extract<BucketCommand, { type: 'ChangeBucket' }>,
 ): Decided {
-  const { name = bucket.name, from, place, access, deleted } = command;
+  const { name = bucket.name, from, place, access, deleted, purged } = command;
   const bucket_id = bucket.id;
   const wasDefault = account.defaultBucketId === bucket.id;
   const { isDefault = wasDefault } = command;
@@ -91,6 +93,7 @@ function decideChange(
   if (changesSettings && !isCurrent(bucket, from)) return refuse({ code: 'storage-bucket-changed' });
   const fixed = place === null ? null : placeFixed(dependentsOf(account, bucket.id), deleted, selection);
   if (fixed !== null) return refuse(fixed);
+  if (place !== null && purged !== null) return refuse(keptByPurges(purged, selection));
   const decided: BucketEvent[] = [];
   if (name !== bucket.name) decided.push({ type: 'StorageBucketRenamed', data: { bucket_id, name } });
   if (place !== null) {
@@ -114,6 +117,10 @@ function placeFixed(
   const repositories = namesOf(dependent, selection);
   const held = deleted.length === 0 ? {} : { deleted: namesOf(deleted, selection) };
   return { code: 'storage-bucket-place-fixed', repositories, ...held };
+}
+
+function keptByPurges({ sizeBytes, waitSeconds }: PurgedLayers, { scope }: RepositorySelection): Refusal {
+  return { code: 'storage-bucket-purged', sizeBytes: scope === 'ALL_REPO' ? sizeBytes : null, waitSeconds };
 }
 
 /** A verification of settings that are no longer current says nothing of those that are. */

@@ -5,6 +5,7 @@
  * that names them, and are removed after the event that supersedes them. No result holds the secret key.
  */
 import { isSelected, type RepositorySelection } from '../../access-token/repository-selection.ts';
+import type { PurgedLayers } from '../../account/buckets/commands.ts';
 import { decideBucket, dependentsOf } from '../../account/buckets/decide.ts';
 import {
   type BucketSettings,
@@ -26,8 +27,11 @@ import type { Refusal } from '../../kernel/refusal.ts';
 import type { VaultRef } from '../../kernel/vault-ref.ts';
 import type { BucketFindingRows, BucketFindings } from '../../ports/bucket-findings.ts';
 import type { OutgoingRequests } from '../../ports/outgoing-requests.ts';
+import type { PolicyMarks } from '../../ports/policy-marks.ts';
+import type { WaitingStorageReader } from '../../ports/usage.ts';
 import type { Vault } from '../../ports/vault.ts';
 import { type Context, execute, type Guarding } from '../../runtime/execute.ts';
+import { removedThrough, secondsUntilRemoved } from '../../usage/waiting-storage.ts';
 import { unlessErased } from '../accounts/erased-account-refusal.ts';
 import { type DeletionsContext, deletedInBucket } from '../repositories/deletions.ts';
 import { readSettings, removeRecords, storeAccess, storePlace } from './bucket-records.ts';
@@ -37,6 +41,12 @@ export type BucketContext = Context & {
   readonly bucketFindings: BucketFindingRows;
   readonly outgoing: Pick<OutgoingRequests, 'checkEndpoint'>;
   readonly plans: Plans;
+};
+
+/** What tells which layers purges have still to remove. */
+type PurgedContext = Context & {
+  readonly marks: Pick<PolicyMarks, 'read'>;
+  readonly readModels: Pick<WaitingStorageReader, 'purgedInBucket'>;
 };
 
 /** A caller that reads an account's storage buckets. */
@@ -167,7 +177,7 @@ export interface BucketChanges {
 
 /** Changes the members that are present. Settings that become others return the bucket to pending verification. */
 export async function changeBucket(
-  context: BucketContext & DeletionsContext,
+  context: BucketContext & DeletionsContext & PurgedContext,
   origin: BucketCommandOrigin,
   id: StorageBucketId,
   { settings: changes, ...labels }: BucketChanges,
@@ -185,9 +195,13 @@ export async function changeBucket(
   const { placeRef, accessRef } = stored;
   const { provider, access } = settings;
   let deleted: readonly OwnedRepository[] = [];
+  let purged: PurgedLayers | null = null;
   // Read behind each state that is decided on: a deletion or undeletion since then conflicts with the append.
   const guarding: Guarding = async () => {
-    if (placeRef !== null) deleted = await deletedInBucket(context, accountId, id);
+    if (placeRef !== null) {
+      deleted = await deletedInBucket(context, accountId, id);
+      purged = await purgedLayers(context, accountId, id);
+    }
     return (await origin.guarding?.()) ?? { guards: [] };
   };
   const changed = await execute(context, accounts, accountId, { ...origin, guarding }, (account) =>
@@ -199,6 +213,7 @@ export async function changeBucket(
       place: placeRef === null ? null : { provider, placeRef },
       access: accessRef === null ? null : { authMode: access.mode, accessRef },
       deleted,
+      purged,
     }),
   );
   if ('refused' in changed) {
@@ -219,21 +234,36 @@ export async function changeBucket(
 }
 
 export async function deleteBucket(
-  context: Context & Pick<BucketContext, 'vault' | 'bucketFindings'>,
+  context: Pick<BucketContext, 'vault' | 'bucketFindings'> & PurgedContext,
   origin: BucketCommandOrigin,
   id: StorageBucketId,
 ): Promise<{ readonly deleted: StorageBucketId } | Refused> {
+  let purged: PurgedLayers | null = null;
+  const guarding: Guarding = async () => {
+    purged = await purgedLayers(context, origin.account, id);
+    return (await origin.guarding?.()) ?? { guards: [] };
+  };
   let removed: readonly VaultRef[] = [];
-  const deleted = await execute(context, accounts, origin.account, origin, (account) => {
+  const deleted = await execute(context, accounts, origin.account, { ...origin, guarding }, (account) => {
     // The last call of this function is the one that commits.
     const bucket = account.status === 'open' ? account.storageBuckets.get(id) : undefined;
     removed = bucket === undefined ? [] : [bucket.placeRef, bucket.accessRef];
-    return decideBucket(account, origin.selection, { type: 'DeleteBucket', id });
+    return decideBucket(account, origin.selection, { type: 'DeleteBucket', id, purged });
   });
   if ('refused' in deleted) return deleted;
   await removeRecords(context.vault, origin.account, removed);
   await context.bucketFindings.remove(origin.account, id);
   return { deleted: id };
+}
+
+async function purgedLayers(
+  context: PurgedContext,
+  account: AccountId,
+  bucket: StorageBucketId,
+): Promise<PurgedLayers | null> {
+  const [removed, seen] = await Promise.all([removedThrough(context), context.events.head()]);
+  const { sizeBytes, letGoUntil } = await context.readModels.purgedInBucket({ account, bucket, removed, seen });
+  return letGoUntil === null ? null : { sizeBytes, waitSeconds: secondsUntilRemoved(letGoUntil, context.clock.now()) };
 }
 
 /** Returns the refusal of an account whose plan has no storage of its own. */

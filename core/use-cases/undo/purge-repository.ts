@@ -15,7 +15,6 @@ import { refuse } from '../../kernel/decider.ts';
 import type { LogPosition } from '../../kernel/envelope.ts';
 import type { FairSlots } from '../../kernel/fair-slots.ts';
 import { type EventId, plusMs, type RepositoryId, type Timestamp } from '../../kernel/ids.ts';
-import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Pause } from '../../ports/clock.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
@@ -25,7 +24,7 @@ import type { WaitingStorageReader } from '../../ports/usage.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { isDroppable } from '../../repository/unreached.ts';
-import { removedThrough } from '../../usage/waiting-storage.ts';
+import { removedThrough, secondsUntilRemoved } from '../../usage/waiting-storage.ts';
 import {
   type DropAsked,
   type Dropped,
@@ -73,9 +72,6 @@ export interface Purge {
 
 /** Webhooks save how far they are once a second. */
 const NOTIFICATION_POLL_MS = 200;
-
-/** When the hour of purged layers is over, a worker removes them at its next sweep. */
-const REMOVAL_WAIT_SECONDS = 60;
 
 type Refused = { readonly refused: Refusal };
 
@@ -203,9 +199,7 @@ async function rewritingRefusal(
   const againAt = rewrittenAt === null ? now : plusMs(rewrittenAt, PURGE_REWRITING_INTERVAL_MS);
   if (againAt > now) return { code: 'repository-rewritten-lately', waitSeconds: secondsUntil(againAt, now) };
   if (letGoUntil === null || quota === null) return null;
-  const leavesAt = plusMs(letGoUntil, REPLACED_LAYERS_KEPT_MS_MIN);
-  const waitSeconds = Math.max(secondsUntil(leavesAt, now), REMOVAL_WAIT_SECONDS);
-  return { code: 'waiting-storage-full', quota, waitSeconds };
+  return { code: 'waiting-storage-full', quota, waitSeconds: secondsUntilRemoved(letGoUntil, now) };
 }
 
 function secondsUntil(at: Timestamp, now: Timestamp): number {

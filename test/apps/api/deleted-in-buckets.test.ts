@@ -5,10 +5,13 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { streamName } from '../../../core/kernel/envelope.ts';
 import type { AccountId, EventId } from '../../../core/kernel/ids.ts';
+import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../core/kernel/limits.ts';
 import { DEPENDENT_NAMES_MAX } from '../../../core/kernel/refusal.ts';
 import { vaultRef } from '../../../core/kernel/vault-ref.ts';
 import { findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
+import { removePurged } from '../../../core/use-cases/sweeping/remove-purged.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
+import { keepLog } from '../../support/log.ts';
 import { TEST_RETENTION_MS } from '../../support/past-repositories.ts';
 
 const KEYS = {
@@ -44,6 +47,13 @@ describe('A deleted repository in a bucket', () => {
   const listed = async () => (await call('GET', '/v1/repositories/deleted')).json().repositories;
   const restore = (id: string, body?: object) => call('POST', `/v1/repositories/${id}/restore`, body);
   const purge = (id: string, body?: object) => call('POST', `/v1/repositories/${id}/purge`, body);
+
+  async function purgedLayersLeave(): Promise<void> {
+    fixture.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
+    const { context, marks } = fixture;
+    const sweeping = { ...context, marks, log: keepLog(), beforeRemoval: async () => undefined };
+    await removePurged(sweeping, { aborted: false });
+  }
 
   async function newBucket(name = 'Home'): Promise<string> {
     const made = await call('POST', BUCKETS, { ...KEYS, name });
@@ -122,6 +132,7 @@ describe('A deleted repository in a bucket', () => {
     await remove('back');
     assert.match((await put({ key_prefix: 'b' })).json().detail, /\bback\b/);
     assert.equal((await purge(id)).statusCode, 202);
+    await purgedLayersLeave();
     assert.equal((await put({ key_prefix: 'b' })).statusCode, 200);
     await verify();
     await deleted('late');
@@ -193,6 +204,27 @@ describe('A deleted repository in a bucket', () => {
     assert.deepEqual([answer.statusCode, answer.json().detail.includes(one.reason)], [409, true]);
     const { statusCode } = await call('GET', '/v1/repos/ada/old');
     assert.equal(statusCode, 404, 'nothing was changed');
+  });
+
+  test('that was purged keeps its bucket and place until its layers have left, and a limited token learns no size', async () => {
+    assert.equal((await purge(await deleted('old'))).statusCode, 202);
+    const drop = (by: TestToken) => call('DELETE', `${BUCKETS}/${bucket}`, undefined, by);
+    const refused = await drop(token);
+    const told = (what: string) =>
+      `This storage bucket can be deleted or have another place when purges have removed ${what} from it: try again in 60 minutes`;
+    assert.equal(refused.statusCode, 422, refused.body);
+    assert.equal(refused.json().detail, told('5000 bytes'));
+    for (const change of PLACES) {
+      const fixed = await put(change);
+      assert.deepEqual([fixed.statusCode, fixed.json().detail], [422, told('5000 bytes')]);
+    }
+    assert.equal((await put({ name: 'Other', secret_access_key: 'second-secret' })).statusCode, 200);
+    const { id } = await fixture.repository(account, 'own');
+    const limited = { grants: ['API_STORAGE'], scope: 'SELECTED_REPO', repositoryIds: [id] } as const;
+    const less = await drop(await fixture.token(account, limited));
+    assert.equal(less.json().detail, told('layers'));
+    await purgedLayersLeave();
+    assert.equal((await drop(token)).statusCode, 204);
   });
 
   test('whose bucket is lost is purged, and the answer says that the bytes stay with their owner', async () => {

@@ -6,7 +6,8 @@ import type { StorageBucketId } from '../../../core/kernel/ids.ts';
 import { STORAGE_BUCKETS_MAX } from '../../../core/kernel/limits.ts';
 import { changePlan } from '../../../core/use-cases/accounts/accounts.ts';
 import { recordBucketError } from '../../../core/use-cases/buckets/record-bucket-error.ts';
-import { createRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { letLayersGo } from '../../../core/use-cases/repositories/expire-layers-early.ts';
+import { createRepository, deleteRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { accepted } from '../../support/accounts.ts';
 import { CAUSE } from '../../support/node.ts';
 import { type Browser, createWebsiteFixture, type WebsiteFixture } from '../../support/website.ts';
@@ -212,6 +213,23 @@ describe('The pages of storage buckets', () => {
     assert.match(asked.html, /cannot be restored any more/);
     assert.equal((await browser.submit(`${path}/delete`)).location, '/storage-buckets');
     assert.equal((await browser.get(path)).status, 404);
+  });
+
+  test('name what purges have still to remove from a bucket that is to be deleted', async () => {
+    const { account, browser } = await person();
+    const path = await made(browser);
+    await browser.submit(`${path}/verify`, {}, path);
+    const { api } = fixture;
+    const origin = { account, cause: CAUSE };
+    const wanted = { description: null, defaultBranch: null, storageBucketId: path.slice(-36) as StorageBucketId };
+    const repository = accepted(await createRepository(api.context, origin, { ...wanted, name: 'old' }));
+    const tip = api.objects.commit({ tree: api.objects.tree({}), seconds: 1 });
+    await api.push(repository, { 'refs/heads/main': tip }, 5_000);
+    accepted(await deleteRepository(api.context, origin, repository.id));
+    accepted(await letLayersGo(api.context, origin, { id: repository.id, all: true, reason: 'purge' }));
+    const refused = await browser.submit(`${path}/delete`);
+    assert.equal(refused.status, 422);
+    assert.match(refused.html, /when purges have removed 5000 bytes from it: try again in 60 minutes/);
   });
 
   test('keep their place while a deleted repository can come back, and say why one cannot', async () => {

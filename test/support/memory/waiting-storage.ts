@@ -20,12 +20,12 @@ interface Waiting extends TakenOut {
 export function createMemoryWaitingStorage(events: Pick<EventStore, 'readAll'>): WaitingStorageReader {
   async function fold() {
     const waiting = new Map<string, Waiting>();
-    const inBuckets = new Set<string>();
+    const buckets = new Map<string, string>();
     for (const recorded of await events.readAll(LOG_START, Number.MAX_SAFE_INTEGER)) {
       if (categoryOf(recorded.stream) === 'account' && recorded.type === 'RepositoryCreated') {
         const event = readEvent(accountEventKinds, recorded);
         if (event.type === 'RepositoryCreated' && event.data.storage_bucket_id !== null)
-          inBuckets.add(event.data.repository_id);
+          buckets.set(event.data.repository_id, event.data.storage_bucket_id);
       }
       if (categoryOf(recorded.stream) !== 'repository') continue;
       const { position, occurredAt: at, accountId: account } = recorded;
@@ -43,9 +43,9 @@ export function createMemoryWaitingStorage(events: Pick<EventStore, 'readAll'>):
     const isHeld = ({ position, letGo }: Waiting, removed: RemovedThrough) =>
       (position === null || position > removed.replaced) &&
       (letGo === null || letGo.position === null || letGo.position > removed.purged);
-    const held = (account: AccountId, removed: RemovedThrough) =>
+    const held = (account: AccountId, removed: RemovedThrough, bucket?: string) =>
       [...waiting.values()].filter(
-        (one) => one.account === account && !inBuckets.has(one.repository) && isHeld(one, removed),
+        (one) => one.account === account && buckets.get(one.repository) === bucket && isHeld(one, removed),
       );
     return { all: [...waiting.values()], held };
   }
@@ -74,6 +74,17 @@ export function createMemoryWaitingStorage(events: Pick<EventStore, 'readAll'>):
             .sort()
             .at(-1) ?? null,
       };
+    },
+    async purgedInBucket({ account, bucket, removed }) {
+      const { held } = await fold();
+      let sizeBytes = 0;
+      let letGoUntil: Timestamp | null = null;
+      for (const { letGo, ...one } of held(account, removed, bucket)) {
+        if (letGo === null || letGo.position === null) continue;
+        sizeBytes += one.sizeBytes;
+        if (letGoUntil === null || letGo.at > letGoUntil) letGoUntil = letGo.at;
+      }
+      return { sizeBytes, letGoUntil };
     },
   };
 }

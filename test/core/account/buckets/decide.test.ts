@@ -46,7 +46,16 @@ function create(n: number, more: Partial<CreateBucket> = {}): CreateBucket {
 }
 
 function change(more: Partial<ChangeBucket>): ChangeBucket {
-  return { type: 'ChangeBucket', id: bucket_id, from: bucketRefs, place: null, access: null, deleted: [], ...more };
+  return {
+    type: 'ChangeBucket',
+    id: bucket_id,
+    from: bucketRefs,
+    place: null,
+    access: null,
+    deleted: [],
+    purged: null,
+    ...more,
+  };
 }
 
 function decision(history: readonly AccountEvent[], command: BucketCommand, selection = ALL_REPOSITORIES) {
@@ -134,6 +143,22 @@ describe("An account's storage buckets", () => {
     assert.equal(typeof decide(one, change({ access, name: 'new', deleted })), 'object');
   });
 
+  test('are neither deleted nor moved while purges have layers left there, whose size a limited caller does not learn', () => {
+    const purged = { sizeBytes: 5_000, waitSeconds: 60 };
+    const refused = (sizeBytes: number | null) => ({
+      refused: { code: 'storage-bucket-purged', sizeBytes, waitSeconds: 60 },
+    });
+    const [remove, move] = [{ type: 'DeleteBucket', id: bucket_id, purged } as const, change({ place, purged })];
+    for (const command of [remove, move]) {
+      assert.deepEqual(decision(one, command), refused(5_000));
+      assert.deepEqual(decision(one, command, some(1)), refused(null));
+    }
+    assert.equal(decide(inUse, remove), 'storage-bucket-in-use', 'that holds for longer');
+    assert.equal(decide(inUse, move), 'storage-bucket-place-fixed');
+    assert.equal(decide([...one, defaultBucket(1)], remove, some(1)), 'storage-bucket-needs-all-repositories');
+    assert.equal(typeof decide(one, change({ access, name: 'new', purged })), 'object');
+  });
+
   test('are verified or failed only in the settings that were tried', () => {
     const verify = (fault: Extract<BucketCommand, { type: 'RecordVerification' }>['fault'], of = bucketRefs) =>
       decide(one, { type: 'RecordVerification', id: bucket_id, of, fault });
@@ -151,7 +176,7 @@ describe("An account's storage buckets", () => {
   });
 
   test('are deleted with their records, but not while repositories depend on them', () => {
-    const remove: BucketCommand = { type: 'DeleteBucket', id: bucket_id };
+    const remove: BucketCommand = { type: 'DeleteBucket', id: bucket_id, purged: null };
     const removed_refs = [bucketRefs.placeRef, bucketRefs.accessRef];
     assert.deepEqual(decide(one, remove), [{ type: 'StorageBucketDeleted', data: { bucket_id, removed_refs } }]);
     assert.equal(decide(inUse, remove), 'storage-bucket-in-use');
@@ -175,11 +200,14 @@ describe("An account's storage buckets", () => {
     assert.equal(decide(one, change({ isDefault: true }), some(1)), denied);
     assert.equal(decide([...one, defaultBucket(1)], change({ isDefault: false }), some(1)), denied);
     assert.equal(decide([...one, defaultBucket(1)], change({ access }), some(1)), denied, 'all to come use it');
-    assert.equal(decide([...one, defaultBucket(1)], { type: 'DeleteBucket', id: bucket_id }, some(1)), denied);
+    assert.equal(
+      decide([...one, defaultBucket(1)], { type: 'DeleteBucket', id: bucket_id, purged: null }, some(1)),
+      denied,
+    );
     assert.equal(decide(inUse, change({ access }), some(2)), denied);
     assert.equal(decide(inUse, change({ name: 'mine' }), some(2)), denied);
     assert.equal(typeof decide(inUse, change({ access }), some(1)), 'object');
-    assert.deepEqual(decision(inUse, { type: 'DeleteBucket', id: bucket_id }, some(2)), {
+    assert.deepEqual(decision(inUse, { type: 'DeleteBucket', id: bucket_id, purged: null }, some(2)), {
       refused: { code: 'storage-bucket-in-use', repositories: { names: [], more: true } },
     });
   });

@@ -119,7 +119,7 @@ describe('The store of a repository', () => {
   test('cannot be used once the bucket is deleted', async () => {
     const { node, origin, bucket, at, told } = await newStores();
     const id = await bucket('first');
-    accepted(await deleteBucket(node, origin, id));
+    accepted(await deleteBucket(seesDeletions(node), origin, id));
     await assert.rejects(at(id).head(newKey()), { code: 'bucket-missing' });
     assert.deepEqual(told, [{ bucket: id, repository: REPOSITORY, operation: 'push', code: 'bucket-missing' }]);
   });

@@ -5,9 +5,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'vitest';
 import { ALL_REPOSITORIES } from '../../../../core/access-token/repository-selection.ts';
+import { decideBucket } from '../../../../core/account/buckets/decide.ts';
+import { accounts } from '../../../../core/account/evolve.ts';
 import type { RepositoryId } from '../../../../core/kernel/ids.ts';
 import { REPLACED_LAYERS_KEPT_MS_MIN } from '../../../../core/kernel/limits.ts';
-import type { Guarding } from '../../../../core/runtime/execute.ts';
+import { vaultRef } from '../../../../core/kernel/vault-ref.ts';
+import { execute, type Guarding } from '../../../../core/runtime/execute.ts';
 import { changeBucket, deleteBucket } from '../../../../core/use-cases/buckets/buckets.ts';
 import { deletionsWithinRetention } from '../../../../core/use-cases/repositories/deletions.ts';
 import { letLayersGo } from '../../../../core/use-cases/repositories/expire-layers-early.ts';
@@ -150,7 +153,16 @@ describe('The deletion of a bucket', () => {
 });
 
 test('The layers of a purge stay with their owner if the bucket moved before they left it', async (t) => {
-  const { node, account, create, remove, move, origin } = await withBucket(t);
+  const { node, account, bucket, create, remove, move, origin } = await withBucket(t);
+  /** Versions did that which did not look at purges. */
+  const moveAsBefore = () =>
+    execute(node, accounts, account, origin(), (state) => {
+      const from = state.status === 'open' ? state.storageBuckets.get(bucket) : undefined;
+      assert.ok(from !== undefined);
+      const place = { provider: from.provider, placeRef: vaultRef('9'.repeat(64)) };
+      const change = { id: bucket, from, place, access: null, deleted: [], purged: null };
+      return decideBucket(state, ALL_REPOSITORIES, { type: 'ChangeBucket', ...change });
+    });
   const objects = createMemoryObjects();
   const tip = objects.commit({ tree: objects.tree({}), seconds: 1 });
   const log = keepLog();
@@ -175,10 +187,32 @@ test('The layers of a purge stay with their owner if the bucket moved before the
   await removePurged(sweeping, { aborted: false });
   assert.equal(asked.length, 1, 'its bucket is where it was');
   const id = await purged('left');
-  accepted(await move('new'));
+  assert.equal(codeOf(await move('new')), 'storage-bucket-purged');
+  accepted(await moveAsBefore());
   node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
   await removePurged(sweeping, { aborted: false });
   assert.equal(asked.length, 1, 'the new place is not touched');
   const line = log.lines.find(({ message }) => message.startsWith('Layers stay with their owner'));
   assert.deepEqual(line?.fields, { repository: id, layers: 1 });
+});
+
+test('A bucket is moved or deleted when the layers of its purges have left it, and not before', async (t) => {
+  const { node, account, create, remove, move, drop, origin } = await withBucket(t);
+  const objects = createMemoryObjects();
+  const tip = objects.commit({ tree: objects.tree({}), seconds: 1 });
+  const id = await create('purged');
+  await appendPush(node, objects, { id, accountId: account }, { 'refs/heads/main': tip }, 5_000);
+  await remove(id);
+  accepted(await letLayersGo(node, origin(), { id, all: true, reason: 'purge' }));
+  const refused = (waitSeconds: number) => ({
+    refused: { code: 'storage-bucket-purged', sizeBytes: 5_000, waitSeconds },
+  });
+  assert.deepEqual(await drop(), refused(60 * 60));
+  assert.deepEqual(await move('new'), refused(60 * 60));
+  node.clock.advance(REPLACED_LAYERS_KEPT_MS_MIN);
+  assert.deepEqual(await drop(), refused(60), 'no worker has come to it yet');
+  const layers = { of: () => createMemoryLayerStore() };
+  await removePurged({ ...node, log: keepLog(), layers, beforeRemoval: async () => undefined }, { aborted: false });
+  accepted(await move('new'));
+  assert.ok('deleted' in (await drop()));
 });

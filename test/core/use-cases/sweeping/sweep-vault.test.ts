@@ -280,7 +280,7 @@ describe('The sweep of the vault', () => {
     const [moved, deleted] = [await create('moved'), await create('deleted')];
     const settings = { keyPrefix: 'elsewhere', roleArn: 'arn:aws:iam::123456789012:role/other' };
     await assert.rejects(changeBucket(seesDeletions(dying), origin, moved, { settings }), /died/);
-    await assert.rejects(deleteBucket(dying, origin, deleted), /died/);
+    await assert.rejects(deleteBucket(seesDeletions(dying), origin, deleted), /died/);
     s.clock.advance(2 * UNNAMED_VAULT_RECORD_SPAN_MS);
     const events = await s.events.readStream(streamName('account', ada), { direction: 'forwards', limit: 1_000 });
     const kept = async (field: VaultField, member: string) => {

@@ -61,7 +61,7 @@ describe("The vault's records of storage buckets", () => {
     const create = async (name: string) =>
       accepted(await createBucket(node, origin, { name, isDefault: false, settings: ROLE_SETTINGS })).bucket.id;
     const [gone, changed] = [await create('gone'), await create('changed')];
-    accepted(await deleteBucket(node, origin, gone));
+    accepted(await deleteBucket(seesDeletions(node), origin, gone));
     const settings = { keyPrefix: 'new', roleArn: 'arn:aws:iam::123456789012:role/other' };
     const { bucket } = accepted(await changeBucket(seesDeletions(node), origin, changed, { settings }));
 
