@@ -21,7 +21,7 @@ import { type LayerKey, layerKey, type StoredLayer } from '../../core/repository
 import { type Budget, createBudget } from './budget.ts';
 import { createS3Client, type S3ClientOptions, spansOf } from './client.ts';
 import { failureOf, headersOf, S3Failure } from './failures.ts';
-import { sizeByRange } from './read.ts';
+import { type StoredObject, sizeByRange } from './read.ts';
 import { repeatable, type Sender } from './requests.ts';
 
 /** The parts of layers in memory that wait for one bucket. Internal: further layers wait. */
@@ -88,9 +88,8 @@ export async function headObject(bucket: Bucket, key: LayerKey): Promise<StoredL
   return null;
 }
 
-export async function deleteObject(bucket: Bucket, key: LayerKey): Promise<void> {
-  const at = objectAt(bucket, key);
-  await repeatable(bucket.sender, 'DeleteObject', (client) => client.send(new DeleteObjectCommand(at)));
+export async function deleteObject({ sender, at }: Pick<StoredObject, 'sender' | 'at'>): Promise<void> {
+  await repeatable(sender, 'DeleteObject', (client) => client.send(new DeleteObjectCommand(at)));
 }
 
 export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<StoredLayer> {

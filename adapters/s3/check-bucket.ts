@@ -68,7 +68,7 @@ export async function tryBucket(bucket: Bucket, secrets: readonly string[]): Pro
 export async function removeLeftChecks(bucket: Bucket): Promise<void> {
   const oldest = plusMs(await timeOf(bucket), -LEFT_CHECK_AGE_MS);
   for await (const { key, storedAt } of listObjects(bucket, CHECKS_FOLDER)) {
-    if (storedAt < oldest) await deleteObject(bucket, key);
+    if (storedAt < oldest) await deleteObject({ ...bucket, at: objectAt(bucket, key) });
   }
 }
 
@@ -252,7 +252,7 @@ async function thenRemoved<Result>({ bucket, key, begin }: Trial, run: () => Pro
     throw error;
   }
   begin('delete');
-  await deleteObject(bucket, key);
+  await deleteObject({ ...bucket, at: objectAt(bucket, key) });
   begin('head');
   if ((await headObject(bucket, key)) === null) return result;
   begin('delete');
@@ -261,7 +261,7 @@ async function thenRemoved<Result>({ bucket, key, begin }: Trial, run: () => Pro
 
 async function removeQuietly(bucket: Bucket, key: ReturnType<typeof layerKey>): Promise<void> {
   try {
-    await deleteObject(bucket, key);
+    await deleteObject({ ...bucket, at: objectAt(bucket, key) });
   } catch {
     // The fault that is reported came before.
   }

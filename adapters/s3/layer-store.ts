@@ -44,7 +44,7 @@ export function createS3LayerStore(options: BucketOptions, called = options.buck
       reported(key, () => putNew({ ...bucket, at: objectAt(bucket, key), sizeBytes }, body)),
     get: (key, range) => get(bucket, key, range),
     head: (key) => reported(key, () => headObject(bucket, key)),
-    delete: (key) => reported(key, () => deleteObject(bucket, key)),
+    delete: (key) => reported(key, () => deleteObject({ ...bucket, at: objectAt(bucket, key) })),
     list: (prefix) => reportedEach(called, listObjects(bucket, prefix)),
     now: () => reported(called, () => timeOf(bucket)),
     incoming: {

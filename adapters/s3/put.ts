@@ -15,14 +15,13 @@ import {
   type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
-  DeleteObjectCommand,
   HeadObjectCommand,
   PutObjectCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { MIB } from '../../core/kernel/byte-units.ts';
 import { canReadAgain } from '../../core/kernel/read-again.ts';
-import type { BucketTraits } from './bucket.ts';
+import { type BucketTraits, deleteObject } from './bucket.ts';
 import type { Budget } from './budget.ts';
 import { S3Failure } from './failures.ts';
 import { createPartSource, type PartSource } from './part-source.ts';
@@ -119,8 +118,7 @@ async function readBack(object: NewObject, expected: Buffer): Promise<void> {
     if (readBytes > object.sizeBytes) break;
   }
   if (hash.digest().equals(expected)) return;
-  const { sender, at } = object;
-  await repeatable(sender, 'DeleteObject', (client) => client.send(new DeleteObjectCommand(at)));
+  await deleteObject(object);
   throw new S3Failure('object-altered', 'The bucket returned other bytes than were stored');
 }
 
