@@ -87,6 +87,13 @@ export const PERIODIC = {
     does: 'Looks whether the store of layers answers, and how much room the disks have.',
     lastSuccess: LAST_SUCCESS_METRIC,
   },
+  'layers-check': {
+    // It sends some 5 MiB to a bucket that was found to lack something.
+    everyMs: 10 * MINUTE_MS,
+    runsOn: 'every node',
+    does: "Tries again what pushes need of the platform's bucket, until a check finds it whole.",
+    lastSuccess: LAST_SUCCESS_METRIC,
+  },
 
   // Repositories, their layers and their manifests.
   deletions: {

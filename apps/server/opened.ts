@@ -105,8 +105,8 @@ async function openStores(
   const buckets = composeBuckets(settings, roles);
   const background = createBackground(onFault);
   parts.add(() => background.settled());
-  const { store, isLacking } = await openCheckedLayers(settings.layerStore, log, tracing);
-  const watchedLayers = watchLayers(store, context.clock.monotonicMs, isLacking);
+  const checked = await openCheckedLayers(settings.layerStore, log, tracing);
+  const watchedLayers = watchLayers(checked, context.clock.monotonicMs);
   const layers = createLayerStores({
     ...context,
     platform: watchedLayers.store,

@@ -81,6 +81,9 @@ export function watchStorage(
       isAway = true;
     }
   });
+  start('layers-check', async (signal) => {
+    if (await layers.checkAgain(signal)) log.info({}, 'The store of layers has all that pushes need again');
+  });
   const reads = Object.entries(disks).map(([folder, { freeBytes }]) => [folder, freeBytes] as const);
   metrics.gauges(
     'strata_disk_free_bytes',

@@ -1,10 +1,12 @@
 /**
- * Watches the platform's store of layers: by a probe in the background, and by how the last calls of requests ended.
+ * Watches the platform's store of layers: by a probe in the background, by how the last calls of requests ended, and by
+ * checks of what pushes need of it.
  *
  * Invariants: a watched call does what the store does, and ends as the store ends it. A probe that gets no answer does
  * not add up with the next one.
  */
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
+import type { CheckedLayers } from './layer-storage/stores.ts';
 import { createPartHealth, type PartHealth } from './readiness.ts';
 
 /**
@@ -23,16 +25,22 @@ export interface WatchedLayers {
    * resolves when the signal is aborted.
    */
   probe(signal: AbortSignal): Promise<void>;
+  /**
+   * Checks again what the store was not found to have, and resolves to whether it was lacking and is whole now. Does
+   * nothing once it is whole. Resolves when the signal is aborted.
+   */
+  checkAgain(signal: AbortSignal): Promise<boolean>;
 }
 
 /** What the store answers about a single layer says nothing about the store. */
 const OF_ONE_LAYER: ReadonlySet<LayerStoreErrorCode> = new Set(['layer-not-found', 'range-not-satisfiable'] as const);
 
 /**
- * `monotonicMs` is a clock that only goes forward. A store that is lacking was found to refuse some pushes, and stays
- * degraded.
+ * `monotonicMs` is a clock that only goes forward. A store that was found to refuse some pushes is degraded until a
+ * check finds it whole.
  */
-export function watchLayers(store: LayerStore, monotonicMs: () => number, isLacking = false): WatchedLayers {
+export function watchLayers({ store, ...checked }: CheckedLayers, monotonicMs: () => number): WatchedLayers {
+  let { state } = checked;
   const puts = createPartHealth(monotonicMs, PUT_LATELY_MS);
   const calls = createPartHealth(monotonicMs);
   const watch = async <Result>(health: PartHealth, call: Promise<Result>): Promise<Result> => {
@@ -55,7 +63,7 @@ export function watchLayers(store: LayerStore, monotonicMs: () => number, isLack
       delete: (key) => watch(calls, store.delete(key)),
       now: () => watch(calls, store.now()),
     },
-    health: { isDegraded: () => isLacking || puts.isDegraded() || calls.isDegraded() },
+    health: { isDegraded: () => state === 'lacking' || puts.isDegraded() || calls.isDegraded() },
     async probe(signal) {
       probing ??= watch(calls, store.now()).finally(() => {
         probing = null;
@@ -67,22 +75,38 @@ export function watchLayers(store: LayerStore, monotonicMs: () => number, isLack
         throw error;
       }
     },
+    async checkAgain(signal) {
+      if (state === 'whole') return false;
+      const before = state;
+      const found = await unlessAborted(checked.check(), signal);
+      // A store that does not answer may still lack what it lacked.
+      if (found !== null && found !== 'unknown') state = found;
+      return before === 'lacking' && state === 'whole';
+    },
   };
 }
 
 /** Rejects if the answer takes longer than a probe may. */
 async function answered(answer: Promise<unknown>, signal: AbortSignal): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  let stop: () => void = () => undefined;
-  const otherwise = new Promise<void>((resolve, reject) => {
-    stop = resolve;
+  const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error('The store of layers gave no answer in time')), PROBE_SPAN_MS);
   });
-  signal.addEventListener('abort', stop);
   try {
-    await Promise.race([answer, otherwise]);
+    await unlessAborted(Promise.race([answer, late]), signal);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Resolves to null when the signal is aborted first. */
+async function unlessAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | null> {
+  const { promise: aborted, resolve } = Promise.withResolvers<null>();
+  const stop = (): void => resolve(null);
+  signal.addEventListener('abort', stop);
+  try {
+    return await Promise.race([answer, aborted]);
+  } finally {
     signal.removeEventListener('abort', stop);
   }
 }

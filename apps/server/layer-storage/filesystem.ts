@@ -15,6 +15,7 @@ export const FILESYSTEM: LayerStoreKind<'filesystem', FilesystemSettings> = {
   placeOutside: ({ directory }, dataDir) => (directory.startsWith(`${dataDir}/`) ? null : directory),
   open: async ({ directory }) => ({
     store: await createFilesystemLayerStore({ directory, writers: await createProcessMarks() }),
-    check: null,
+    // Opening has tried all.
+    check: async () => 'whole',
   }),
 };

@@ -11,7 +11,7 @@ import { LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/l
 import type { Tracing } from '../../../core/ports/tracing.ts';
 import { PartUnreachable } from '../part-unreachable.ts';
 import { SettingsError, type SettingsReader } from '../settings-reader.ts';
-import type { LayerStorageLog, LayerStoreKind, OpenLayers } from './store-kind.ts';
+import type { LayerStorageLog, LayerStoreKind, OpenLayers, StoreState } from './store-kind.ts';
 
 interface S3Settings {
   /** Null: Amazon's endpoint of the region. */
@@ -107,19 +107,21 @@ async function check(
   settings: S3Settings,
   store: S3LayerStore,
   { holdsLayers, log }: { readonly holdsLayers: boolean; readonly log: Pick<Logger, 'warn' | 'error'> },
-): Promise<boolean> {
+): Promise<StoreState> {
   try {
     const { conditionalWrites } = await store.check();
     if (!conditionalWrites) log.warn({ conditionalWrites }, NO_CONDITIONS);
-    return false;
+    return 'whole';
   } catch (error) {
     if (!(error instanceof LayerStoreError)) throw error;
     if (!holdsLayers) throw unusable(settings, error);
-    // It has just answered the listing. How its calls end from now on says more than this one.
-    const isAway = AWAY.has(error.code);
-    if (isAway) log.warn({ err: error }, 'The bucket of the layers could not be tried');
-    else log.error({ err: error }, 'The bucket of the layers lacks what pushes need, and some will be refused');
-    return !isAway;
+    if (AWAY.has(error.code)) {
+      // At the start it has just answered the listing. How its calls end from now on says more than this one.
+      log.warn({ err: error }, 'The bucket of the layers could not be tried');
+      return 'unknown';
+    }
+    log.error({ err: error }, 'The bucket of the layers lacks what pushes need, and some will be refused');
+    return 'lacking';
   }
 }
 

@@ -11,13 +11,13 @@ import type { SettingsReader } from '../settings-reader.ts';
 
 export type LayerStorageLog = Pick<Logger, 'warn'>;
 
+/** `lacking`: some pushes are refused. `unknown`: it did not answer. */
+export type StoreState = 'whole' | 'lacking' | 'unknown';
+
 export interface OpenLayers {
   readonly store: LayerStore;
-  /**
-   * Tries what pushes need of the store, and tells the log what it lacks. Resolves to whether pushes will be refused
-   * for that. Throws as `open` does. Null where opening has tried all.
-   */
-  readonly check: ((log: Pick<Logger, 'warn' | 'error'>) => Promise<boolean>) | null;
+  /** Tries what pushes need of the store, and tells the log what it lacks. The first call throws as `open` does. */
+  check(log: Pick<Logger, 'warn' | 'error'>): Promise<StoreState>;
 }
 
 export interface LayerStoreKind<Kind extends string, Settings> {

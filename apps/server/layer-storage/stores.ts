@@ -12,7 +12,7 @@ import type { Tracing } from '../../../core/ports/tracing.ts';
 import type { SettingsReader } from '../settings-reader.ts';
 import { FILESYSTEM } from './filesystem.ts';
 import { S3 } from './s3.ts';
-import type { LayerStorageLog, LayerStoreKind } from './store-kind.ts';
+import type { LayerStorageLog, LayerStoreKind, StoreState } from './store-kind.ts';
 
 const KINDS = { filesystem: FILESYSTEM, s3: S3 };
 
@@ -53,12 +53,20 @@ export async function openLayerStorage<K extends Kind>(
   return (await ROWS[settings.kind].open(settings, log, null)).store;
 }
 
-/** Opens the store for a server, and tries what pushes need. It is lacking if some will be refused for that. */
+export interface CheckedLayers {
+  readonly store: LayerStore;
+  /** What the check at the start found. */
+  readonly state: StoreState;
+  /** Checks it again. */
+  check(): Promise<StoreState>;
+}
+
+/** Opens the store for a server, and tries what pushes need. */
 export async function openCheckedLayers<K extends Kind>(
   settings: LayerStoreSettings<K>,
   log: Pick<Logger, 'warn' | 'error'>,
   tracing: Pick<Tracing, 'traceparent'> | null,
-): Promise<{ readonly store: LayerStore; readonly isLacking: boolean }> {
+): Promise<CheckedLayers> {
   const { store, check } = await ROWS[settings.kind].open(settings, log, tracing);
-  return { store, isLacking: check !== null && (await check(log)) };
+  return { store, state: await check(log), check: () => check(log) };
 }

@@ -1,6 +1,7 @@
 /** What the calls of the platform's store, and a probe, say of its health. */
 import assert from 'node:assert/strict';
 import { describe, test, vi } from 'vitest';
+import type { StoreState } from '../../../apps/server/layer-storage/store-kind.ts';
 import { watchLayers } from '../../../apps/server/watched-layers.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../../core/ports/layer-store.ts';
 import { layerKey } from '../../../core/repository/layer.ts';
@@ -15,8 +16,8 @@ async function* bytes(): AsyncGenerator<Uint8Array> {
   yield Buffer.from('layer');
 }
 
-/** A store in memory whose calls fail with `fails`, if that is set. */
-function watchedStore(parts: Partial<LayerStore> = {}) {
+/** A store in memory whose calls fail with `fails`, if that is set. `found` is what checks of it find, one by one. */
+function watchedStore(parts: Partial<LayerStore> = {}, found: StoreState[] = ['whole']) {
   const memory = createMemoryLayerStore();
   const state: { nowMs: number; fails: LayerStoreErrorCode | null } = { nowMs: 0, fails: null };
   const failing = async <Result>(call: () => Promise<Result>): Promise<Result> => {
@@ -30,7 +31,9 @@ function watchedStore(parts: Partial<LayerStore> = {}) {
     now: () => failing(() => memory.now()),
     ...parts,
   };
-  return { state, ...watchLayers(store, () => state.nowMs) };
+  const first = found.shift() ?? 'whole';
+  const checked = { store, state: first, check: async () => found.shift() ?? assert.fail('checked again') };
+  return { state, ...watchLayers(checked, () => state.nowMs) };
 }
 
 describe('The store of layers', () => {
@@ -83,12 +86,44 @@ describe('The store of layers', () => {
     assert.equal(health.isDegraded(), true);
   });
 
+  test('that lacks what pushes need is degraded until a check finds it whole, and is not checked after that', async () => {
+    const { store, health, checkAgain } = watchedStore({}, ['lacking', 'lacking', 'unknown', 'whole']);
+    for (let round = 0; round < 3; round += 1) {
+      assert.equal(health.isDegraded(), true);
+      assert.equal(await store.put(KEY, bytes(), 5), round === 0 ? 'stored' : 'exists');
+      assert.equal(health.isDegraded(), true, 'a small put needs nothing of what it lacks');
+      assert.equal(await checkAgain(RUNNING), round === 2);
+    }
+    assert.equal(health.isDegraded(), false);
+    assert.equal(await checkAgain(RUNNING), false);
+  });
+
+  test('that gave no answer to its first check is checked again, and is degraded if that finds it lacking', async () => {
+    const { health, checkAgain } = watchedStore({}, ['unknown', 'lacking', 'whole']);
+    assert.equal(health.isDegraded(), false);
+    assert.equal(await checkAgain(RUNNING), false);
+    assert.equal(health.isDegraded(), true);
+    assert.equal(await checkAgain(RUNNING), true);
+    assert.equal(health.isDegraded(), false);
+  });
+
   test('holds up no stop while it does not answer', async () => {
     const { probe } = watchedStore({ now: () => new Promise(() => undefined) });
     const stopping = new AbortController();
     const probed = probe(stopping.signal);
     stopping.abort();
     await probed;
+  });
+
+  test('holds up no stop while it is checked', async () => {
+    const store = createMemoryLayerStore();
+    const endless = { store, state: 'lacking', check: () => new Promise<never>(() => undefined) } as const;
+    const { health, checkAgain } = watchLayers(endless, () => 0);
+    const stopping = new AbortController();
+    const checked = checkAgain(stopping.signal);
+    stopping.abort();
+    assert.equal(await checked, false);
+    assert.equal(health.isDegraded(), true);
   });
 });
 
