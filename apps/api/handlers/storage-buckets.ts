@@ -114,7 +114,7 @@ export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     tag: 'Storage buckets',
     summary: 'Change a storage bucket',
     description:
-      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them. Nor can they while purges have still to remove layers from it, for an hour and ten minutes at most: 422 says how much, and when to try again.',
+      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them. Nor can they while purges have still to remove layers from it, usually for an hour and up to ten minutes: 422 says how much, and when to try again.',
     method: 'PUT',
     path: '/v1/storage-buckets/{id}',
     grant: 'API_STORAGE',
@@ -129,7 +129,7 @@ export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     tag: 'Storage buckets',
     summary: 'Delete a storage bucket',
     description:
-      'Its objects stay where they are. 422 names the repositories that depend on it. It is also the answer while purges have still to remove layers from it, for an hour and ten minutes at most, and says how much, and when to try again.',
+      'Its objects stay where they are. 422 names the repositories that depend on it. It is also the answer while purges have still to remove layers from it, usually for an hour and up to ten minutes more, and says how much, and when to try again.',
     method: 'DELETE',
     path: '/v1/storage-buckets/{id}',
     grant: 'API_STORAGE',

@@ -66,6 +66,8 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
     proxy.fault = (request) => (request.method === method ? (list.shift() ?? null) : null);
   }
 
+  const gets = (): number => proxy.requests.filter((line) => line.startsWith('GET ')).length;
+
   async function put(key: LayerKey, bytes: Buffer): Promise<'stored' | 'exists'> {
     return store.put(key, chunks(bytes), bytes.length);
   }
@@ -175,7 +177,9 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
     assert.equal(await put(key, bytes), 'stored', 'its head has the mark of the put whose answer was lost');
     assert.equal((await store.head(key))?.sizeBytes, bytes.length);
     assert.equal(await store.head(newKey()), null);
+    const before = gets();
     assert.deepEqual(await content(key), bytes);
+    assert.equal(gets(), before + 1, 'the end of the answer is the end of the object');
     const ranged = await store.get(key, { start: 10, end: 1_000 });
     assert.deepEqual(Buffer.concat(await Array.fromAsync(ranged)), bytes.subarray(10, 1_000));
     faults('GET', { ...WITHOUT_LENGTH, afterBytes: 1_000_000 }, { ...WITHOUT_LENGTH, afterBytes: 500_000 });
@@ -193,6 +197,11 @@ describe('A bucket behind a faulty network', needs('versitygw'), () => {
       await sleep(700);
     }
     assert.deepEqual(Buffer.concat(read), pattern(1_000));
+    // The connection breaks after the last byte, and before the end of the answer.
+    const before = gets();
+    faults('GET', { ...WITHOUT_LENGTH, afterBytes: 1_000 });
+    assert.deepEqual(await content(key), pattern(1_000));
+    assert.equal(gets(), before + 2, 'it asks whether anything is left');
   });
 
   test('names the region that it is in, where it says so', async () => {
