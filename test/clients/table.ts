@@ -23,14 +23,15 @@ export function renderTable(operations: readonly string[], rows: readonly Row[])
     if ('notRun' in row) return [row.client, `not run: ${shortened(row.notRun)}`, ...operations.slice(1).map(() => '')];
     return [row.client, ...row.cells.map(cellText)];
   });
-  const table = [['client', ...operations], ...lines];
-  const widths = operations.reduce(
-    (found, _, index) => [...found, Math.max(...table.map((line) => line[index + 1]?.length ?? 0))],
-    [Math.max(...table.map((line) => line[0]?.length ?? 0))],
-  );
+  return alignedTable([['client', ...operations], ...lines]);
+}
+
+/** Renders a table in Markdown, aligned as the formatter wants it. The first line is its head. */
+export function alignedTable(lines: readonly (readonly string[])[]): string {
+  const [head = [], ...others] = lines;
+  const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   const padded = (line: readonly string[]) =>
-    `| ${widths.map((width, index) => (line[index] ?? '').padEnd(width)).join(' | ')} |`;
-  const [head = [], ...others] = table;
+    `| ${widths.map((width, column) => (line[column] ?? '').padEnd(width)).join(' | ')} |`;
   const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;
   return `${[padded(head), rule, ...others.map(padded)].join('\n')}\n`;
 }
