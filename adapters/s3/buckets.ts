@@ -84,7 +84,8 @@ function bucketOptions(
     }
     if (!REGION.test(region)) throw new S3Failure('wrong-region', 'No region can have this name');
     const credentials = { accessKeyId, secretAccessKey };
-    const pathStyle = endpointUrl !== null || bucketName.includes('.');
+    const inPath = endpointUrl !== null && !REFUSES_PATHS.test(endpointUrl);
+    const pathStyle = inPath || bucketName.includes('.');
     return { ...place, agents: checkedAgents(), endpointUrl, region, pathStyle, credentials };
   }
   const agents = roleEndpointUrl === null ? { agents: checkedAgents() } : {};
@@ -95,6 +96,13 @@ function bucketOptions(
 
 const BUCKET_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const ENDPOINT = /^https?:\/\/[^/?#@\\\s]+\/?$/i;
+/**
+ * Endpoints of Alibaba Cloud OSS (https://help.aliyun.com/en/oss/developer-reference/overview-24) and of Tencent Cloud
+ * COS (https://www.tencentcloud.com/document/product/436/75050), which refuse the bucket's name in the path. Other
+ * hosts below these domains, such as those that name a bucket already, are not meant.
+ */
+const REFUSES_PATHS =
+  /^https?:\/\/(?:(?:s3\.)?oss-[a-z0-9-]+\.aliyuncs\.com|cos\.[a-z0-9-]+\.myqcloud\.com)(?::\d+)?\/?$/i;
 const DEFAULT_REGION = 'us-east-1';
 
 /** Asks `roles` before each request, which keeps the credentials as long as they hold. */

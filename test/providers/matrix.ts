@@ -35,12 +35,13 @@ import { BUCKET_ENV, newUserBucket, type UserBucket } from '../support/user-buck
 import { type S3Server, startS3Server } from '../support/versitygw.ts';
 import { type Cell, OPERATIONS, type ProviderRow } from './cells.ts';
 import { type Play, play, type Seen } from './play.ts';
-import type { Provider } from './rows.ts';
+import { PROVIDERS, type Provider } from './rows.ts';
 
 /** An account verifies two buckets at the same time. */
 const PROVIDERS_AT_ONCE = 2;
 const SPAN_MS = 60_000;
 const SET_CLOCK = path.resolve(import.meta.dirname, '../support/set-clock.ts');
+const OWN_NAMES = path.resolve(import.meta.dirname, 'own-names.ts');
 const QUICK_INTERVALS = path.resolve(import.meta.dirname, '../support/quick-intervals.ts');
 
 interface Ground {
@@ -82,10 +83,12 @@ export async function tryProviders(ending: Ending, providers: readonly Provider[
 }
 
 async function prepare(ending: Ending): Promise<Ground> {
-  const [s3, shared] = [await startS3Server(ending), await sharedParts(ending, 'postgres')];
+  const virtualDomain = PROVIDERS.find(({ host }) => host !== undefined)?.host ?? '';
+  const [s3, shared] = [await startS3Server(ending, { virtualDomain }), await sharedParts(ending, 'postgres')];
+  const env = { ...BUCKET_ENV, NODE_OPTIONS: `--import ${OWN_NAMES}` };
   const [first, second] = await Promise.all([
-    startNode(ending, shared, BUCKET_ENV),
-    startNode(ending, shared, { ...BUCKET_ENV, STRATA_ROLES: 'git,api' }),
+    startNode(ending, shared, env),
+    startNode(ending, shared, { ...env, STRATA_ROLES: 'git,api' }),
   ]);
   const pool = createPool({ connectionString: shared.env['STRATA_DATABASE_OWNER_URL'] ?? '', log: keepLog() });
   cleanUp(ending, () => pool.end());
@@ -109,19 +112,21 @@ async function tryOne(ground: Ground, trial: Trial): Promise<void> {
   const { ending, s3, first, account } = ground;
   const proxy = await startS3Proxy(ending, s3.port);
   proxy.fault = trial.played.fault;
-  const place = { name: trial.provider.name, prefix: trial.prefix, url: proxy.url };
+  const url = new URL(proxy.url);
+  url.hostname = trial.provider.host ?? url.hostname;
+  const place = { name: trial.provider.name, prefix: trial.prefix, url: url.origin };
   const bucket = await newUserBucket(first, account, s3, place);
   const verified = await tried(ground, trial, () => verify(ground, bucket));
   if (verified.is === 'refused' || verified.is === 'failed') return;
-  const url = await bucket.create(first, trial.name);
+  const remote = await bucket.create(first, trial.name);
   const { body } = await api(first, account.token, 'GET', `/v1/repos/${account.username}/${trial.name}`);
   const { id } = body as { readonly id: string };
   trial.repository = id;
   const { small, large, last } = ground.commits;
-  await tried(ground, trial, (seen) => push(ground, url, small, seen));
-  await tried(ground, trial, (seen) => push(ground, url, large, seen));
+  await tried(ground, trial, (seen) => push(ground, remote, small, seen));
+  await tried(ground, trial, (seen) => push(ground, remote, large, seen));
   await tried(ground, trial, () => clone(ground, trial.name, large));
-  await tried(ground, trial, (seen) => compact(ground, id, url, last, seen));
+  await tried(ground, trial, (seen) => compact(ground, id, remote, last, seen));
 }
 
 /** What the service did without; empty if nothing. */
@@ -203,7 +208,7 @@ async function tryDeletions(ground: Ground, trials: readonly Trial[]): Promise<v
   const clockFile = path.join(await tempDir(ending), 'ahead-ms');
   await writeFile(clockFile, '0');
   await first.restart({
-    NODE_OPTIONS: `--import ${SET_CLOCK} --import ${QUICK_INTERVALS}`,
+    NODE_OPTIONS: `--import ${OWN_NAMES} --import ${SET_CLOCK} --import ${QUICK_INTERVALS}`,
     TEST_CLOCK_FILE: clockFile,
   });
   const removals = made.map((trial) => tried(ground, trial, () => removed(ground, trial)));

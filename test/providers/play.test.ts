@@ -57,6 +57,7 @@ test('an address or a checksum that it refuses is noted as what the service cann
   const seen = hosts.played.watch();
   assert.deepEqual(hosts.answer(ask('GET', '/layers?list-type=2')), { kind: 'answer', ...path403 });
   assert.equal(seen.refused, path403);
+  assert.equal(hosts.answer(ask('GET', '/?list-type=2', { host: 'layers.example.org' })), null);
   const { answer } = await newPlay(context, { checksums: { is: chunks400, source } });
   assert.deepEqual(answer(put(LAYER, 'x', { 'content-encoding': 'aws-chunked' })), { kind: 'answer', ...chunks400 });
 });

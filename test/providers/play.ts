@@ -66,10 +66,8 @@ export function play({ facts }: Provider, { bucket, folder }: Pick<S3Server, 'bu
   });
 
   function decide(of: Asked): S3Fault | null {
-    if (of.target === `/${bucket}` || of.target.startsWith(`/${bucket}/`)) {
-      const address = look(of, 'address', facts.address);
-      if (address !== null && address !== 'taken') return refuse(address);
-    }
+    const address = look(of, 'address', facts.address);
+    if (of.isInPath && address !== null && address !== 'taken') return refuse(address);
     if (of.hasChecksum) {
       const checksums = look(of, 'checksums', facts.checksums);
       if (checksums !== null) return refuse(checksums);
@@ -123,7 +121,7 @@ export function play({ facts }: Provider, { bucket, folder }: Pick<S3Server, 'bu
   }
 
   return {
-    fault: (request) => decide(readRequest(request)),
+    fault: (request) => decide(readRequest(request, bucket)),
     watch: () => {
       seen = nothingSeen();
       stored = new Set();
@@ -153,8 +151,10 @@ interface Upload {
 
 interface Asked {
   readonly method: string;
-  /** The path of the address. */
+  /** The path of the address with the bucket's name in it. */
   readonly target: string;
+  /** Whether the name stands in the path, and not in the host. */
+  readonly isInPath: boolean;
   readonly body: Buffer;
   /** Null for a request that is not of an upload in parts. */
   readonly upload: Upload | null;
@@ -166,12 +166,14 @@ interface Asked {
 
 const CHECKSUM = /^x-amz-(?:checksum|sdk-checksum|trailer)/;
 
-function readRequest({ method, url, headers, body }: S3Request): Asked {
-  const { pathname: target, searchParams } = new URL(url, 'http://s3.invalid');
+function readRequest({ method, url, headers, body }: S3Request, bucket: string): Asked {
+  const { pathname, searchParams } = new URL(url, 'http://s3.invalid');
+  const isInPath = headers.host?.startsWith(`${bucket}.`) !== true;
+  const target = isInPath ? pathname : `/${bucket}${pathname}`;
   const isNew = searchParams.has('uploads');
   const id = searchParams.get('uploadId');
   return {
-    ...{ method, target, body },
+    ...{ method, target, isInPath, body },
     upload: isNew || id !== null ? { id: id ?? '', isNew } : null,
     isManifest: target.includes('/manifest/'),
     isConditional: headers['if-none-match'] === '*',

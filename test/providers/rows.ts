@@ -41,6 +41,8 @@ export interface Facts {
 
 export interface Provider {
   readonly name: string;
+  /** A host of it, by which the service knows how to address its buckets; absent: any. */
+  readonly host?: string;
   readonly facts: Facts;
 }
 
@@ -245,12 +247,16 @@ export const PROVIDERS: readonly Provider[] = [
   },
   {
     name: 'Alibaba Cloud OSS',
+    host: 'oss-cn-hangzhou.aliyuncs.com',
     facts: {
-      // The page says that such requests are denied; the code is in
-      // https://github.com/flashcatcloud/flashduty-runner/pull/42
+      // https://help.aliyun.com/en/oss/developer-reference/overview-24 says that only names in the host are accepted.
       address: {
-        is: { status: 403, code: 'SecondLevelDomainForbidden', message: '' },
-        source: OSS_API,
+        is: {
+          status: 403,
+          code: 'SecondLevelDomainForbidden',
+          message: 'Please use virtual hosted style to access.',
+        },
+        source: 'https://github.com/peak/s5cmd/issues/518',
       },
       objects: { is: 'kept', source: OSS_API },
       parts: { is: 'of any size', source: OSS_API },

@@ -35,6 +35,8 @@ export interface S3Server {
 export interface S3ServerOptions {
   /** Files in PEM, for https. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  /** It finds the bucket's name before this host too. */
+  readonly virtualDomain?: string;
 }
 
 /** Starts a server, which ends with the test. */
@@ -47,10 +49,11 @@ export async function startS3Server(context: Ending, options: S3ServerOptions = 
   const keys = { accessKeyId: 'AKIATESTSERVER000001', secretAccessKey: 'secret-of-the-test-server-0123456789abcd' };
   const folder = path.join(root, bucket);
   await mkdir(folder);
-  const { tls } = options;
+  const { tls, virtualDomain } = options;
   const url = `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`;
   const words = ['--health', '/healthz', '--quiet', '--region', region, '-p', `127.0.0.1:${port}`];
   if (tls !== undefined) words.push('--cert', tls.certFile, '--key', tls.keyFile);
+  if (virtualDomain !== undefined) words.push('--virtual-domain', virtualDomain);
   // Its own programs must not read its user's settings.
   const env = {
     PATH: process.env['PATH'] ?? '',

@@ -12,7 +12,7 @@ import path from 'node:path';
 import { beforeAll, describe, test } from 'vitest';
 import { type CheckedAgentsOptions, createCheckedAgents } from '../../../adapters/http-egress/agents.ts';
 import type { Dial } from '../../../adapters/http-egress/connection.ts';
-import { createNameLookup } from '../../../adapters/http-egress/name-lookup.ts';
+import { createNameLookup, type NameLookup } from '../../../adapters/http-egress/name-lookup.ts';
 import { createS3Buckets } from '../../../adapters/s3/buckets.ts';
 import { createS3LayerStore } from '../../../adapters/s3/layer-store.ts';
 import { S3_PART_BYTES } from '../../../adapters/s3/put.ts';
@@ -196,6 +196,69 @@ describe('A bucket at an address that its user chose', () => {
     const fault = await refusing.check(at(`https://${PUBLIC}:${receiver.port}`));
     assert.match(fault?.message ?? '', /peer-not-checked/);
     assert.deepEqual([fault?.code, receiver.serverNames], ['target-refused', []]);
+  });
+});
+
+describe('A bucket of a provider that refuses addresses with its name in the path', () => {
+  const OSS = 'oss-cn-hangzhou.aliyuncs.com';
+
+  test('is addressed with its name before the host, which is looked up and checked', async () => {
+    const { dial, dialled } = recordingDial();
+    const names: string[] = [];
+    const lookup: NameLookup = async (name) => {
+      names.push(name);
+      return { addresses: [name.startsWith('layers.') ? '10.0.0.1' : PUBLIC] };
+    };
+    const refusing = buckets({ dial, lookup });
+    for (const host of [OSS, `s3.${OSS}`, 'OSS-eu-central-1-internal.aliyuncs.com', 'cos.ap-beijing.myqcloud.com']) {
+      names.length = 0;
+      assert.equal((await refusing.check(at(`https://${host}`)))?.code, 'target-refused', host);
+      assert.deepEqual([...new Set(names)], [`layers.${host.toLowerCase()}`]);
+    }
+    assert.deepEqual(dialled, []);
+  });
+
+  test('is addressed in the path where its name has a dot, and at every other host', async () => {
+    const names: string[] = [];
+    const lookup: NameLookup = async (name) => {
+      names.push(name);
+      return { unresolved: 'name-not-found', detail: null };
+    };
+    const asked = buckets({ lookup });
+    for (const [host, bucketName] of [
+      [OSS, 'my.layers'],
+      // Endpoints with the bucket's name in front, and with that of another.
+      [`layers.${OSS}`, 'layers'],
+      [`other.${OSS}`, 'layers'],
+      [`${OSS}.evil.example`, 'layers'],
+      [`evil-${OSS}`, 'layers'],
+      ['cos.ap-beijing.myqcloud.com.evil.example', 'layers'],
+      ['cos.evil.example', 'layers'],
+    ] as const) {
+      names.length = 0;
+      assert.equal((await asked.check(at(`https://${host}`, { bucketName })))?.code, 'unreachable');
+      assert.deepEqual([...new Set(names)], [host]);
+    }
+  });
+
+  test('passes its check, and stores layers', needs('versitygw'), async (context) => {
+    for (const [host, code] of [
+      [OSS, 'SecondLevelDomainForbidden'],
+      ['cos.ap-beijing.myqcloud.com', 'PathStyleDomainForbidden'],
+    ] as const) {
+      const { bucket, port, ...keys } = await startS3Server(context, { virtualDomain: host });
+      const proxy = await startS3Proxy(context, port);
+      const own = `${host}:${new URL(proxy.url).port}`;
+      proxy.fault = ({ headers }) =>
+        headers.host === `${bucket}.${own}` ? null : { kind: 'answer', status: 403, code };
+      const lookup: NameLookup = async () => ({ addresses: ['127.0.0.1'] });
+      const allowed = buckets({ privateAllowed: true, lookup }, { answerMs: 10_000 });
+      const { region, accessKeyId, secretAccessKey } = keys;
+      const connection = at(`http://${own}`, { bucketName: bucket, region, accessKeyId, secretAccessKey });
+      assert.equal(await allowed.check(connection), null);
+      assert.equal(await allowed.store(connection).put(layerKey('repositories/a.tar'), chunks('layer'), 5), 'stored');
+      assert.deepEqual(await filesBelow(keys.folder), ['git/repositories/a.tar']);
+    }
   });
 });
 
