@@ -8,6 +8,7 @@ import { defaultPayloadConverter, WorkflowNotFoundError } from '@temporalio/comm
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { tsToMs } from '@temporalio/common/lib/time.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
+import pRetry from 'p-retry';
 import { pause } from '../../adapters/node/pause.ts';
 import { entityIdOf, LOG_START } from '../../core/kernel/envelope.ts';
 import { msBetween, plusMs, type Timestamp, timestamp } from '../../core/kernel/ids.ts';
@@ -34,9 +35,11 @@ async function openTestServer(context: Ending): Promise<TestWorkflowEnvironment>
   const path = findTool('temporal-test-server');
   if (path === null) throw new TypeError('temporal-test-server is not installed');
   useRuntime(keepLog());
-  const server = await TestWorkflowEnvironment.createTimeSkipping({
-    server: { executable: { type: 'existing-path', path } },
-  });
+  // Temporal's SDK gives it five seconds to be ready, which is not always enough on a busy machine.
+  const server = await pRetry(
+    () => TestWorkflowEnvironment.createTimeSkipping({ server: { executable: { type: 'existing-path', path } } }),
+    { retries: 4, minTimeout: 0, shouldRetry: ({ error }) => error.message.includes('did not start within') },
+  );
   cleanUp(context, () => server.teardown());
   return server;
 }
