@@ -74,11 +74,18 @@ export function objectAt(bucket: Bucket, key: LayerKey): { readonly Bucket: stri
   return { Bucket: bucket.name, Key: bucket.prefix + layerKey(key) };
 }
 
+/** The object of a key, for calls that need no more of its bucket. */
+export function objectIn(bucket: Bucket, key: LayerKey): StoredObject & Bucket {
+  return { ...bucket, at: objectAt(bucket, key) };
+}
+
 export async function headObject(bucket: Bucket, key: LayerKey): Promise<StoredLayer | null> {
-  const at = objectAt(bucket, key);
+  const object = objectIn(bucket, key);
   try {
-    const found = await repeatable(bucket.sender, 'HeadObject', (client) => client.send(new HeadObjectCommand(at)));
-    const sizeBytes = found.ContentLength ?? (await sizeByRange({ ...bucket, at }));
+    const found = await repeatable(bucket.sender, 'HeadObject', (client) =>
+      client.send(new HeadObjectCommand(object.at)),
+    );
+    const sizeBytes = found.ContentLength ?? (await sizeByRange(object));
     return storedLayer(key, sizeBytes, found.LastModified);
   } catch (error) {
     if (!(error instanceof S3Failure) || error.code !== 'layer-not-found') throw error;

@@ -21,6 +21,7 @@ import {
   headObject,
   listObjects,
   objectAt,
+  objectIn,
   openBucket,
   timeOf,
 } from './bucket.ts';
@@ -68,7 +69,7 @@ export async function tryBucket(bucket: Bucket, secrets: readonly string[]): Pro
 export async function removeLeftChecks(bucket: Bucket): Promise<void> {
   const oldest = plusMs(await timeOf(bucket), -LEFT_CHECK_AGE_MS);
   for await (const { key, storedAt } of listObjects(bucket, CHECKS_FOLDER)) {
-    if (storedAt < oldest) await deleteObject({ ...bucket, at: objectAt(bucket, key) });
+    if (storedAt < oldest) await deleteObject(objectIn(bucket, key));
   }
 }
 
@@ -139,7 +140,7 @@ async function trySmall(trial: Trial): Promise<boolean> {
 }
 
 function putSmall({ bucket, key }: Trial, bytes: Buffer): Promise<'stored' | 'exists'> {
-  return putNew({ ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length }, once(bytes));
+  return putNew({ ...objectIn(bucket, key), sizeBytes: bytes.length }, once(bytes));
 }
 
 /** Returns whether of several that put a new key at the same moment one alone succeeds. */
@@ -211,7 +212,7 @@ async function tryInParts(trial: Trial): Promise<void> {
   const { bucket, key, begin } = trial;
   const bytes = randomBytes(PART_BYTES + 1);
   begin('multipart');
-  const object = { ...bucket, at: objectAt(bucket, key), sizeBytes: bytes.length };
+  const object = { ...objectIn(bucket, key), sizeBytes: bytes.length };
   if ((await putNew(object, once(bytes), PART_BYTES)) !== 'stored') throw altered('held the new object already');
   await thenRemoved(trial, async () => {
     begin('range');
@@ -224,7 +225,7 @@ async function tryInParts(trial: Trial): Promise<void> {
 async function expectBytes({ bucket, key }: Trial, expected: Buffer, range?: ByteRange): Promise<void> {
   const differs = altered('returned other bytes than were stored');
   let at = 0;
-  for await (const chunk of await openRead({ ...bucket, at: objectAt(bucket, key) }, range)) {
+  for await (const chunk of await openRead(objectIn(bucket, key), range)) {
     if (!expected.subarray(at, at + chunk.length).equals(chunk)) throw differs;
     at += chunk.length;
   }
@@ -252,7 +253,7 @@ async function thenRemoved<Result>({ bucket, key, begin }: Trial, run: () => Pro
     throw error;
   }
   begin('delete');
-  await deleteObject({ ...bucket, at: objectAt(bucket, key) });
+  await deleteObject(objectIn(bucket, key));
   begin('head');
   if ((await headObject(bucket, key)) === null) return result;
   begin('delete');
@@ -261,7 +262,7 @@ async function thenRemoved<Result>({ bucket, key, begin }: Trial, run: () => Pro
 
 async function removeQuietly(bucket: Bucket, key: ReturnType<typeof layerKey>): Promise<void> {
   try {
-    await deleteObject({ ...bucket, at: objectAt(bucket, key) });
+    await deleteObject(objectIn(bucket, key));
   } catch {
     // The fault that is reported came before.
   }

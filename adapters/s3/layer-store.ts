@@ -16,7 +16,7 @@ import {
   headObject,
   listObjects,
   listUploads,
-  objectAt,
+  objectIn,
   openBucket,
   timeOf,
 } from './bucket.ts';
@@ -40,11 +40,10 @@ export interface S3LayerStore extends LayerStore {
 export function createS3LayerStore(options: BucketOptions, called = options.bucket): S3LayerStore {
   const bucket = openBucket(options);
   return {
-    put: (key, body, sizeBytes) =>
-      reported(key, () => putNew({ ...bucket, at: objectAt(bucket, key), sizeBytes }, body)),
+    put: (key, body, sizeBytes) => reported(key, () => putNew({ ...objectIn(bucket, key), sizeBytes }, body)),
     get: (key, range) => get(bucket, key, range),
     head: (key) => reported(key, () => headObject(bucket, key)),
-    delete: (key) => reported(key, () => deleteObject({ ...bucket, at: objectAt(bucket, key) })),
+    delete: (key) => reported(key, () => deleteObject(objectIn(bucket, key))),
     list: (prefix) => reportedEach(called, listObjects(bucket, prefix)),
     now: () => reported(called, () => timeOf(bucket)),
     incoming: {
@@ -69,7 +68,7 @@ async function get(bucket: Bucket, key: LayerKey, range?: ByteRange): Promise<As
   if (range !== undefined && !isRange(range)) {
     throw new LayerStoreError('range-not-satisfiable', `${key} has no bytes from ${range.start} to ${range.end}`);
   }
-  const bytes = await reported(key, () => openRead({ ...bucket, at: objectAt(bucket, key) }, range));
+  const bytes = await reported(key, () => openRead(objectIn(bucket, key), range));
   return reportedEach(key, bytes);
 }
 

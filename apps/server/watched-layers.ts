@@ -5,6 +5,7 @@
  * Invariants: a watched call does what the store does, and ends as the store ends it. A probe that gets no answer does
  * not add up with the next one.
  */
+import { untilAborted } from '../../core/kernel/aborted.ts';
 import { type LayerStore, LayerStoreError, type LayerStoreErrorCode } from '../../core/ports/layer-store.ts';
 import type { CheckedLayers } from './layer-storage/stores.ts';
 import { createPartHealth, type PartHealth } from './readiness.ts';
@@ -78,7 +79,7 @@ export function watchLayers({ store, ...checked }: CheckedLayers, monotonicMs: (
     async checkAgain(signal) {
       if (state === 'whole') return false;
       const before = state;
-      const found = await unlessAborted(checked.check(), signal);
+      const found = await untilAborted(signal, checked.check());
       // A store that does not answer may still lack what it lacked.
       if (found !== null && found !== 'unknown') state = found;
       return before === 'lacking' && state === 'whole';
@@ -93,20 +94,8 @@ async function answered(answer: Promise<unknown>, signal: AbortSignal): Promise<
     timer = setTimeout(() => reject(new Error('The store of layers gave no answer in time')), PROBE_SPAN_MS);
   });
   try {
-    await unlessAborted(Promise.race([answer, late]), signal);
+    await untilAborted(signal, Promise.race([answer, late]));
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Resolves to null when the signal is aborted first. */
-async function unlessAborted<Result>(answer: Promise<Result>, signal: AbortSignal): Promise<Result | null> {
-  const { promise: aborted, resolve } = Promise.withResolvers<null>();
-  const stop = (): void => resolve(null);
-  signal.addEventListener('abort', stop);
-  try {
-    return await Promise.race([answer, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
   }
 }
