@@ -114,7 +114,7 @@ export const STORAGE_BUCKET_ROUTES: readonly Route[] = [
     tag: 'Storage buckets',
     summary: 'Change a storage bucket',
     description:
-      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them. Nor can they while purges have still to remove layers from it, usually for an hour and up to ten minutes: 422 says how much, and when to try again.',
+      'Fields that are absent stay as they are. A change of provider, place or access returns the bucket to pending verification. While repositories depend on it, or deleted ones can come back to it, its provider, bucket, prefix and endpoint cannot change: 422 names them, as far as the token may see them. Nor can they while purges have still to remove layers from it, usually for an hour and up to ten minutes more: 422 says how much, and when to try again.',
     method: 'PUT',
     path: '/v1/storage-buckets/{id}',
     grant: 'API_STORAGE',
