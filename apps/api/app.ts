@@ -29,7 +29,7 @@ import { answerUnreadable, faultAnswer } from './faults.ts';
 import { type Answer, JSON_TYPE } from './http/answer.ts';
 import { compressedAnswer } from './http/compression.ts';
 import { corsHeaders, isPreflight, PREFLIGHT } from './http/cors.ts';
-import { BodyRefused, readJsonBody } from './http/json-body.ts';
+import { BodyRefused, JSON_BODY_VALUES_MAX, PUSH_BODY_VALUES_MAX, readJsonBody } from './http/json-body.ts';
 import { parseQuery } from './http/query.ts';
 import { hasHead, NOT_FOUND, routerPath } from './http/targets.ts';
 import { documentedSchema, swaggerOptions } from './openapi.ts';
@@ -40,6 +40,13 @@ import { type ApiServices, createApiServices } from './services.ts';
 
 /** The size of a JSON body that a route with a token takes. */
 export const JSON_BODY_BYTES_MAX = MIB;
+/** The size of the JSON body of a push over the API. */
+export const PUSH_BODY_BYTES_MAX = 8 * MIB;
+/**
+ * Memory for each byte of such a body: what it says is held beside it while its refs are changed. Internal: it is a
+ * part of how the memory of a body is counted.
+ */
+const PUSH_BODY_HELD_FACTOR = 4;
 /**
  * The size of a JSON body that a route without a token takes: who signs in by a device, or exchanges an identity token.
  */
@@ -118,7 +125,8 @@ export function createApi(apiContext: ApiContext, options: ApiOptions = {}): Fas
       answerLate(request.raw, reply.raw, { contentType: JSON_TYPE, body });
     });
     const account = request.admitted?.principal.account ?? null;
-    done(null, heldBody(context, exchange, account));
+    const factor = request.routeOptions.config.route?.push === true ? PUSH_BODY_HELD_FACTOR : 1;
+    done(null, heldBody(context, exchange, account, factor));
   });
   app.addHook('onResponse', async (request, reply) => report(context, request, reply));
   app.setErrorHandler((error: FastifyError, request, reply) => send(reply, faultAnswer(context, error, request)));
@@ -139,7 +147,8 @@ function acceptOnlyJsonBodies(app: FastifyInstance, { callers }: ApiServices): v
       const principal = request.admitted?.principal;
       const refusal = principal === undefined ? null : callers.recordBody(principal, bytes.length);
       if (refusal !== null) throw new BodyRefused(rateAnswer(refusal));
-      return readJsonBody(request.headers, bytes);
+      const isPush = request.routeOptions.config.route?.push === true;
+      return readJsonBody(request.headers, bytes, isPush ? PUSH_BODY_VALUES_MAX : JSON_BODY_VALUES_MAX);
     },
   );
 }
@@ -152,10 +161,15 @@ function mount(app: FastifyInstance, context: ApiServices, route: Route, idleMs:
     return send(reply, compressed, { idleMs, hold: (bytes) => hold(context, { request, reply }, bytes) });
   };
   const url = routerPath(route.path);
-  const bodyLimit = route.kind === 'public' ? PUBLIC_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX;
+  const bodyLimit = bodyBytesMax(route);
   app.route({ method: route.method, url, schema: documentedSchema(route), config: { route }, bodyLimit, handler });
   // Node drops the body of an answer to HEAD.
   if (hasHead(route)) app.route({ method: 'HEAD', url, schema: { hide: true }, config: { route }, handler });
+}
+
+function bodyBytesMax({ kind, push }: Route): number {
+  if (kind === 'public') return PUBLIC_BODY_BYTES_MAX;
+  return push === true ? PUSH_BODY_BYTES_MAX : JSON_BODY_BYTES_MAX;
 }
 
 /** Runs the handler when it is the account's turn: its body is there, and what it makes may be read slowly. */

@@ -48,6 +48,7 @@ export async function admit(
 ): Promise<Admitted | Answer | null> {
   const fault = formFault(request.raw);
   if (fault !== null) return problem(400, fault, { connection: 'close' });
+  if (route?.push === true && request.headers['if-match'] !== undefined) return problem(400, NO_IF_MATCH);
   if (route?.kind === 'public') return null;
   const { raw } = request;
   const exchange = { request: raw, response: reply.raw };
@@ -59,7 +60,7 @@ export async function admit(
   const path = pathNames(request.params);
   const repository = await permittedOn(context, principal, route, path);
   if (repository !== null && 'denied' in repository) return denialAnswer(repository);
-  if (READING.has(route.method)) return { ...identified, repository };
+  if (READING.has(route.method) || route.push === true) return { ...identified, repository };
   // A request that may append.
   const passes = route.method === 'DELETE' || route.beyondQuota === true;
   const used = passes ? null : await refusedChange(context, principal);
@@ -68,6 +69,8 @@ export async function admit(
 }
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+const NO_IF_MATCH = 'If-Match is not taken here: `expected` in the body names the head that you saw';
 
 /** Returns the repository of a repository route, null for an account route, or the denial. */
 async function permittedOn(
@@ -82,6 +85,7 @@ async function permittedOn(
 
 /** By the route: a request that no route takes costs what a read does. */
 function pointsOf(route: Route | undefined): number {
+  if (route?.push === true) return REQUEST_POINTS.push;
   const costly = route !== undefined && (route.costly === true || !READING.has(route.method));
   return costly ? REQUEST_POINTS.costly : REQUEST_POINTS.read;
 }

@@ -18,8 +18,8 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   403: 'The token lacks the grant or the scope that the text names, or a quota or limit is reached',
   404: 'Not found, or out of the sight of this token',
   408: 'The body took too long to arrive',
-  409: 'The name is taken',
-  413: 'The body is larger than 1 MiB, or than 64 KiB where no token is needed',
+  409: 'The name is taken, or something else has changed since it was read',
+  413: 'The body is larger than 1 MiB, than 8 MiB where it changes refs, or than 64 KiB where no token is needed, or it holds too many values',
   416: 'The range lies outside the file',
   422: 'The input does not fit, or a rule of the service refuses it',
   429: 'Too often, too many at the same time, or the rate of the token or its account is used up: try again after the seconds of Retry-After',
@@ -95,9 +95,13 @@ function problems(route: Route): Record<string, unknown> {
     String(status),
     status === 304
       ? z.null().meta({ description: PROBLEMS[status] ?? '' })
-      : { description: PROBLEMS[status] ?? '', content: { 'application/json': { schema: ERROR } } },
+      : { description: PROBLEMS[status] ?? '', content: { 'application/json': { schema: schemaOf(route, status) } } },
   ]);
   return Object.fromEntries(described);
+}
+
+function schemaOf({ refusal }: Route, status: number): z.ZodType {
+  return refusal !== undefined && (status === 409 || status === 422) ? refusal : ERROR;
 }
 
 interface Written {

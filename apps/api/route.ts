@@ -64,6 +64,11 @@ export interface RouteFacts {
    * nothing to the account's record.
    */
   readonly beyondQuota?: true;
+  /**
+   * Changes refs as a push does, and costs as much. Its handler counts it, when it knows the refs; its body may be
+   * larger than others, and names in `expected` what `If-Match` would.
+   */
+  readonly push?: true;
   /** Served, but absent from the OpenAPI document. A GET of this kind changes state, so it has no HEAD. */
   readonly unlisted?: true;
   /** The schemas of successful answers by status; null for an answer without a body. */
@@ -82,6 +87,8 @@ export interface RouteFacts {
    * The route's own error statuses, beside those that its kind, requirement and schemas imply (apps/api/openapi.ts).
    */
   readonly problems: readonly number[];
+  /** The schema of 409 and 422, where they say more than what is wrong. */
+  readonly refusal?: z.ZodType;
 }
 
 /**

@@ -16,6 +16,7 @@ import { CONTENTS_ROUTES } from './handlers/contents.ts';
 import { DEVICE_LOGIN_ROUTES } from './handlers/device-login.ts';
 import { IDENTITY_ROUTES } from './handlers/identity.ts';
 import { OPENAPI_ROUTES } from './handlers/openapi.ts';
+import { REF_ROUTES } from './handlers/refs.ts';
 import { REPOSITORY_ROUTES } from './handlers/repositories.ts';
 import { STORAGE_BUCKET_ROUTES } from './handlers/storage-buckets.ts';
 import { TAG_ROUTES } from './handlers/tags.ts';
@@ -37,6 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...REPOSITORY_ROUTES,
   ...BRANCH_ROUTES,
   ...TAG_ROUTES,
+  ...REF_ROUTES,
   ...COMMIT_ROUTES,
   ...ARCHIVE_ROUTES,
   ...ACTIVITY_ROUTES,

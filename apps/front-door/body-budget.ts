@@ -55,29 +55,31 @@ export class BodyNotHeld extends Error {
 }
 
 /**
- * Returns the body of a request, whose bytes are held as they are read until its response is closed. Its reader gets
- * `BodyNotHeld` as soon as there is no room for more; the connection can still be answered then.
+ * Returns the body of a request, whose bytes are held as they are read until its response is closed, each as `factor`
+ * of them. Its reader gets `BodyNotHeld` as soon as there is no room for more; the connection can still be answered
+ * then.
  */
 export function heldBody(
   door: { readonly bodyBudget: HeldBytes; readonly clientAddress: (request: IncomingMessage) => string },
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   account: AccountId | null,
+  factor = 1,
 ): Readable {
   const { 'transfer-encoding': coding, 'content-length': length } = request.headers;
   if (coding === undefined && Number(length ?? 0) === 0) return request;
   const held = door.bodyBudget.open(account === null ? { address: door.clientAddress(request) } : { account });
   releaseWith(response, held);
-  const body = Readable.from(counted(request, held), { objectMode: false });
+  const body = Readable.from(counted(request, held, factor), { objectMode: false });
   // Its reader listens only while it reads, and after a refusal the body may still fail: that is nobody's failure then.
   body.on('error', () => undefined);
   return body;
 }
 
-async function* counted(request: IncomingMessage, held: Held): AsyncGenerator<Buffer, void, undefined> {
+async function* counted(request: IncomingMessage, held: Held, factor: number): AsyncGenerator<Buffer, void, undefined> {
   // The answer uses the same socket, so it outlives the reading.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     if (!(chunk instanceof Buffer)) throw new TypeError('A body is read as bytes');
-    const refusal = held.grow(chunk.length + BODY_CHUNK_HELD_BYTES);
+    const refusal = held.grow(factor * chunk.length + BODY_CHUNK_HELD_BYTES);
     if (refusal !== null) throw new BodyNotHeld(refusal);
     yield chunk;
   }

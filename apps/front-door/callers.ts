@@ -6,7 +6,6 @@
  * (apps/front-door/rate-exchange.ts). Tokens never use up what the person of their account has on the website, where
  * tokens are revoked. A refused request counts nothing. Who enters leaves exactly once.
  */
-import type { RefName } from '../../core/git/ref-name.ts';
 import { utf8Length } from '../../core/git/utf8.ts';
 import { KIB } from '../../core/kernel/byte-units.ts';
 import type { AccountId } from '../../core/kernel/ids.ts';
@@ -164,8 +163,8 @@ export function createCallers(options: {
   };
 }
 
-/** What the change of a ref counts in `record`. */
-export function refChangesOf(name: RefName): number {
+/** What the change of a ref counts in `record`, also one whose name is refused. */
+export function refChangesOf(name: string): number {
   return 1 + Math.floor(utf8Length(name) / REF_CHANGE_NAME_BYTES);
 }
 

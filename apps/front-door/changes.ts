@@ -22,3 +22,15 @@ export async function refusedChange(
   if (waitSeconds === null) return null;
   return door.callers.refuse(principal, by === 'token' ? 'changes-of-tokens' : 'changes-of-month', waitSeconds);
 }
+
+/** Counts a push that is about to be decided, or refuses it. Pushes that only delete refs go further than others. */
+export async function refusedPush(
+  door: Parameters<typeof refusedChange>[0],
+  principal: Principal,
+  { refChanges, onlyDeletes }: { readonly refChanges: number; readonly onlyDeletes: boolean },
+): Promise<RateRefusal | null> {
+  const used = onlyDeletes
+    ? await refusedChange(door, principal, 'ref-deletion')
+    : await refusedChange(door, principal);
+  return used ?? door.callers.record(principal, refChanges);
+}

@@ -60,6 +60,8 @@ export function pushRefusalText(refusal: PushRefusal, body: ReadBody): string {
       return 'the repository was deleted while the push was under way';
     case 'push-took-too-long':
       return 'the push took too long to commit: push again';
+    case 'refs-moved-too-often':
+      return 'others moved the refs whenever the push was decided: push again';
     case 'disk-full':
       return 'the server has no room left on its disk: nothing was changed, try again later';
     case 'too-much-at-once':

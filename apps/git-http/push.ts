@@ -22,7 +22,7 @@ import { type PushOutcome, pushRefs } from '../../core/use-cases/pushing/push-re
 import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
 import { originOf } from '../front-door/admission.ts';
 import { refChangesOf } from '../front-door/callers.ts';
-import { refusedChange } from '../front-door/changes.ts';
+import { refusedPush } from '../front-door/changes.ts';
 import { logFault } from '../front-door/fault-log.ts';
 import { type Held, type HeldRefusal, releaseWith } from '../front-door/held-bytes.ts';
 import { bucketOutageLine } from '../front-door/texts/bucket-outages.ts';
@@ -118,8 +118,7 @@ async function begin(git: GitRequest, body: Body, held: Held): Promise<Begun> {
       const result = refusedFor('command-malformed');
       return { refused: new GitHttpError(400, NO_COMMAND), result, packFollows: false };
     }
-    const used = await refusedChange(context, principal, packFollows ? 'token' : 'ref-deletion');
-    const refusal = used ?? context.callers.record(principal, refChanges);
+    const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: !packFollows });
     if (refusal === null) return { list, rest, packFollows };
     const text = pushRefusal(rateRefusalText(refusal), list.capabilities, refusedRefs(list, NOT_UNPACKED));
     return { refused: text, result: refusedFor(refusal.exceeded), packFollows };

@@ -58,11 +58,12 @@ export function composeGit(
 
 export async function composeApi(
   { log, metrics, tracing }: Composing,
-  { handlers, refusedSource }: RequestContexts,
+  { handlers, pushing, refusedSource }: RequestContexts,
   { bodies }: Caches,
 ): Promise<FastifyInstance> {
   const api = createApi({
     ...handlers,
+    ...pushing,
     bodies,
     version: packageJson.version,
     onFinished: (finished, request) => {

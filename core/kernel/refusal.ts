@@ -103,6 +103,11 @@ export type Refusal =
   | { readonly code: 'waiting-storage-full'; readonly quota: number; readonly waitSeconds: number }
   /** Another change of the refs was faster. */
   | { readonly code: 'refs-moved-meanwhile' }
+  /** Others moved refs whenever a change of them was decided. */
+  | { readonly code: 'refs-moved-too-often'; readonly waitSeconds: number }
+  /** A tag that refs are to lead to is larger than a push may bring, or their moves take too long to compare. */
+  | { readonly code: 'pack-object-too-large'; readonly detail: string }
+  | { readonly code: 'pack-too-costly'; readonly detail: string }
   /** Webhooks are still to be notified of a push whose objects a purge may remove. */
   | { readonly code: 'webhooks-not-notified' }
   /** The ref cannot exist beside another one that is not restored. */

@@ -19,9 +19,12 @@ describe('the types of a document', () => {
     Webhook: { properties: { events: { type: 'array', items: { enum: ['push'] } } } },
     StorageBucket: { properties: { provider: { enum: ['S3'] }, auth_mode: { enum: ['OIDC'] } } },
   };
-  const typesWith = (schemas: OpenApiDocument['components']['schemas']): string => {
+  const typesWith = (
+    schemas: OpenApiDocument['components']['schemas'],
+    paths: OpenApiDocument['paths'] = {},
+  ): string => {
     const named = Object.fromEntries(Object.entries(NAMED).map(([name, rest]) => [name, { type: 'object', ...rest }]));
-    return typesOf({ paths: {}, components: { schemas: { ...named, ...schemas } } });
+    return typesOf({ paths, components: { schemas: { ...named, ...schemas } } });
   };
 
   test('say what is optional, null, listed or of several shapes', () => {
@@ -35,6 +38,19 @@ describe('the types of a document', () => {
     const text = typesWith({ X: { type: 'object', properties, required: ['a', 'd'] } }).replaceAll(/\s+/g, ' ');
     assert.match(text, /interface X \{ readonly a: string; readonly b\?: number \| null; readonly c\?: X \| null;/);
     assert.match(text, /readonly d: readonly \("one"\)\[\]; readonly e\?: \{ readonly \[name: string\]: string \};/);
+  });
+
+  test('leave out what only refusals have, other than an error', () => {
+    const shape = { type: 'object', properties: { a: { type: 'string' } } };
+    const answer = (name: string) => ({
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } },
+    });
+    const responses = { 200: answer('Made'), 404: answer('Error'), 409: answer('NotMade') };
+    const text = typesWith(
+      { Made: shape, Error: shape, NotMade: shape },
+      { '/made': { post: { operationId: 'make', summary: 'Make', responses } } },
+    );
+    assert.deepEqual(text.match(/(?<=interface )(Made|ErrorBody|NotMade)\b/g), ['Made', 'ErrorBody']);
   });
 
   test('are refused for a schema that they cannot express', () => {

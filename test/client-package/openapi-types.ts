@@ -62,6 +62,8 @@ const HEADER = `/**
 /** Names that would hide a global of the language. */
 const RENAMED: Readonly<Record<string, string>> = { Error: 'ErrorBody' };
 
+const SCHEMAS = '#/components/schemas/';
+
 const nameOf = (schema: string): string => RENAMED[schema] ?? schema;
 const keyOf = (name: string): string => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name));
 const note = (text: string | undefined): string =>
@@ -84,7 +86,7 @@ function objectType(schema: Schema): string {
 }
 
 function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return nameOf(schema.$ref.replace('#/components/schemas/', ''));
+  if (schema.$ref !== undefined) return nameOf(schema.$ref.replace(SCHEMAS, ''));
   const either = schema.anyOf ?? schema.oneOf;
   if (either !== undefined) return [...new Set(either.map(typeOf))].join(' | ');
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -163,6 +165,17 @@ function choices(document: OpenApiDocument): string[] {
   });
 }
 
+/** Names of the schemas of refusals, other than `Error`: the command line shows no more of a refusal than its text. */
+function refusals(listed: readonly Listed[]): ReadonlySet<string> {
+  const names = listed.flatMap(({ operation }) =>
+    Object.entries(operation.responses).flatMap(([status, { content }]) => {
+      const name = content?.['application/json']?.schema.$ref?.replace(SCHEMAS, '');
+      return name === undefined || name === 'Error' || status < '4' ? [] : [name];
+    }),
+  );
+  return new Set(names);
+}
+
 /** Returns a module with a type for each schema, `Operations`, and the constants `OPERATIONS` and of the choices. */
 export function typesOf(document: OpenApiDocument): string {
   const listed = Object.entries(document.paths).flatMap(([path, methods]): Listed[] =>
@@ -171,9 +184,11 @@ export function typesOf(document: OpenApiDocument): string {
   const routes = listed.map(
     ({ method, path, operation }) => `${operation.operationId}: { method: '${method}', path: '${path}' },`,
   );
+  const unused = refusals(listed);
+  const schemas = Object.entries(document.components.schemas).filter(([name]) => !unused.has(name));
   return [
     HEADER,
-    ...Object.entries(document.components.schemas).map(([name, schema]) => declaration(name, schema)),
+    ...schemas.map(([name, schema]) => declaration(name, schema)),
     `export interface Operations {\n${listed.map(({ operation }) => operationType(operation)).join('\n')}\n}`,
     `interface OperationRoute { readonly method: string; readonly path: string }`,
     `export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } = {\n${routes.join('\n')}\n};`,

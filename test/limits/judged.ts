@@ -190,6 +190,11 @@ export const LIMIT_TESTS: LimitTests = {
     'may rest for the time that it has, and no longer': 'ARCHIVE_READER_WAIT_MS',
     'may be as slow as the slowest for any time, and no slower': 'ARCHIVE_READER_BYTES_PER_SECOND_MIN',
   },
+  'test/apps/api/refs.test.ts': {
+    'changes up to ${REF_UPDATES_MAX} refs': 'REF_UPDATES_MAX',
+    'has a body of 8 MiB and 100,000 values, and no more': 'PUSH_BODY_BYTES_MAX PUSH_BODY_VALUES_MAX',
+    'of any head is decided again on each new one, so often and no more': 'REDECISIONS_MAX',
+  },
   'test/apps/api/repositories.test.ts': {
     'are listed by name without regard to case, in pages': 'at:PAGE_NUMBER_MAX',
     'refuse pages and limits outside their bounds with 422 and the parameter': 'past:PAGE_NUMBER_MAX',

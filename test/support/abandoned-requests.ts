@@ -128,6 +128,7 @@ const WITH_BODY = new Set([
   'undeleteRepository',
   'purgeRepository',
   'restoreRefs',
+  'updateRefs',
   'createRepository',
   'updateRepository',
   'createAccessToken',
@@ -192,6 +193,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     await wirePush(target, [{ ref: `refs/heads/read-${++count}`, after: main }], []);
     return call('GET', `/v1/repos/ada/code/${rest}`, 200);
   };
+  const newBranch = () => ({ updates: [{ ref: `refs/heads/made-${++count}`, expected: 'any', after: main }] });
   const rename = { name: 'renamed' };
   const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
   const rule = {
@@ -236,6 +238,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['undeleteRepository', async () => call('POST', `${await deletedRepository()}/restore`, 200, {})],
     ['purgeRepository', async () => call('POST', `${await deletedRepository()}/purge`, 202, {})],
     ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: fixture.clock.now(), dry_run: true })],
+    ['updateRefs', () => call('POST', `${code}/refs`, 200, newBranch())],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],

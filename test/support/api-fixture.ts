@@ -235,6 +235,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     },
     marks,
     notifiedTo: async () => null,
+    onLayer: () => undefined,
     manifestNow: async () => undefined,
     pause,
     settledWithin,

@@ -61,6 +61,11 @@ export function problem(status: number, detail: string | readonly FieldFault[], 
   return { status, headers: { ...UNSTORED, ...headers }, body: { kind: 'json', json: { detail } } };
 }
 
+/** A refusal that says more than its text. */
+export function explained(status: 409 | 422, json: object): Answer {
+  return { status, headers: UNSTORED, body: { kind: 'json', json } };
+}
+
 /** 401: no token, or one that is malformed, unknown, expired or revoked. */
 export function unauthenticated(detail: string): Answer {
   return problem(401, detail, { 'www-authenticate': 'Bearer' });

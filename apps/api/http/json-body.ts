@@ -10,7 +10,9 @@ import { type Answer, problem } from './answer.ts';
 import { namedStep } from './input.ts';
 
 /** Values in a JSON body, lists and objects among them; a token names up to 10,000 repositories. */
-const JSON_BODY_VALUES_MAX = 12_000;
+export const JSON_BODY_VALUES_MAX = 12_000;
+/** The same in the body of a push over the API. */
+export const PUSH_BODY_VALUES_MAX = 100_000;
 
 /** The server does not accept the body; `answer` is the client's answer. */
 export class BodyRefused extends Error {
@@ -26,7 +28,7 @@ export class BodyRefused extends Error {
  * Returns the value of a body; undefined for an empty one. Throws `BodyRefused`: 400 for a body that is not JSON in
  * UTF-8, 413 for too many values, 422 for a string with NUL or a lone surrogate.
  */
-export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unknown {
+export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer, valuesMax = JSON_BODY_VALUES_MAX): unknown {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding !== 'identity') throw new BodyRefused(problem(400, 'A body is not compressed'));
   const [, charset] = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers['content-type'] ?? '') ?? [];
@@ -35,7 +37,9 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer): unkno
   const text = decodeUtf8(bytes);
   if (text === null) throw new BodyRefused(problem(400, 'The body is not valid UTF-8'));
   const value = parsed(text);
-  if (holdsTooMuch(value)) throw new BodyRefused(problem(413, TOO_MANY_VALUES));
+  if (holdsMore(value, valuesMax)) {
+    throw new BodyRefused(problem(413, `The body holds more than ${valuesMax} values: send fewer in one request`));
+  }
   // NUL and lone surrogates occur only as escapes: the text is valid UTF-8, and JSON forbids raw control characters.
   if (/\\u(0000|d[89a-f])/i.test(text)) refuseStrings(value);
   return value;
@@ -51,17 +55,15 @@ function parsed(text: string): unknown {
   }
 }
 
-const TOO_MANY_VALUES = `The body holds more than ${JSON_BODY_VALUES_MAX} values: send fewer in one request`;
-
 /** Each value costs its check, and a wrong one a fault, of many times its size. Not recursive: see `refuseStrings`. */
-function holdsTooMuch(body: unknown): boolean {
+function holdsMore(body: unknown, valuesMax: number): boolean {
   const open: unknown[] = [body];
   let count = 1;
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (typeof value !== 'object' || value === null) continue;
     const children = Object.values(value);
     count += children.length;
-    if (count > JSON_BODY_VALUES_MAX) return true;
+    if (count > valuesMax) return true;
     for (const child of children) if (typeof child === 'object') open.push(child);
   }
   return false;

@@ -6,7 +6,15 @@ import { LOST_PLACES } from '../../front-door/texts/lost-places.ts';
 import { BYTES, HEXSHA, ID, idSchema, TIMESTAMP } from './common.ts';
 import { NEW_REPOSITORY } from './repositories.ts';
 
-const OBJECT_ID = HEXSHA.meta({ description: 'All zeros: no object.' });
+export const OBJECT_ID = HEXSHA.meta({ description: 'All zeros: no object.' });
+
+/** What became of a ref. */
+export const REF_UPDATE = z.object({
+  ref: z.string().meta({ description: 'The full name.', examples: ['refs/heads/main'] }),
+  before: OBJECT_ID,
+  after: OBJECT_ID,
+  kind: z.enum(['create', 'fast-forward', 'force-push', 'delete']),
+});
 
 /** Takes any RFC 3339 time; the parsed value is in UTC with milliseconds. */
 const MOMENT = z.iso
@@ -42,14 +50,7 @@ export const RESTORATION = z
 export const RESTORED = z
   .object({
     event_id: ID.nullable().meta({ description: 'Null: nothing changed.' }),
-    updates: z.array(
-      z.object({
-        ref: z.string().meta({ description: 'The full name.', examples: ['refs/heads/main'] }),
-        before: OBJECT_ID,
-        after: OBJECT_ID,
-        kind: z.enum(['create', 'fast-forward', 'force-push', 'delete']),
-      }),
-    ),
+    updates: z.array(REF_UPDATE),
     left_out: z.array(z.string()).meta({
       description:
         'Full names of refs that are not there any more and do not come back, because no branch or tag of such a name is created: its first component is `HEAD`, `refs`, or 40 or 64 hex digits.',

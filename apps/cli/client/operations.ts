@@ -226,6 +226,27 @@ export interface ChangedFile {
   readonly binary: boolean;
 }
 
+export interface ChangedRefs {
+  /** Null: nothing changed. */ readonly event_id: string | null;
+  /** Without refs that were so already. */
+  readonly updates: readonly {
+    /** The full name. */ readonly ref: string;
+    /** All zeros: no object. */
+    readonly before: string;
+    /** All zeros: no object. */
+    readonly after: string;
+    readonly kind: 'create' | 'fast-forward' | 'force-push' | 'delete';
+  }[];
+  readonly refused: readonly {
+    readonly ref: string;
+    /** A stable code, that of a push. */
+    readonly code: string;
+    readonly detail: string;
+    /** What the ref names, all zeros for nothing. Only there if it is not what was expected. */
+    readonly head?: string;
+  }[];
+}
+
 export interface ChangedWebhook {
   readonly id: string;
   readonly url: string;
@@ -1269,6 +1290,41 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: TagList;
   };
+  /** Create, move and delete refs */
+  readonly updateRefs: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: undefined;
+    readonly body: {
+      /** No ref twice. */
+      readonly updates: readonly {
+        /** The full name. */ readonly ref: string;
+        /** What the ref names. All zeros: nothing, it is not there. `any`: whatever it is. */
+        readonly expected: string;
+        /** An object that this token could fetch by its id. Null: the ref is deleted. */
+        readonly after: string | null;
+      }[];
+      /** Whether nothing changes if one of them is refused. */
+      readonly atomic?: boolean;
+    };
+    readonly answer: ChangedRefs;
+  };
+  /** List all refs as of a moment */
+  readonly listRefs: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: {
+      /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
+    };
+    readonly body: undefined;
+    readonly answer: RepositoryRefs;
+  };
   /** List commits */
   readonly listCommits: {
     readonly path: {
@@ -1610,19 +1666,6 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: AccountState;
   };
-  /** List all refs as of a moment */
-  readonly listRefs: {
-    readonly path: {
-      /** The owner, without case. */ readonly username: string;
-      /** The repository, without case. */
-      readonly name: string;
-    };
-    readonly query: {
-      /** The moment, included. It must not lie in the future. Absent: now. */ readonly at?: string;
-    };
-    readonly body: undefined;
-    readonly answer: RepositoryRefs;
-  };
   /** Read what a cloud must trust */
   readonly getOidcSetup: {
     readonly path: undefined;
@@ -1807,6 +1850,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listBranches: { method: 'GET', path: '/v1/repos/{username}/{name}/branches' },
   getBranch: { method: 'GET', path: '/v1/repos/{username}/{name}/branches/{branch}' },
   listTags: { method: 'GET', path: '/v1/repos/{username}/{name}/tags' },
+  updateRefs: { method: 'POST', path: '/v1/repos/{username}/{name}/refs' },
+  listRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/refs' },
   listCommits: { method: 'GET', path: '/v1/repos/{username}/{name}/commits' },
   getCommit: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}' },
   getArchive: { method: 'GET', path: '/v1/repos/{username}/{name}/archive/{archive}' },
@@ -1836,7 +1881,6 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getInclusionProof: { method: 'GET', path: '/v1/account/proofs/inclusion' },
   getConsistencyProof: { method: 'GET', path: '/v1/account/proofs/consistency' },
   getAccountState: { method: 'GET', path: '/v1/account/state' },
-  listRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/refs' },
   getOidcSetup: { method: 'GET', path: '/v1/storage-buckets/oidc-setup' },
   listStorageBucketErrors: { method: 'GET', path: '/v1/storage-buckets/errors' },
   createStorageBucket: { method: 'POST', path: '/v1/storage-buckets' },

@@ -184,6 +184,12 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
     status: 409,
     message: () => 'Refs have been changed since: look again at what would change',
   },
+  'refs-moved-too-often': {
+    status: 503,
+    message: () => 'Others moved the refs whenever the change was decided: nothing was changed, try again',
+  },
+  'pack-object-too-large': { status: 422, message: (r) => r.detail },
+  'pack-too-costly': { status: 422, message: (r) => r.detail },
   'webhooks-not-notified': {
     status: 409,
     message: () => 'Webhooks are still to be notified of a push: purge again in a minute',

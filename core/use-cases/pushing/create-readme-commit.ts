@@ -11,7 +11,6 @@ import { refuse } from '../../kernel/decider.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { Failpoint } from '../../ports/failpoints.ts';
 import type { FirstCommits } from '../../ports/first-commits.ts';
-import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { Guarding } from '../../runtime/execute.ts';
 import {
   createRepository,
@@ -21,7 +20,8 @@ import {
   type NewRepository,
   type RepositoryCommandOrigin,
 } from '../repositories/repositories.ts';
-import { type PushContext, type PushRefusal, pushRefs } from './push-refs.ts';
+import { type PushContext, pushRefs } from './push-refs.ts';
+import { refusalOfPush } from './refusal-of-push.ts';
 
 export interface ReadmeContext extends PushContext {
   readonly plans: Plans;
@@ -88,7 +88,7 @@ export async function pushReadme(
     receivedBytes: () => pack.length,
     signal: options.signal,
   });
-  if ('refused' in outcome) return refuse(refusalOf(outcome.refused));
+  if ('refused' in outcome) return refuse(refusalOfPush(outcome.refused));
   // A result other than success means that somebody else pushed to the branch first. Then it is not empty either.
   return (await findRepositoryById(context, origin.account, repository.id)) ?? refuse({ code: 'repository-not-found' });
 }
@@ -99,27 +99,4 @@ function readmeText(name: string, description: string | null): string {
 
 async function* onePack(pack: Uint8Array): AsyncGenerator<Uint8Array> {
   yield pack;
-}
-
-/** Throws where the pack itself is refused: the service made it, so this is an outage or a bug. */
-function refusalOf({ code }: PushRefusal): Refusal {
-  switch (code) {
-    case 'storage-quota-reached':
-    case 'ingress-quota-reached':
-    case 'token-no-longer-valid':
-    case 'repository-not-found':
-      return { code };
-    case 'disk-full':
-    case 'too-much-at-once':
-    case 'push-took-too-long':
-      throw new ObjectDatabaseError('object-database-unavailable', `The README was not pushed: ${code}`);
-    case 'pack-broken':
-    case 'pack-fsck-failed':
-    case 'pack-not-connected':
-    case 'pack-object-too-large':
-    case 'pack-too-costly':
-    case 'pack-too-large':
-    case 'pack-too-many-objects':
-      throw new TypeError(`The README's pack was refused: ${code}`);
-  }
 }

@@ -17,7 +17,7 @@ import type { PackRefusal } from '../../git/pack-refusal.ts';
 import { PackRefusedError } from '../../git/pack-refusal.ts';
 import { branchOfRef, type RefName } from '../../git/ref-name.ts';
 import type { Cause } from '../../kernel/envelope.ts';
-import type { AccountId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
+import type { AccountId, EventId, ObjectId, PushId, RepositoryId } from '../../kernel/ids.ts';
 import type { SettledWithin } from '../../ports/clock.ts';
 import type { LayerStores } from '../../ports/layer-stores.ts';
 import {
@@ -31,6 +31,7 @@ import type { RequestedUpdate } from '../../repository/commands.ts';
 import { mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Layer } from '../../repository/layer.ts';
+import type { Refs } from '../../repository/ref-runs.ts';
 import { FALLBACK_DEFAULT_BRANCH, type OpenRepository } from '../../repository/state.ts';
 import { type Entity, nextRevision } from '../../runtime/entity.ts';
 import { type Context, envelop, type Guarding } from '../../runtime/execute.ts';
@@ -50,6 +51,8 @@ import { type PreparedLayer, prepareLayer, storeLayer } from './push-layer.ts';
 
 /** git index-pack takes about 170 bytes of memory for each object. */
 export const PACK_OBJECTS_MAX = 10_000_000;
+/** How often a push is decided again because a ref moved whose command takes any object before. */
+export const REDECISIONS_MAX = 20;
 /** New branches of the first push whose dates are read to choose the default branch; the others count as oldest. */
 export const DATED_BRANCHES_MAX = 10_000;
 
@@ -70,10 +73,13 @@ export interface PushedLayer {
   readonly layers: number;
 }
 
-/** One command as the client sent it. A null id means no object. Both are null to delete a ref that is not there. */
+/**
+ * One command as the client sent it. A null id means no object. Both are null to delete a ref that is not there.
+ * `any` before stands for what the ref names when the push is decided.
+ */
 export interface PushCommand {
   readonly ref: RefName;
-  readonly before: ObjectId | null;
+  readonly before: ObjectId | null | 'any';
   readonly after: ObjectId | null;
 }
 
@@ -88,6 +94,8 @@ export interface Push {
   readonly causeAgain?: () => Promise<Cause>;
   readonly guarding: Guarding;
   readonly commands: readonly PushCommand[];
+  /** Objects of the repository that the caller may not read: no ref gets one, as if it were not there. */
+  readonly unreadable?: ReadonlySet<ObjectId>;
   /** The number of further commands that were refused for their names. The pack may hold objects for them. */
   readonly refusedNames: number;
   readonly atomic: boolean;
@@ -104,16 +112,25 @@ export interface Push {
 export type PushRefusal =
   | { readonly code: PackRefusal['refused']; readonly detail: string }
   | QuotaRefusal
-  | { readonly code: 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' };
+  | { readonly code: 'token-no-longer-valid' | 'repository-not-found' | 'push-took-too-long' | 'refs-moved-too-often' };
 
 type Refused = { readonly refused: PushRefusal };
 
 const TOOK_TOO_LONG: Refused = { refused: { code: 'push-took-too-long' } };
+const MOVED_TOO_OFTEN: Refused = { refused: { code: 'refs-moved-too-often' } };
 
 /** `defaultBranch` is the branch that the push chose as the default, or null. */
 export type PushOutcome = Pick<UpdateRefsDecision, 'results' | 'defaultBranch'> | Refused;
 
-export async function pushRefs(context: PushContext, push: Push): Promise<PushOutcome> {
+/** A push that was decided. */
+export interface Pushed extends UpdateRefsDecision {
+  /** The refs on which it was decided. */
+  readonly refs: Refs;
+  /** Null if no ref changed. */
+  readonly event: EventId | null;
+}
+
+export async function pushRefs(context: PushContext, push: Push): Promise<Pushed | Refused> {
   if (push.pack === null) return commit(context, push, null);
   const { accountId, entity } = push.repository;
   const room = await roomForPack(context.usage, accountId, quotasOf(push));
@@ -158,7 +175,7 @@ function quotasOf({ quotas, repository }: Push): PlanQuotas {
 const RACES_MAX = 1_000;
 
 /** Decides the commands and tries to append. Repeats both after each lost race. */
-function commit(context: PushContext, push: Push, quarantine: Quarantine | null): Promise<PushOutcome> {
+function commit(context: PushContext, push: Push, quarantine: Quarantine | null): Promise<Pushed | Refused> {
   return withNewLayers(context, push.repository.entity.stream, (newLayers) =>
     decideAndAppend(context, push, quarantine, createAttempts({ context, newLayers }, push, quarantine)),
   );
@@ -169,25 +186,33 @@ async function decideAndAppend(
   push: Push,
   quarantine: Quarantine | null,
   tryToAppend: Attempt,
-): Promise<PushOutcome> {
+): Promise<Pushed | Refused> {
   const { id, owned } = push.repository;
-  let updates = await inspect(push, quarantine);
+  let entity = push.repository.entity;
+  let updates = await inspect(push, entity.state.refs, quarantine);
   if ('refused' in updates) return refusedPack(updates);
   const commitSeconds = await datesForChoice(push, quarantine, updates);
-  let entity = push.repository.entity;
   let checked = entity.state;
+  let redecisions = 0;
   let refused: RefusedRefs | null = null;
   for (let race = 0; race < RACES_MAX; race += 1) {
     push.signal.throwIfAborted();
-    if (quarantine !== null && entity.state.shrinkEpoch !== checked.shrinkEpoch) {
+    const { refs } = entity.state;
+    const hasMoved = isOutdated(push, updates, refs);
+    if (hasMoved) redecisions += 1;
+    if (redecisions > REDECISIONS_MAX) return MOVED_TOO_OFTEN;
+    const hasShrunk = quarantine !== null && entity.state.shrinkEpoch !== checked.shrinkEpoch;
+    if (hasShrunk) {
       // Objects were removed since. Neither the pack nor a tip outside it may depend on them.
       const disconnected = await quarantine.recheck(committedObjects(push.repository, entity));
       if (disconnected !== null) return refusedPack(disconnected);
-      updates = await inspect(push, quarantine);
-      if ('refused' in updates) return refusedPack(updates);
       checked = entity.state;
       // What was committed when the pack was checked, and nobody reaches, may be new again.
       if (refused?.size === 0) refused = null;
+    }
+    if (hasMoved || hasShrunk) {
+      updates = await inspect(push, refs, quarantine);
+      if ('refused' in updates) return refusedPack(updates);
     }
     const { initialDefaultBranch } = owned;
     const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds };
@@ -197,20 +222,21 @@ async function decideAndAppend(
       refused = await leaveOutUnreached({ ...push, quarantine, decision, checked });
     }
     const attempt = changesRefs ? await tryToAppend(entity, decision) : 'lost';
-    const { results, defaultBranch } = decision;
-    if (attempt === 'appended') return { results, defaultBranch };
-    if (attempt !== 'lost') return attempt;
+    if (attempt !== 'lost') return 'refused' in attempt ? attempt : { ...decision, refs, event: attempt.event };
     const current = await context.entities.reload(repositories, id);
     const { state } = current;
     if (state.status === 'closed') return { refused: { code: 'repository-not-found' } };
     // If no ref changes, answer only after the log was read again and is still at the revision that was decided on.
-    if (!changesRefs && current.revision === entity.revision) return { results, defaultBranch };
+    if (!changesRefs && current.revision === entity.revision) return { ...decision, refs, event: null };
     entity = { ...current, state };
   }
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
 }
 
-type Attempt = (entity: Entity<OpenRepository>, decision: UpdateRefsDecision) => Promise<'appended' | 'lost' | Refused>;
+type Attempt = (
+  entity: Entity<OpenRepository>,
+  decision: UpdateRefsDecision,
+) => Promise<{ readonly event: EventId } | 'lost' | Refused>;
 
 /**
  * Returns a function that tries to append a decision. Its first call stores the layer, and so does a later one after
@@ -272,7 +298,9 @@ function createAttempts(
     if (layer !== null) {
       context.onLayer({ account: accountId, repository: id, layers: entity.state.layers.length + 1 });
     }
-    return 'appended';
+    const [event] = enveloped;
+    if (event === undefined) throw new TypeError('A push is one event or more');
+    return { event: event.id };
   };
 }
 
@@ -297,17 +325,35 @@ async function quotaExceededByPush(
   return exceededQuota(context.usage, push.repository.accountId, quotasOf(push), size);
 }
 
+/** Whether a command that takes any object before was inspected with another one than its ref names now. */
+function isOutdated({ commands }: Push, updates: readonly RequestedUpdate[], refs: Refs): boolean {
+  return commands.some(({ ref, before }, index) => before === 'any' && idOf(refs, ref) !== updates[index]?.before);
+}
+
+function idOf(refs: Refs, ref: RefName): ObjectId | null {
+  return refs.get(ref)?.id ?? null;
+}
+
 /** Reads every new tip, and checks whether each moved ref that is not a tag was fast-forwarded. */
-async function inspect(push: Push, quarantine: Quarantine | null): Promise<readonly RequestedUpdate[] | PackRefusal> {
-  const wanted = push.commands.flatMap(({ after }) => (after === null ? [] : [after]));
+async function inspect(
+  push: Push,
+  refs: Refs,
+  quarantine: Quarantine | null,
+): Promise<readonly RequestedUpdate[] | PackRefusal> {
+  const commands = push.commands.map(({ ref, before, after }) => {
+    return { ref, before: before === 'any' ? idOf(refs, ref) : before, after };
+  });
+  const wanted = commands.flatMap(({ after }) => (after === null ? [] : [after]));
   if (quarantine === null) {
     if (wanted.length > 0) throw new TypeError('A push with new tips carries a pack (gitprotocol-pack(5))');
-    return push.commands.map((command) => ({ ...command, tip: null, fastForward: false }));
+    return commands.map((command) => ({ ...command, tip: null, fastForward: false }));
   }
   const found = await quarantine.tips(wanted);
-  const tips = new Map(wanted.map((id, index) => [id, found[index] ?? null]));
-  const moves = new Map<PushCommand, RefMove>();
-  for (const command of push.commands) {
+  const tips = new Map(
+    wanted.map((id, index) => [id, push.unreadable?.has(id) === true ? null : (found[index] ?? null)]),
+  );
+  const moves = new Map<(typeof commands)[number], RefMove>();
+  for (const command of commands) {
     const { ref, before, after } = command;
     const tip = after === null ? null : (tips.get(after) ?? null);
     const isCommit = tip !== null && tip !== 'tag-too-deep' && tip.type === 'commit';
@@ -318,7 +364,7 @@ async function inspect(push: Push, quarantine: Quarantine | null): Promise<reado
   const compared = await quarantine.compareMoves([...moves.values()], push.signal);
   if ('refused' in compared) return compared;
   const forward = new Set([...moves.keys()].filter((_, index) => compared[index] === true));
-  return push.commands.map((command) => {
+  return commands.map((command) => {
     const tip = command.after === null ? null : (tips.get(command.after) ?? null);
     return { ...command, tip, fastForward: forward.has(command) };
   });

@@ -8,8 +8,12 @@ import { type ApiFixture, createApiFixture, type TestToken } from '../../support
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { createIssuerNetwork, startIssuer } from '../../support/identity-issuer.ts';
 
-/** Beside those that only read: they remove for good, or append nothing to the account's record. */
+/**
+ * Beside those that only read: they remove for good, or append nothing to the account's record. Whether a change of refs
+ * only deletes stands in its body, which is empty here.
+ */
 const GO_ON = [
+  'updateRefs',
   'deleteStorageBucket',
   'purgeRepository',
   'deleteRepository',

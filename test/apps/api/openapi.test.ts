@@ -205,6 +205,7 @@ describe('the OpenAPI document', () => {
     undeleteRepository: {},
     purgeRepository: { dry_run: true },
     restoreRefs: { at: '2026-11-21T10:00:00Z', dry_run: true },
+    updateRefs: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
     createStorageBucket: {
       ...{ name: 'x', provider: 'MINIO', auth_mode: 'STATIC_KEYS', bucket_name: 'layers', region: 'us-east-1' },
@@ -496,6 +497,21 @@ describe('the OpenAPI document', () => {
         assert.equal(again.statusCode, 304);
         assertFits(operation, again);
       }
+    }
+  });
+
+  test('describes why refs were not changed', async () => {
+    const url = await preparedUrl('not-changed', '/v1/repos/{username}/{name}/refs');
+    const operation = document.paths['/v1/repos/{username}/{name}/refs']?.['post'];
+    assert.ok(operation !== undefined);
+    for (const [ref, expected, status] of [
+      ['refs/heads/master', '0'.repeat(40), 409],
+      ['master', 'any', 422],
+    ] as const) {
+      const body = { updates: [{ ref, expected, after: 'e'.repeat(40) }] };
+      const answer = await fixture.request('POST', url, token, { body });
+      assert.equal(answer.statusCode, status, answer.body);
+      assertFits(operation, answer);
     }
   });
 

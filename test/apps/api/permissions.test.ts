@@ -45,6 +45,12 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   listBranches: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getArchive: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getBranch: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  updateRefs: {
+    grants: ['ALL', 'GIT_HTTP_WRITE'],
+    scope: 'includes-repository',
+    body: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
+    status: 200,
+  },
   listTags: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   listCommits: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },

@@ -63,6 +63,9 @@ interface Process {
   readonly database: TestDatabase;
 }
 
+/** A push says what it believes a ref to name. */
+type Command = PushCommand & { readonly before: ObjectId | null };
+
 type FailpointHook = (point: FailpointName) => Promise<void>;
 
 const LIVES: FailpointHook = async () => undefined;
@@ -226,7 +229,7 @@ class LayerLife {
     moves: readonly (readonly [ref: string, after: ObjectId | null])[],
     more: {
       readonly believed?: readonly ObjectId[];
-      readonly more?: readonly PushCommand[];
+      readonly more?: readonly Command[];
       readonly failpoint?: FailpointHook;
     } = {},
   ): Promise<void> {
@@ -266,7 +269,7 @@ class LayerLife {
   }
 
   /** A push whose process died is there whole, or not at all. */
-  async #learn(commands: readonly PushCommand[]): Promise<void> {
+  async #learn(commands: readonly Command[]): Promise<void> {
     const refs = (await this.#found()).entity.state.refs;
     const done = commands.filter(({ ref, after }) => (refs.get(ref)?.id ?? null) === after);
     assert.ok(done.length === 0 || done.length === commands.length, 'half a push is there');

@@ -1,7 +1,7 @@
 /**
  * Git objects in memory: their ids are real, and every repository has all of them.
  *
- * Invariants: it reads as the object database does (order of walks, reachability); it accepts no pushes.
+ * Invariants: it reads as the object database does (order of walks, reachability); it accepts no objects by a push.
  */
 import { createHash } from 'node:crypto';
 import type {
@@ -14,7 +14,7 @@ import type {
   TreeEntry,
 } from '../../../core/git/objects.ts';
 import { EMPTY_TREE_ID, type ObjectId, objectId } from '../../../core/kernel/ids.ts';
-import type { ObjectDatabase, ObjectReader } from '../../../core/ports/object-database.ts';
+import type { ObjectDatabase, ObjectReader, Quarantine } from '../../../core/ports/object-database.ts';
 import { NO_HISTORY } from '../no-history.ts';
 
 /** The parsed content of an object. */
@@ -195,9 +195,32 @@ export function createMemoryObjects(): MemoryObjects {
     };
   }
 
+  /** The quarantine of a push of what is there. */
+  function quarantine(): Quarantine {
+    const nothing = async (): Promise<void> => undefined;
+    return {
+      pack: '',
+      objectCount: 0,
+      receivedBytes: EMPTY_PACK_BYTES,
+      tips: async (ids) => ids.map(tip),
+      commitSeconds: async (ids) => new Map(ids.map((id) => [id, commitOf(id)?.committer.seconds ?? 0])),
+      compareMoves: async (moves) => moves.map(({ before, after }) => new Set(walk([after], [])).has(before)),
+      layer: async () => Promise.reject(new TypeError('A pack of no objects makes no layer')),
+      leavesOver: async () => false,
+      keepReached: nothing,
+      recheck: async () => null,
+      install: nothing,
+      discard: nothing,
+    };
+  }
+
   return {
     database: {
-      receive: async () => ({ refused: 'pack-broken', detail: 'Objects in memory accept no pushes' }),
+      receive: async ({ pack }) => {
+        const bytes = Buffer.concat(await Array.fromAsync(pack));
+        const isEmpty = bytes.length === EMPTY_PACK_BYTES && bytes.readUInt32BE(OBJECT_COUNT_AT) === 0;
+        return isEmpty ? quarantine() : { refused: 'pack-broken', detail: 'Objects in memory accept no objects' };
+      },
       open: async () => reader(),
       heldAnswer: () => null,
       drop: async () => {},
@@ -256,6 +279,10 @@ function signatureText({ name, email, seconds, offsetMinutes }: Signature): stri
   const zone = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join('');
   return `${name} <${email}> ${seconds} ${offsetMinutes < 0 ? '-' : '+'}${zone}`;
 }
+
+/** A header, which counts the objects at its end, and a checksum: gitformat-pack(5). */
+const EMPTY_PACK_BYTES = 32;
+const OBJECT_COUNT_AT = 8;
 
 /** Small, so that a file of some size arrives in several chunks. */
 const CHUNK_BYTES = 10_000;

@@ -1,0 +1,85 @@
+/** Changes of refs, each of which is a push. */
+import type { z } from 'zod';
+import { type ChangedRefs, changeRefs, type RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
+import { refChangesOf } from '../../front-door/callers.ts';
+import { refusedPush } from '../../front-door/changes.ts';
+import { REF_REFUSALS } from '../../git-http/push-messages.ts';
+import { rateAnswer } from '../denials.ts';
+import { explained, ok } from '../http/answer.ts';
+import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
+import { REPOSITORY_PARAMS } from '../schemas/params.ts';
+import { CHANGED_REFS, REF_CHANGES, REFS_NOT_CHANGED } from '../schemas/refs.ts';
+
+const NOTES =
+  'Creates, moves and deletes refs: one push, without objects. Each is decided against `expected`, the head that the caller saw. 200 if a ref is as wanted; with `atomic`, if all are. Else nothing changed: 409 if a head has moved, 422 otherwise, and `refused` says why. Tokens and quotas count it as a push.';
+
+export const REF_ROUTES: readonly Route[] = [
+  repositoryRoute({
+    operationId: 'updateRefs',
+    tag: 'Code',
+    summary: 'Create, move and delete refs',
+    description: NOTES,
+    method: 'POST',
+    path: '/v1/repos/{username}/{name}/refs',
+    push: true,
+    grant: 'GIT_HTTP_WRITE',
+    schemas: { params: REPOSITORY_PARAMS, body: REF_CHANGES },
+    answers: { 200: CHANGED_REFS },
+    problems: [409],
+    refusal: REFS_NOT_CHANGED,
+    handle: postRefs,
+  }),
+];
+
+async function postRefs(
+  { context, principal, repository, origin, signal }: RepositoryCall,
+  { body }: { readonly body: z.output<typeof REF_CHANGES> },
+): Promise<Outcome> {
+  const { updates, atomic } = body;
+  const refChanges = updates.reduce((sum, { ref }) => sum + refChangesOf(ref), 0);
+  const onlyDeletes = updates.every(({ after }) => after === null);
+  const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes });
+  if (refusal !== null) return rateAnswer(refusal);
+  const changed = await changeRefs(context, await origin(), { repository, updates, atomic, signal: signal() });
+  if ('refused' in changed) return changed;
+  const { faults } = changed;
+  const [first] = faults;
+  const isDone = first === undefined || (!atomic && faults.length < updates.length);
+  return isDone ? ok(changedJson(changed)) : notChanged(changed, first);
+}
+
+function notChanged(changed: ChangedRefs, first: RefFault): Outcome {
+  const moved = changed.faults.find(({ head }) => head !== null);
+  // The other refs of an atomic change are refused because of one that has a reason of its own.
+  const cause = moved ?? changed.faults.find(({ code }) => code !== 'atomic-push-refused') ?? first;
+  const json: z.output<typeof REFS_NOT_CHANGED> = {
+    detail: `Nothing was changed. ${cause.ref}: ${reasonOf(cause)}`,
+    ...(cause.head === null ? {} : { code: 'head-moved', head: cause.head }),
+    ...changedJson(changed),
+  };
+  return explained(moved === undefined ? 422 : 409, json);
+}
+
+function changedJson({ event, updates, faults }: ChangedRefs): z.output<typeof CHANGED_REFS> {
+  return {
+    event_id: event,
+    updates: updates.map(({ ref, before, after, kind }) => ({ ref, before, after, kind })),
+    refused: faults.map((fault) => {
+      const { ref, code, head } = fault;
+      return { ref, code, detail: reasonOf(fault), ...(head === null ? {} : { head }) };
+    }),
+  };
+}
+
+/** Git tells to fetch, which a caller of the API need not. */
+const REASONS: typeof REF_REFUSALS = {
+  ...REF_REFUSALS,
+  'ref-moved': 'it has moved: read it, then try again',
+  'ref-exists': 'it exists already',
+  'ref-missing': 'it does not exist',
+  'atomic-push-refused': 'another ref was refused',
+};
+
+function reasonOf(fault: RefFault): string {
+  return fault.detail === null ? REASONS[fault.code] : fault.detail;
+}

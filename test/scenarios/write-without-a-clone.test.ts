@@ -1,0 +1,92 @@
+/** Refs that are changed over REST on two real servers, as the real git sees them. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { beforeAll, describe, type TestContext, test } from 'vitest';
+import { suiteEnding } from '../support/cleanup.ts';
+import {
+  type Account,
+  api,
+  commitFile,
+  createAccount,
+  createRepository,
+  git,
+  newWorkTree,
+  type Strata,
+} from '../support/strata.ts';
+import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const ZERO = '0'.repeat(40);
+
+describe('Without a clone', () => {
+  const ending = suiteEnding();
+  let nodes: readonly [Strata, Strata];
+  let ada: Account;
+  let names = 0;
+
+  beforeAll(async () => {
+    const shared = await sharedParts(ending);
+    nodes = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
+    ada = await createAccount(nodes[0], 'ada');
+  });
+
+  /** A repository with two commits on `main`. */
+  async function pushed(context: TestContext) {
+    const name = `repository-${++names}`;
+    const url = await createRepository(nodes[0], ada, name);
+    const work = await newWorkTree(context);
+    const first = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    const second = await commitFile(work, 'file', 'text\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const change = (node: Strata, updates: readonly object[]) =>
+      api(node, ada.token, 'POST', `/v1/repos/ada/${name}/refs`, { updates });
+    const listed = async (): Promise<string> => git(work, ['ls-remote', url]);
+    return { url, work, first, second, change, listed };
+  }
+
+  test('a branch and a tag begin at old commits, on whichever node, and a clone has them whole', async (context) => {
+    const { url, first, second, change, listed } = await pushed(context);
+    const made = await change(nodes[1], [
+      { ref: 'refs/heads/old', expected: ZERO, after: first },
+      { ref: 'refs/tags/v1', expected: ZERO, after: second },
+    ]);
+    assert.equal(made.status, 200, made.text);
+    const refs = [
+      `${second}\tHEAD`,
+      `${second}\trefs/heads/main`,
+      `${first}\trefs/heads/old`,
+      `${second}\trefs/tags/v1`,
+    ];
+    assert.deepEqual((await listed()).trimEnd().split('\n'), refs, 'the other node shows them');
+    const clones = await tempDir(context);
+    await git(clones, ['clone', '--quiet', '--mirror', url, 'back.git']);
+    await git(path.join(clones, 'back.git'), ['fsck', '--full', '--strict']);
+  });
+
+  test('a branch moves only from the head that its writer saw, and back after a forced push', async (context) => {
+    const { url, work, first, second, change, listed } = await pushed(context);
+    await git(work, ['push', '--quiet', '--force', url, `${first}:main`]);
+    const main = { ref: 'refs/heads/main', after: second };
+    const late = await change(nodes[1], [{ ...main, expected: second }]);
+    assert.deepEqual([late.status, (late.body as { readonly head: string }).head], [409, first]);
+    const seen = await change(nodes[1], [{ ...main, expected: first }]);
+    assert.equal(seen.status, 200, seen.text);
+    assert.deepEqual((seen.body as { readonly updates: readonly object[] }).updates, [
+      { ref: 'refs/heads/main', before: first, after: second, kind: 'fast-forward' },
+    ]);
+    assert.match(await listed(), new RegExp(`^${second}\tHEAD`));
+  });
+
+  test('of writers who saw the same head one wins, and the others are told', async (context) => {
+    const { first, second, change } = await pushed(context);
+    const writers = Array.from({ length: 8 }, (_, index) => {
+      const after = index % 2 === 0 ? first : null;
+      return change(nodes[index < 4 ? 0 : 1], [{ ref: 'refs/heads/main', expected: second, after }]);
+    });
+    const statuses = (await Promise.all(writers)).map(({ status }) => status);
+    assert.deepEqual(
+      statuses.toSorted((one, other) => one - other),
+      [200, 409, 409, 409, 409, 409, 409, 409],
+    );
+  });
+});
