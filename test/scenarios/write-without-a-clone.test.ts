@@ -41,7 +41,8 @@ describe('Without a clone', () => {
     const change = (node: Strata, updates: readonly object[]) =>
       api(node, ada.token, 'POST', `/v1/repos/ada/${name}/refs`, { updates });
     const listed = async (): Promise<string> => git(work, ['ls-remote', url]);
-    return { url, work, first, second, change, listed };
+    const tag = (node: Strata, body: object) => api(node, ada.token, 'POST', `/v1/repos/ada/${name}/tags`, body);
+    return { url, work, first, second, change, tag, listed };
   }
 
   test('a branch and a tag begin at old commits, on whichever node, and a clone has them whole', async (context) => {
@@ -51,13 +52,8 @@ describe('Without a clone', () => {
       { ref: 'refs/tags/v1', expected: ZERO, after: second },
     ]);
     assert.equal(made.status, 200, made.text);
-    const refs = [
-      `${second}\tHEAD`,
-      `${second}\trefs/heads/main`,
-      `${first}\trefs/heads/old`,
-      `${second}\trefs/tags/v1`,
-    ];
-    assert.deepEqual((await listed()).trimEnd().split('\n'), refs, 'the other node shows them');
+    const branches = `${second}\trefs/heads/main\n${first}\trefs/heads/old\n`;
+    assert.equal(await listed(), `${second}\tHEAD\n${branches}${second}\trefs/tags/v1\n`, 'the other node shows them');
     const clones = await tempDir(context);
     await git(clones, ['clone', '--quiet', '--mirror', url, 'back.git']);
     await git(path.join(clones, 'back.git'), ['fsck', '--full', '--strict']);
@@ -75,6 +71,18 @@ describe('Without a clone', () => {
       { ref: 'refs/heads/main', before: first, after: second, kind: 'fast-forward' },
     ]);
     assert.match(await listed(), new RegExp(`^${second}\tHEAD`));
+  });
+
+  test('a tag is made, and one that git has pushed is not moved', async (context) => {
+    const { url, work, first, second, tag, listed } = await pushed(context);
+    await git(work, ['tag', '-a', 'v2', '-m', 'two']);
+    await git(work, ['push', '--quiet', url, 'v2']);
+    const made = await tag(nodes[1], { name: 'v1', target: first, expected: ZERO });
+    assert.equal(made.status, 201, made.text);
+    const refused = await tag(nodes[1], { name: 'v2', target: second, expected: ZERO });
+    assert.equal(refused.status, 409, refused.text);
+    const tags = `${first}\trefs/tags/v1\n\\w+\trefs/tags/v2\n${second}\trefs/tags/v2\\^{}`;
+    assert.match(await listed(), new RegExp(tags));
   });
 
   test('of writers who saw the same head one wins, and the others are told', async (context) => {

@@ -129,6 +129,7 @@ const WITH_BODY = new Set([
   'purgeRepository',
   'restoreRefs',
   'updateRefs',
+  'createTag',
   'createRepository',
   'updateRepository',
   'createAccessToken',
@@ -194,6 +195,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     return call('GET', `/v1/repos/ada/code/${rest}`, 200);
   };
   const newBranch = () => ({ updates: [{ ref: `refs/heads/made-${++count}`, expected: 'any', after: main }] });
+  const newTag = () => ({ name: `made-${++count}`, target: main, expected: 'any' });
   const rename = { name: 'renamed' };
   const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
   const rule = {
@@ -239,6 +241,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['purgeRepository', async () => call('POST', `${await deletedRepository()}/purge`, 202, {})],
     ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: fixture.clock.now(), dry_run: true })],
     ['updateRefs', () => call('POST', `${code}/refs`, 200, newBranch())],
+    ['createTag', () => call('POST', `${code}/tags`, 201, newTag())],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],
     ['listCommits', () => ofCode('commits?path=large')],

@@ -3,9 +3,9 @@ import type { z } from 'zod';
 import { type ChangedRefs, changeRefs, type RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
-import { REF_REFUSALS } from '../../git-http/push-messages.ts';
 import { rateAnswer } from '../denials.ts';
 import { explained, ok } from '../http/answer.ts';
+import { movedJson, reasonOf } from '../ref-faults.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 import { CHANGED_REFS, REF_CHANGES, REFS_NOT_CHANGED } from '../schemas/refs.ts';
@@ -54,7 +54,7 @@ function notChanged(changed: ChangedRefs, first: RefFault): Outcome {
   const cause = moved ?? changed.faults.find(({ code }) => code !== 'atomic-push-refused') ?? first;
   const json: z.output<typeof REFS_NOT_CHANGED> = {
     detail: `Nothing was changed. ${cause.ref}: ${reasonOf(cause)}`,
-    ...(cause.head === null ? {} : { code: 'head-moved', head: cause.head }),
+    ...movedJson(cause),
     ...changedJson(changed),
   };
   return explained(moved === undefined ? 422 : 409, json);
@@ -69,17 +69,4 @@ function changedJson({ event, updates, faults }: ChangedRefs): z.output<typeof C
       return { ref, code, detail: reasonOf(fault), ...(head === null ? {} : { head }) };
     }),
   };
-}
-
-/** Git tells to fetch, which a caller of the API need not. */
-const REASONS: typeof REF_REFUSALS = {
-  ...REF_REFUSALS,
-  'ref-moved': 'it has moved: read it, then try again',
-  'ref-exists': 'it exists already',
-  'ref-missing': 'it does not exist',
-  'atomic-push-refused': 'another ref was refused',
-};
-
-function reasonOf(fault: RefFault): string {
-  return fault.detail === null ? REASONS[fault.code] : fault.detail;
 }

@@ -1,13 +1,22 @@
-/** The tag listing, whose bytes are made once for each page and revision of a repository. */
+/** Tags: the listing, whose bytes are made once for each page and revision of a repository, and new ones. */
 import type { z } from 'zod';
+import type { RefFault } from '../../../core/use-cases/pushing/change-refs.ts';
+import { createTag } from '../../../core/use-cases/pushing/create-tag.ts';
 import { type ListedTag, listTagPage } from '../../../core/use-cases/reading/list-tag-page.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { refChangesOf } from '../../front-door/callers.ts';
+import { refusedPush } from '../../front-door/changes.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
+import { rateAnswer } from '../denials.ts';
+import { explained, ok, problem } from '../http/answer.ts';
+import { movedJson, reasonOf } from '../ref-faults.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { PAGE_QUERY, pageOf, paginationOf } from '../schemas/common.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
-import { TAGS } from '../schemas/tags.ts';
+import { REF_NOT_CHANGED } from '../schemas/refs.ts';
+import { CREATED_TAG, NEW_TAG, TAGS } from '../schemas/tags.ts';
 
 export const TAG_ROUTES: readonly Route[] = [
   repositoryRoute({
@@ -21,6 +30,22 @@ export const TAG_ROUTES: readonly Route[] = [
     answers: { 200: TAGS },
     problems: [304],
     handle: getTags,
+  }),
+  repositoryRoute({
+    operationId: 'createTag',
+    tag: 'Code',
+    summary: 'Create a tag',
+    description:
+      'A lightweight tag: a ref below `refs/tags/`. It is a push without objects. 409 if there is a tag of this name already.',
+    method: 'POST',
+    path: '/v1/repos/{username}/{name}/tags',
+    push: true,
+    grant: 'GIT_HTTP_WRITE',
+    schemas: { params: REPOSITORY_PARAMS, body: NEW_TAG },
+    answers: { 201: CREATED_TAG },
+    problems: [409],
+    refusal: REF_NOT_CHANGED,
+    handle: postTag,
   }),
 ];
 
@@ -61,4 +86,28 @@ function tagJson(
     tagger: tagger === null ? null : { name: tagger.name, email: tagger.email },
     commit: commit === null ? null : commitObject(context, repository.id, commit),
   };
+}
+
+async function postTag(
+  { context, principal, repository, origin, signal }: RepositoryCall,
+  { body }: { readonly body: z.output<typeof NEW_TAG> },
+): Promise<Outcome> {
+  const refChanges = refChangesOf(tagText(body.name));
+  const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });
+  if (refusal !== null) return rateAnswer(refusal);
+  const created = await createTag(context, await origin(), { repository, ...body, signal: signal() });
+  if ('refused' in created) return created;
+  if ('fault' in created) return notCreated(created.fault);
+  const tag = tagJson({ context, repository }, created.tag);
+  const json: z.output<typeof CREATED_TAG> = { ...tag, event_id: created.event };
+  return ok(json, 201);
+}
+
+/** What is wrong with the target; everything else is wrong with the name. */
+const OF_TARGET: ReadonlySet<string> = new Set<RefFault['code']>(['object-missing', 'tag-too-deep']);
+
+function notCreated(fault: RefFault): Outcome {
+  if (fault.head !== null) return explained(409, { detail: `${fault.ref}: ${reasonOf(fault)}`, ...movedJson(fault) });
+  const field = OF_TARGET.has(fault.code) ? 'target' : 'name';
+  return problem(422, [{ loc: ['body', field], msg: reasonOf(fault), type: fault.code }]);
 }

@@ -23,12 +23,13 @@ const EXPECTED = z
     wire: { type: 'string', pattern: `^(any|${OBJECT_ID_PATTERN})$` },
   });
 
-const AFTER = z
+/** The id of an object. */
+export const OBJECT = z
   .string()
   .transform((text, issues): ObjectId => {
     const id = parseObjectId(text);
     if (id !== null && id !== ZERO_OBJECT_ID) return id;
-    issues.addIssue({ code: 'custom', message: 'Expected the id of an object, or null', input: text });
+    issues.addIssue({ code: 'custom', message: 'Expected the id of an object', input: text });
     return z.NEVER;
   })
   .meta({ wire: { type: 'string', pattern: `^(?!0+$)${OBJECT_ID_PATTERN}$` } });
@@ -43,7 +44,7 @@ export const REF_CHANGES = z
             .max(REF_NAME_BYTES_MAX)
             .meta({ description: 'The full name.', examples: ['refs/heads/main'] }),
           expected: EXPECTED,
-          after: AFTER.nullable().meta({
+          after: OBJECT.nullable().meta({
             description: 'An object that this token could fetch by its id. Null: the ref is deleted.',
           }),
         }),
@@ -77,12 +78,20 @@ export const CHANGED_REFS = z
   })
   .meta({ id: 'ChangedRefs' });
 
-/** 409 and 422. Input that does not fit its schema has `detail` alone. */
-export const REFS_NOT_CHANGED = z
+/** 409 and 422, the latter with `detail` alone. */
+export const REF_NOT_CHANGED = z
   .object({
     ...ERROR.shape,
     code: z.string().optional().meta({ description: '`head-moved` with 409.' }),
-    head: OBJECT_ID.optional().meta({ description: 'With 409: that of the first ref that moved.' }),
+    head: OBJECT_ID.optional().meta({ description: 'With 409: what the ref names, all zeros for nothing.' }),
+  })
+  .meta({ id: 'RefNotChanged', description: 'Nothing changed.' });
+
+/** Does what `REF_NOT_CHANGED` does for several refs. Input that does not fit its schema has `detail` alone. */
+export const REFS_NOT_CHANGED = z
+  .object({
+    ...REF_NOT_CHANGED.shape,
+    head: REF_NOT_CHANGED.shape.head.meta({ description: 'With 409: that of the first ref that moved.' }),
     event_id: ID.nullable().optional(),
     updates: z.array(REF_UPDATE).optional(),
     refused: REFUSED_REFS.optional(),

@@ -1,7 +1,10 @@
 /** The tag listing on the wire. */
 import { z } from 'zod';
+import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
+import { REF_NAME_BYTES_MAX } from '../../../core/kernel/limits.ts';
 import { COMMIT } from './commits.ts';
-import { HEXSHA, PAGINATION, PERSON } from './common.ts';
+import { HEXSHA, ID, PAGINATION, PERSON } from './common.ts';
+import { OBJECT } from './refs.ts';
 
 const TAG = z
   .object({
@@ -14,6 +17,31 @@ const TAG = z
     commit: COMMIT.nullable().meta({ description: 'Null for a tag that leads to a tree or a blob.' }),
   })
   .meta({ id: 'Tag' });
+
+export const CREATED_TAG = z
+  .object({ ...TAG.shape, event_id: ID.nullable().meta({ description: 'Null: the tag was there already.' }) })
+  .meta({ id: 'CreatedTag' });
+
+const EXPECTED_FAULT = 'Expected all zeros or `any`';
+
+export const NEW_TAG = z.strictObject({
+  name: z
+    .string()
+    .max(REF_NAME_BYTES_MAX)
+    .meta({ description: 'The short name.', examples: ['v1.0'] }),
+  target: OBJECT.meta({ description: 'An object that this token could fetch by its id: mostly a commit.' }),
+  expected: z
+    .string()
+    .transform((text, issues): null | 'any' => {
+      if (text === 'any') return text;
+      if (text !== ZERO_OBJECT_ID) issues.addIssue({ code: 'custom', message: EXPECTED_FAULT, input: text });
+      return null;
+    })
+    .meta({
+      description: 'All zeros: there is no tag of this name. `any`: if there is one, it moves.',
+      wire: { type: 'string', pattern: `^(any|${ZERO_OBJECT_ID})$` },
+    }),
+});
 
 export const TAGS = z
   .object({

@@ -433,6 +433,23 @@ export interface CreatedAccessToken {
   readonly token: string;
 }
 
+export interface CreatedTag {
+  readonly name: string;
+  /** What the tag leads to in the end: mostly a commit. */
+  readonly target: string;
+  /** The type of the target. */
+  readonly type: 'commit' | 'tree' | 'blob';
+  readonly annotated: boolean;
+  /** The message of an annotated tag. */
+  readonly message: string | null;
+  /** The tagger of an annotated tag that names one. */
+  readonly tagger: Person | null;
+  /** Null for a tag that leads to a tree or a blob. */
+  readonly commit: Commit | null;
+  /** Null: the tag was there already. */
+  readonly event_id: string | null;
+}
+
 export interface DeletedRepositoryList {
   /** The last deleted first. */
   readonly repositories: readonly {
@@ -1290,6 +1307,23 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: TagList;
   };
+  /** Create a tag */
+  readonly createTag: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: undefined;
+    readonly body: {
+      /** The short name. */ readonly name: string;
+      /** An object that this token could fetch by its id: mostly a commit. */
+      readonly target: string;
+      /** All zeros: there is no tag of this name. `any`: if there is one, it moves. */
+      readonly expected: string;
+    };
+    readonly answer: CreatedTag;
+  };
   /** Create, move and delete refs */
   readonly updateRefs: {
     readonly path: {
@@ -1850,6 +1884,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   listBranches: { method: 'GET', path: '/v1/repos/{username}/{name}/branches' },
   getBranch: { method: 'GET', path: '/v1/repos/{username}/{name}/branches/{branch}' },
   listTags: { method: 'GET', path: '/v1/repos/{username}/{name}/tags' },
+  createTag: { method: 'POST', path: '/v1/repos/{username}/{name}/tags' },
   updateRefs: { method: 'POST', path: '/v1/repos/{username}/{name}/refs' },
   listRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/refs' },
   listCommits: { method: 'GET', path: '/v1/repos/{username}/{name}/commits' },

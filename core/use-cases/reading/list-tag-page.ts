@@ -55,6 +55,15 @@ export async function listTagPage(
   });
 }
 
+/** Returns what a tag of this name shows that names this object; null if it is not there, or no ref may name it. */
+export async function tagOf(reader: ObjectReader, name: string, id: ObjectId): Promise<ListedTag | null> {
+  const [tip = null] = await reader.tips([id]);
+  if (tip === null || tip === 'tag-too-deep') return null;
+  const ref = { id, type: tip.type, peeled: tip.peeled?.id ?? null };
+  const [tag = null] = fitting([await listedTag(reader, { name, ref })]);
+  return tag;
+}
+
 /** Cuts the messages of tags, and those of their commits as `listedPage` does, on a page that would be too large. */
 function fitting(tags: readonly ListedTag[]): readonly ListedTag[] {
   const commits = listedPage(tags.flatMap(({ commit }) => (commit === null ? [] : [commit])));

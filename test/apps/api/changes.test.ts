@@ -9,11 +9,12 @@ import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { createIssuerNetwork, startIssuer } from '../../support/identity-issuer.ts';
 
 /**
- * Beside those that only read: they remove for good, or append nothing to the account's record. Whether a change of refs
- * only deletes stands in its body, which is empty here.
+ * Beside those that only read: they remove for good, or append nothing to the account's record. Changes of refs are
+ * judged by their bodies, which are empty here.
  */
 const GO_ON = [
   'updateRefs',
+  'createTag',
   'deleteStorageBucket',
   'purgeRepository',
   'deleteRepository',

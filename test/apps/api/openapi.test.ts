@@ -6,7 +6,7 @@ import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { ROUTES } from '../../../apps/api/routes.ts';
-import type { AccountId } from '../../../core/kernel/ids.ts';
+import { type AccountId, EMPTY_TREE_ID } from '../../../core/kernel/ids.ts';
 import type { IdentityTokens } from '../../../core/ports/identity-tokens.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { withoutChanges } from '../../support/no-history.ts';
@@ -205,6 +205,7 @@ describe('the OpenAPI document', () => {
     undeleteRepository: {},
     purgeRepository: { dry_run: true },
     restoreRefs: { at: '2026-11-21T10:00:00Z', dry_run: true },
+    createTag: { name: 'made', target: EMPTY_TREE_ID, expected: 'any' },
     updateRefs: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
     createStorageBucket: {
@@ -498,6 +499,16 @@ describe('the OpenAPI document', () => {
         assertFits(operation, again);
       }
     }
+  });
+
+  test('describes why a tag was not made', async () => {
+    const url = await preparedUrl('not-made', '/v1/repos/{username}/{name}/tags');
+    const operation = document.paths['/v1/repos/{username}/{name}/tags']?.['post'];
+    assert.ok(operation !== undefined);
+    const body = { name: 'v1', target: EMPTY_TREE_ID, expected: '0'.repeat(40) };
+    const answer = await fixture.request('POST', url, token, { body });
+    assert.equal(answer.statusCode, 409, answer.body);
+    assertFits(operation, answer);
   });
 
   test('describes why refs were not changed', async () => {

@@ -5,7 +5,7 @@ import { newTokenSecret } from '../../../adapters/node/token-secret.ts';
 import { ROUTES } from '../../../apps/api/routes.ts';
 import { ALL_REPOSITORIES, type RepositorySelection } from '../../../core/access-token/repository-selection.ts';
 import { GRANTS, type Grant } from '../../../core/kernel/grants.ts';
-import type { AccountId, ObjectId, RepositoryId } from '../../../core/kernel/ids.ts';
+import { type AccountId, EMPTY_TREE_ID, type ObjectId, type RepositoryId } from '../../../core/kernel/ids.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type TestToken } from '../../support/api-fixture.ts';
 import { withoutChanges } from '../../support/no-history.ts';
@@ -50,6 +50,12 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
     scope: 'includes-repository',
     body: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
     status: 200,
+  },
+  createTag: {
+    grants: ['ALL', 'GIT_HTTP_WRITE'],
+    scope: 'includes-repository',
+    body: { name: 'made', target: EMPTY_TREE_ID, expected: 'any' },
+    status: 201,
   },
   listTags: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getCommit: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
