@@ -12,13 +12,16 @@ import type {
   Contents,
   FileContents,
   FolderContents,
+  FolderEntry,
   Place,
   SubmoduleContents,
   SymlinkContents,
 } from '../../core/use-cases/reading/read-contents.ts';
+import type { BlobContents } from '../../core/use-cases/reading/read-object.ts';
 import { encodePath } from '../front-door/request-target.ts';
 import { paginationOf } from './schemas/common.ts';
 import type { FILE, FOLDER, SUBMODULE, SYMLINK } from './schemas/contents.ts';
+import type { BLOB } from './schemas/objects.ts';
 
 /**
  * Returns a path as text, and percent-encoded as well if its bytes are not UTF-8: each path of a request takes it so.
@@ -59,12 +62,16 @@ function folderJson({ place, entries }: FolderContents, page: NumberedPage): z.o
   return {
     type: 'dir',
     ...location,
-    entries: entries.items.map(({ name, mode, id, type, sizeBytes }) => {
-      const path = pathMembers(bytesOf({ names: [...place.names, name] }));
-      return { name: decodeUtf8Lossy(name), mode, sha: id, ...path, type, size: sizeBytes };
-    }),
+    entries: entries.items.map((entry) => entryJson(entry, bytesOf({ names: [...place.names, entry.name] }))),
     pagination: paginationOf(page, entries.total),
   };
+}
+
+export function entryJson(
+  { name, mode, id, type, sizeBytes }: FolderEntry,
+  path: Uint8Array,
+): z.output<typeof FOLDER>['entries'][number] {
+  return { name: decodeUtf8Lossy(name), mode, sha: id, ...pathMembers(path), type, size: sizeBytes };
 }
 
 function symlinkJson({ id, mode, place, sizeBytes, target }: SymlinkContents): z.output<typeof SYMLINK> {
@@ -79,18 +86,39 @@ function submoduleJson({ id, mode, place }: SubmoduleContents): z.output<typeof 
 }
 
 export function fileJson(file: FileContents, bytes: Uint8Array): z.output<typeof FILE> {
-  const content = file.isText ? decodeUtf8Lossy(bytes) : bufferOf(bytes).toString('base64');
-  return { ...fileHead(file), content };
+  return { ...fileHead(file), content: contentOf(file, bytes) };
 }
 
 /** Yields the text of `fileJson` in chunks. */
-export async function* fileJsonChunks(
-  file: FileContents,
+export function fileJsonChunks(file: FileContents, chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return withContent({ ...fileHead(file), content: '' } satisfies z.output<typeof FILE>, file, chunks);
+}
+
+export function blobJson(blob: BlobContents, bytes: Uint8Array): z.output<typeof BLOB> {
+  return { ...blobHead(blob), content: contentOf(blob, bytes) };
+}
+
+/** Yields the text of `blobJson` in chunks. */
+export function blobJsonChunks(blob: BlobContents, chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  return withContent({ ...blobHead(blob), content: '' } satisfies z.output<typeof BLOB>, blob, chunks);
+}
+
+interface Judged {
+  readonly isText: boolean;
+}
+
+function contentOf({ isText }: Judged, bytes: Uint8Array): string {
+  return isText ? decodeUtf8Lossy(bytes) : bufferOf(bytes).toString('base64');
+}
+
+/** `empty` ends with a content that is empty. */
+async function* withContent(
+  empty: object,
+  { isText }: Judged,
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const opening = JSON.stringify({ ...fileHead(file), content: '' } satisfies z.output<typeof FILE>);
-  yield Buffer.from(opening.slice(0, -'"}'.length));
-  yield* file.isText ? escapedText(chunks) : base64(chunks);
+  yield Buffer.from(JSON.stringify(empty).slice(0, -'"}'.length));
+  yield* isText ? escapedText(chunks) : base64(chunks);
   yield Buffer.from('"}');
 }
 
@@ -101,8 +129,15 @@ export function bufferOf(bytes: Uint8Array): Buffer {
 
 function fileHead({ id, mode, place, sizeBytes, isText }: FileContents): Omit<z.output<typeof FILE>, 'content'> {
   const location = placeJson(place);
-  const encoding = isText ? 'utf-8' : 'base64';
-  return { type: 'file', ...object(id, mode, location), size: sizeBytes, ...location, encoding };
+  return { type: 'file', ...object(id, mode, location), size: sizeBytes, ...location, encoding: encodingOf(isText) };
+}
+
+function blobHead({ id, sizeBytes, isText }: BlobContents): Omit<z.output<typeof BLOB>, 'content'> {
+  return { sha: id, size: sizeBytes, encoding: encodingOf(isText) };
+}
+
+function encodingOf(isText: boolean): 'utf-8' | 'base64' {
+  return isText ? 'utf-8' : 'base64';
 }
 
 /** The path, ref and commit, if there is one, that every answer about contents holds. */

@@ -15,6 +15,7 @@ import { COMMIT_ROUTES } from './handlers/commits.ts';
 import { CONTENTS_ROUTES } from './handlers/contents.ts';
 import { DEVICE_LOGIN_ROUTES } from './handlers/device-login.ts';
 import { IDENTITY_ROUTES } from './handlers/identity.ts';
+import { OBJECT_ROUTES } from './handlers/objects.ts';
 import { OPENAPI_ROUTES } from './handlers/openapi.ts';
 import { REF_ROUTES } from './handlers/refs.ts';
 import { REPOSITORY_ROUTES } from './handlers/repositories.ts';
@@ -43,6 +44,7 @@ export const ROUTES: readonly Route[] = [
   ...ARCHIVE_ROUTES,
   ...ACTIVITY_ROUTES,
   ...CONTENTS_ROUTES,
+  ...OBJECT_ROUTES,
   ...ACCESS_TOKEN_ROUTES,
   ...TOKEN_ACTIVITY_ROUTES,
   ...WEBHOOK_ROUTES,

@@ -130,6 +130,10 @@ export type Refusal =
   | { readonly code: 'ref-not-a-tree' }
   /** Asked for the past, for a moment that has not come. */
   | { readonly code: 'moment-in-future' }
+  /** There is no object of this id and type, or no ref reaches it. */
+  | { readonly code: 'object-not-found' }
+  /** A recursive listing of a tree goes on too far, or too deep. */
+  | { readonly code: 'tree-too-large' }
   | { readonly code: 'path-not-found' }
   | { readonly code: 'path-not-a-file' }
   | { readonly code: 'file-too-large' }

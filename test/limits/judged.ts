@@ -612,6 +612,12 @@ export const LIMIT_TESTS: LimitTests = {
     'is refused with branches up to the limit where the default branch is not there, and the others are counted':
       'BRANCHES_NAMED_MAX',
   },
+  'test/core/use-cases/reading/tree-page.test.ts': {
+    'ends after ${TREE_ENTRIES_MAX} entries, also where few objects hold any number of them': 'TREE_ENTRIES_MAX',
+    'reads no more entries than its bound, whatever stands beside the folders': 'TREE_ENTRIES_READ_MAX',
+    'reads no more than ${TREE_BYTES_READ_MAX / MIB} MiB of trees': 'TREE_BYTES_READ_MAX',
+    'goes as deep as paths of ${TREE_PATH_BYTES_MAX} bytes, and no deeper': 'TREE_PATH_BYTES_MAX',
+  },
   'test/core/use-cases/signing-in/passkeys.test.ts': {
     'is answered within the time of its challenge, and not after it': 'PASSKEY_CHALLENGE_SPAN_MS',
   },

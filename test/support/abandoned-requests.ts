@@ -144,6 +144,11 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
   const { objects } = fixture;
   const files = await fixture.repository(account, 'files', 'main');
   const main = (await wireRefs(target)).get('refs/heads/main') ?? '';
+  // Too large for the server to send in one chunk.
+  const file = blob(randomBytes(1_200_000));
+  const folder = tree([{ mode: '100644', name: 'file', id: file.id }]);
+  const holder = commit('objects', folder.id);
+  await wirePush(target, [{ ref: 'refs/heads/objects', after: holder.id }], [holder, folder, file]);
   const seconds = 1;
   const head = objects.commit({ tree: objects.tree({ 'README.md': ['100644', objects.blob('hello')] }), seconds });
   await fixture.push(files, { 'refs/heads/main': head });
@@ -250,6 +255,10 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['listTags', () => ofCode('tags')],
     ['getArchive', () => ofCode('archive/main.tar.gz')],
     ['getArchive', () => ofCode('archive/old.zip')],
+    ['getBlob', () => ofCode(`blobs/${file.id}`)],
+    ['getBlob', () => ofCode(`blobs/${file.id}?raw=true`)],
+    ['getTree', () => ofCode(`trees/${folder.id}`)],
+    ['getTree', () => ofCode(`trees/${folder.id}?recursive=true`)],
     ['getRootContents', () => ofCode('contents')],
     ['getContents', () => ofCode('contents/large')],
     ['getContents', () => ofCode('contents/large?raw=true')],

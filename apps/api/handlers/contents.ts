@@ -1,22 +1,18 @@
 /**
  * Contents of a repository: the file, folder, link or submodule at a path of a commit, as JSON or as raw bytes.
  *
- * Invariants: every byte sent counts against the account's transfer quota. A large file is sent in constant memory.
- * No browser runs content of a repository.
+ * Invariants: a large file is sent in constant memory.
  */
 import type { z } from 'zod';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
 import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path.ts';
-import { type Contents, type RawFile, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
-import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
-import { attachment } from '../../front-door/disposition.ts';
-import { countSent } from '../../front-door/transfer-budget.ts';
-import { bufferOf, contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
+import { type Place, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
+import { contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
+import { jsonBody, jsonOfBytes, rawBody } from '../file-bytes.ts';
 import { prefersBytes } from '../http/accept.ts';
-import { type Headers, JSON_TYPE } from '../http/answer.ts';
-import { VARYING } from '../http/compression.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
-import { answerWith, type Representation } from '../representation.ts';
+import { metered } from '../metered.ts';
+import type { Representation } from '../representation.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { pageOf } from '../schemas/common.ts';
 import {
@@ -82,35 +78,18 @@ type Query = z.output<typeof CONTENTS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
 async function getContents(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
-  const { context, repository, request, principal } = call;
-  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
-    return { refused: { code: 'transfer-quota-reached' } };
-  }
-  const isRaw = query.raw === undefined ? prefersBytes(request.headers.accept) : query.raw === 'true';
+  const isRaw = query.raw === undefined ? prefersBytes(call.request.headers.accept) : query.raw === 'true';
   const path = parseContentsPath(call.target);
-  const key = path === null ? null : keyOf(call, query, isRaw, path);
-  const known = key === null ? undefined : context.bodies.get(key);
-  const made = known ?? (await represent(call, query, isRaw, path));
-  if ('refused' in made) return made;
-  const body = known === undefined && key !== null && 'bytes' in made ? context.bodies.keep(key, made) : made;
-  const address = context.clientAddress(request);
-  return answerWith(request, body, {
-    withRanges: isRaw,
-    onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
-  });
+  const key = path === null ? null : keyOf(query, isRaw, path);
+  return metered(call, { key, withRanges: isRaw }, () => represent(call, query, isRaw, path));
 }
 
-function keyOf(
-  { repository }: RepositoryCall,
-  { ref, page, limit }: Query,
-  isRaw: boolean,
-  { names, folder }: ContentsPath,
-): string {
+function keyOf({ ref, page, limit }: Query, isRaw: boolean, { names, folder }: ContentsPath): string {
   const path = names.map((name) => Buffer.from(name).toString('latin1')).join('/');
   // No path holds NUL, so the last NUL always separates the ref from the path.
   const requestedRef = ref === undefined ? 'default' : `ref ${ref}`;
   const form = `${isRaw ? 'raw' : `json ${page} ${limit}`}${folder ? ' folder' : ''}`;
-  return `contents ${versionOf(repository)} ${form} ${requestedRef}\0${path}`;
+  return `${form} ${requestedRef}\0${path}`;
 }
 
 /** Reads the requested contents. A streamed representation keeps its objects open until it is closed. */
@@ -123,47 +102,24 @@ async function represent(
   const ref = query.ref ?? null;
   if (isRaw) {
     const file = await readFile(context, repository, { ref, path });
-    return 'refused' in file ? file : rawBody(file);
+    return 'refused' in file ? file : rawBody({ ...file, name: nameOf(file.place) });
   }
   const contents = await readContents(context, repository, { ref, path, entries: pageOf(query), judgeStreamed: true });
   if ('refused' in contents) return contents;
   const { id, place } = contents;
   const tag = context.digest.sha256(`${place.commit} ${place.ref}`).slice(0, 16);
-  return jsonBody(contents, query, `"${id}-${tag}-${query.page}-${query.limit}-j3"`);
+  const etag = `"${id}-${tag}-${query.page}-${query.limit}-j3"`;
+  if (contents.type !== 'file') return jsonBody(contentsJson(contents, query), etag);
+  return jsonOfBytes(
+    contents.content,
+    etag,
+    (bytes) => fileJson(contents, bytes),
+    (chunks) => fileJsonChunks(contents, chunks),
+  );
 }
 
-function rawBody({ place, id, sizeBytes, content }: RawFile): Representation {
-  const etag = `"${id}-r1"`;
-  // The blob of a tag has no path, and is named like the tag.
+/** The blob of a tag has no path, and is named like the tag. */
+function nameOf(place: Place): string {
   const path = pathText(place) || place.ref;
-  const headers: Headers = {
-    ...commonHeaders(etag),
-    'content-type': 'application/octet-stream',
-    'content-disposition': attachment(path.slice(path.lastIndexOf('/') + 1)),
-    // If a browser shows the file despite its type and disposition, nothing in it runs.
-    'content-security-policy': "default-src 'none'; sandbox",
-    'accept-ranges': 'bytes',
-  };
-  if (content.kind === 'held') return { etag, headers, bytes: bufferOf(content.bytes) };
-  const { chunks, close } = content;
-  return { etag, headers, sizeBytes, chunks, close };
-}
-
-function jsonBody(contents: Contents, page: Query, etag: string): Representation {
-  const common = commonHeaders(etag);
-  const headers: Headers = { ...common, 'content-type': JSON_TYPE, vary: `accept, ${VARYING}` };
-  if (contents.type !== 'file') return { etag, headers, bytes: encoded(contentsJson(contents, page)) };
-  const { content } = contents;
-  if (content.kind === 'held') return { etag, headers, bytes: encoded(fileJson(contents, content.bytes)) };
-  const { chunks, close } = content;
-  return { etag, headers, sizeBytes: null, chunks: () => fileJsonChunks(contents, chunks(null)), close };
-}
-
-function encoded(json: object): Buffer {
-  return Buffer.from(JSON.stringify(json), 'utf8');
-}
-
-/** Private caches may store the answer, must revalidate it at every use, and store JSON and raw bytes separately. */
-function commonHeaders(etag: string): Headers {
-  return { etag, 'cache-control': 'private, no-cache', vary: 'accept' };
+  return path.slice(path.lastIndexOf('/') + 1);
 }

@@ -192,6 +192,14 @@ export interface AskedDelivery {
   readonly delivery_id: string;
 }
 
+export interface BlobContents {
+  readonly sha: string;
+  readonly size: number;
+  /** base64 if the file is not UTF-8, or holds NUL. */
+  readonly encoding: 'utf-8' | 'base64';
+  readonly content: string;
+}
+
 export interface Branch {
   readonly name: string;
   readonly commit: CommitSummary;
@@ -925,6 +933,33 @@ export interface TokenActivity {
   };
 }
 
+export interface TreeContents {
+  readonly sha: string;
+  /** In the order of Git's trees. Paths begin at this tree. */
+  readonly entries: readonly {
+    readonly name: string;
+    /** Octal, six digits. */
+    readonly mode: string;
+    readonly sha: string;
+    /** From the root, without a slash at its end; empty for the root, and for the blob that a tag leads to. Bytes that are not UTF-8 show as U+FFFD. */
+    readonly path: string;
+    /** Only there if the path is not UTF-8: its bytes, percent-encoded, as each path and `path=` of a request take them. */
+    readonly path_encoded?: string;
+    readonly type: 'file' | 'dir' | 'symlink' | 'submodule';
+    /** Null for folders and submodules. */
+    readonly size: number | null;
+  }[];
+  readonly pagination: TreePagination;
+}
+
+export interface TreePagination {
+  readonly page: number;
+  readonly limit: number;
+  /** The number of items on all pages. Null with `recursive`: they are not counted. */
+  readonly total: number | null;
+  readonly has_more: boolean;
+}
+
 export interface TrustRule {
   readonly id: string;
   readonly name: string;
@@ -1471,6 +1506,36 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: undefined;
   };
+  /** Read a blob */
+  readonly getBlob: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      readonly blob: string;
+    };
+    readonly query: undefined;
+    readonly body: undefined;
+    readonly answer: BlobContents;
+  };
+  /** List a tree */
+  readonly getTree: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+      readonly tree: string;
+    };
+    readonly query: {
+      /** The page of the entries. Pages count from 0. */ readonly page?: number;
+      /** Items on a page. */
+      readonly limit?: number;
+      /** Whether the entries of the folders below are listed too, each folder before what is in it. */
+      readonly recursive?: boolean;
+    };
+    readonly body: undefined;
+    readonly answer: TreeContents;
+  };
   /** Create an access token */
   readonly createAccessToken: {
     readonly path: undefined;
@@ -1894,6 +1959,8 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   getRootContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents' },
   getContents: { method: 'GET', path: '/v1/repos/{username}/{name}/contents/{path}' },
   getRawContents: { method: 'GET', path: '/v1/repos/{username}/{name}/raw/{path}' },
+  getBlob: { method: 'GET', path: '/v1/repos/{username}/{name}/blobs/{blob}' },
+  getTree: { method: 'GET', path: '/v1/repos/{username}/{name}/trees/{tree}' },
   createAccessToken: { method: 'POST', path: '/v1/access-tokens' },
   listAccessTokens: { method: 'GET', path: '/v1/access-tokens' },
   getAccessToken: { method: 'GET', path: '/v1/access-tokens/{id}' },

@@ -218,6 +218,12 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'ref-not-a-commit': { status: 422, message: ({ type }) => `The ref leads to a ${type}, not to a commit` },
   'ref-not-a-tree': { status: 422, message: () => 'The ref leads to a blob: not a tree' },
   'moment-in-future': { status: 422, message: () => 'This moment has not come yet' },
+  'object-not-found': { status: 404, message: () => 'Object not found' },
+  'tree-too-large': {
+    status: 422,
+    message: () =>
+      'A recursive listing has at most 100,000 entries, 32 MiB of trees and paths of 4,096 bytes: list its folders by their ids',
+  },
   'path-not-found': { status: 404, message: () => 'Path not found' },
   'path-not-a-file': { status: 422, message: () => 'Only a file has raw bytes' },
   'file-too-large': { status: 403, message: () => 'The file is larger than 64 MiB' },

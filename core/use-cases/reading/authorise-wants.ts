@@ -10,6 +10,7 @@ import { LEFT_TIP_SPAN_MS } from '../../kernel/limits.ts';
 import type { ObjectReader } from '../../ports/object-database.ts';
 import type { OpenRepository } from '../../repository/state.ts';
 import { servesAllObjects } from '../../repository/unreached.ts';
+import type { FoundRepository } from '../repositories/repositories.ts';
 
 /**
  * A time that is further ahead of this node's clock was written by a node whose clock was wrong. Internal: only a
@@ -55,6 +56,21 @@ export async function unauthorisedMentions(
 ): Promise<readonly ObjectId[]> {
   const { existing } = await lookUp(repository, ids, now, open);
   return unreached(repository, existing, tipsKey, open);
+}
+
+/**
+ * Whether a current ref reaches an object that exists: what readers by REST and on the website see by its id. A fetch
+ * may have more.
+ */
+export async function isReachedByRefs(
+  { entity }: Pick<FoundRepository, 'entity'>,
+  reader: ObjectReader,
+  id: ObjectId,
+): Promise<boolean> {
+  const { state, revision } = entity;
+  // In a clean repository every object is reached (docs/git-path.md, Wants), and its tips need not be collected.
+  if (state.clean || currentTips(state).has(id)) return true;
+  return (await reader.reachable([id], [...currentTips(state)], String(revision))).has(id);
 }
 
 /** Splits the ids that are neither current tips nor ones left recently into those that exist and those that do not. */

@@ -212,7 +212,7 @@ async function folderOf({ reader, place }: Found, id: ObjectId, page: Page): Pro
 }
 
 /** A file that is streamed is read to its end, because only then it is known whether it is text. */
-async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boolean> {
+export async function isTextOf(content: FileBytes, judgeStreamed: boolean): Promise<boolean> {
   if (content.kind === 'held') return isUtf8Text([content.bytes]);
   return judgeStreamed && (await isUtf8Text(content.chunks(null)));
 }
@@ -231,12 +231,21 @@ async function rawFile(
   { reader, place, close }: Found,
   { id, sizeBytes }: { readonly id: ObjectId; readonly sizeBytes: number },
 ): Promise<RawFile> {
+  return { place, id, sizeBytes, content: await bytesOfFile(reader, { id, sizeBytes }, close) };
+}
+
+/** `close` is for the reader of bytes that are streamed. */
+export async function bytesOfFile(
+  reader: ObjectReader,
+  { id, sizeBytes }: { readonly id: ObjectId; readonly sizeBytes: number },
+  close: () => void,
+): Promise<FileBytes> {
   if (sizeBytes <= CONTENTS_BUFFERED_BYTES_MAX) {
-    return { place, id, sizeBytes, content: { kind: 'held', bytes: await startOfBlob(reader, id, sizeBytes) } };
+    return { kind: 'held', bytes: await startOfBlob(reader, id, sizeBytes) };
   }
   const chunks = (range: ByteRange | null): AsyncIterable<Uint8Array> =>
     range === null ? reader.blob(id) : reader.blob(id, range);
-  return { place, id, sizeBytes, content: { kind: 'streamed', chunks, close } };
+  return { kind: 'streamed', chunks, close };
 }
 
 /** Copies the first bytes of a blob into memory of their own, because a chunk may keep a larger buffer in memory. */

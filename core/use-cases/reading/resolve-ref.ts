@@ -16,7 +16,7 @@ import type { ObjectReader } from '../../ports/object-database.ts';
 import { type Refs, refRuns } from '../../repository/ref-runs.ts';
 import type { Ref } from '../../repository/state.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
-import { currentTips } from './authorise-wants.ts';
+import { isReachedByRefs } from './authorise-wants.ts';
 
 export interface ResolvedRef {
   /** The text that the caller used, or the short name of the default branch. */
@@ -207,13 +207,7 @@ export async function reachableCommit(
   if (id === null) return null;
   const [info] = await reader.lookup([id]);
   if (info?.type !== 'commit') return null;
-  const { state } = repository.entity;
-  // In a clean repository every object is reached (docs/git-path.md, Wants), and its tips need not be collected.
-  if (!state.clean && !currentTips(state).has(id)) {
-    const reached = await reader.reachable([id], [...currentTips(state)], String(repository.entity.revision));
-    if (!reached.has(id)) return null;
-  }
-  return reader.commit(id);
+  return (await isReachedByRefs(repository, reader, id)) ? reader.commit(id) : null;
 }
 
 /**

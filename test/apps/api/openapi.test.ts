@@ -169,7 +169,8 @@ describe('the OpenAPI document', () => {
     const name = `for-${operationId.toLowerCase()}`;
     const repository = await fixture.repository(owner, name);
     const { objects } = fixture;
-    const folder = objects.tree({ 'main.c': ['100644', objects.blob('int main;')] });
+    const blob = objects.blob('int main;');
+    const folder = objects.tree({ 'main.c': ['100644', blob] });
     const tree = objects.tree({ src: ['040000', folder], link: ['120000', objects.blob('src')] });
     const tip = objects.commit({ tree, seconds: 1 });
     await fixture.push(repository, { 'refs/heads/master': tip, 'refs/tags/v1': objects.tag(tip, 'v1') });
@@ -187,6 +188,8 @@ describe('the OpenAPI document', () => {
       .replace('{delivery_id}', delivery)
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.tar.gz')
+      .replace('{blob}', blob)
+      .replace('{tree}', tree)
       .replace('{hexsha}', tip);
   }
 
@@ -531,6 +534,10 @@ describe('the OpenAPI document', () => {
     const operation = document.paths['/v1/repos/{username}/{name}/contents/{path}']?.['get'];
     const bytes = document.paths['/v1/repos/{username}/{name}/raw/{path}']?.['get'];
     assert.ok(operation !== undefined && bytes !== undefined);
+    const below = document.paths['/v1/repos/{username}/{name}/trees/{tree}']?.['get'];
+    assert.ok(below !== undefined);
+    const trees = await preparedUrl('recursive', '/v1/repos/{username}/{name}/trees/{tree}');
+    assertFits(below, await fixture.request('GET', `${trees}?recursive=true`, token));
     for (const path of ['src', 'link']) {
       assertFits(operation, await fixture.request('GET', url.replace('src/main.c', path), token));
     }

@@ -76,6 +76,8 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
   listDeletedRepositories: { grants: ['ALL'], scope: 'ALL_REPO', status: 200 },
   undeleteRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: {}, status: 200 },
   purgeRepository: { grants: ['ALL'], scope: 'ALL_REPO', body: { dry_run: true }, status: 200 },
+  getBlob: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
+  getTree: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getRootContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getRawContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
   getContents: { grants: ['ALL', 'API_COMMITS_READ'], scope: 'includes-repository', status: 200 },
@@ -150,6 +152,8 @@ describe('permissions of every route', () => {
   let owner: AccountId;
   let other: FoundRepository;
   let stranger: AccountId;
+  let blob: ObjectId;
+  let tree: ObjectId;
   let tip: ObjectId;
   let username: string;
   let [accounts, repositories] = [0, 0];
@@ -157,7 +161,8 @@ describe('permissions of every route', () => {
   beforeAll(async () => {
     fixture = await createApiFixture({ objects: ({ database }) => withoutChanges(database) });
     stranger = await fixture.account('bob');
-    const tree = fixture.objects.tree({ file: ['100644', fixture.objects.blob('text')] });
+    blob = fixture.objects.blob('text');
+    tree = fixture.objects.tree({ file: ['100644', blob] });
     tip = fixture.objects.commit({ tree, seconds: 1 });
     await fixture.repository(stranger, 'theirs');
   });
@@ -203,6 +208,8 @@ describe('permissions of every route', () => {
       .replace('{path}', 'file')
       .replace('{branch}', 'master')
       .replace('{archive}', 'master.zip')
+      .replace('{blob}', blob)
+      .replace('{tree}', tree)
       .replace('{hexsha}', tip);
     const { body, query = '' } = expected;
     const unique = body !== undefined && 'name' in body ? { ...body, name: `made-${target.id}` } : body;

@@ -1,0 +1,38 @@
+/**
+ * Answers with contents of a repository.
+ *
+ * Invariants: every byte sent counts against the account's transfer quota, whether it was kept or is read.
+ */
+import type { Refusal } from '../../core/kernel/refusal.ts';
+import { versionOf } from '../../core/use-cases/reading/repository-view.ts';
+import { countSent } from '../front-door/transfer-budget.ts';
+import { answerWith, type Representation } from './representation.ts';
+import type { Outcome, RepositoryCall } from './route.ts';
+
+export interface Metering {
+  /** What the answer depends on beside the revision of the repository; null for one that is not kept. */
+  readonly key: string | null;
+  /** Whether ranges are honoured. */
+  readonly withRanges: boolean;
+}
+
+/** Answers what is kept of this revision, or else made. */
+export async function metered(
+  { context, repository, request, principal }: RepositoryCall,
+  { key, withRanges }: Metering,
+  make: () => Promise<Representation | { readonly refused: Refusal }>,
+): Promise<Outcome> {
+  if (!(await context.transferBudget.hasRoom(repository.accountId, repository.account.plan))) {
+    return { refused: { code: 'transfer-quota-reached' } };
+  }
+  const whole = key === null ? null : `contents ${versionOf(repository)} ${key}`;
+  const known = whole === null ? undefined : context.bodies.get(whole);
+  const made = known ?? (await make());
+  if ('refused' in made) return made;
+  const body = known === undefined && whole !== null && 'bytes' in made ? context.bodies.keep(whole, made) : made;
+  const address = context.clientAddress(request);
+  return answerWith(request, body, {
+    withRanges,
+    onSent: (sentBytes) => countSent(context, repository, { principal, address, sentBytes }),
+  });
+}
