@@ -20,6 +20,7 @@ import {
   type Account,
   admin,
   api,
+  commitFile,
   createAccount,
   createRepository,
   createToken,
@@ -180,6 +181,42 @@ describe('The command line', () => {
     assert.match(await text(['usage']), waiting);
     await fails(1, /has left storage with the event/, ['repo', 'undelete', id]);
     assert.deepEqual(await json(['repo', 'purge', id, '--yes']), { event_id: null, freed_bytes: 0 });
+  });
+
+  test('ref lists, creates, moves and deletes refs without a clone', async () => {
+    const url = await createRepository(strata, ada, 'pointers');
+    const work = await newWorkTree(ending);
+    const first = (await git(work, ['rev-parse', 'HEAD'])).trim();
+    const second = await commitFile(work, 'file', 'text\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    const zeros = '0'.repeat(40);
+    const row = (...columns: readonly string[]) => `${columns.join('\t')}\n`;
+    const created = await text(['ref', 'create', 'pointers', 'old', first]);
+    assert.equal(created, row('refs/heads/old', 'create', zeros, first));
+    const tag = await json<{ event_id: string; updates: object[] }>([
+      ...['ref', 'create', 'ada/pointers', 'refs/tags/v1', first],
+    ]);
+    assert.match(tag.event_id, ID);
+    assert.deepEqual(tag.updates, [{ ref: 'refs/tags/v1', before: zeros, after: first, kind: 'create' }]);
+    await fails(1, /^error: Nothing was changed. refs\/heads\/old: it exists already/, [
+      ...['ref', 'create', 'pointers', 'old', second],
+    ]);
+    const listed = await text(['ref', 'list', 'pointers']);
+    const rows = [row('refs/heads/main', second, ''), row('refs/heads/old', first, ''), row('refs/tags/v1', first, '')];
+    assert.equal(listed, rows.join(''));
+    assert.deepEqual(await json(['ref', 'list', 'pointers']), await bodyOf('/v1/repos/ada/pointers/refs'));
+    const moved = await text(['ref', 'move', 'pointers', 'old', second]);
+    assert.equal(moved, row('refs/heads/old', 'fast-forward', first, second));
+    assert.match(await text(['ref', 'move', 'pointers', 'old', second]), /^Nothing changes/);
+    await fails(1, /it has moved/, ['ref', 'move', 'pointers', 'old', first, '--expected', first]);
+    const forced = ['ref', 'move', 'pointers', 'refs/tags/v1', second];
+    assert.equal((await json<{ updates: object[] }>(forced)).updates.length, 1);
+    await fails(1, /There is no refs\/tags\/v2/, ['ref', 'delete', 'pointers', 'refs/tags/v2']);
+    const deleted = await text(['ref', 'delete', 'pointers', 'refs/tags/v1']);
+    assert.equal(deleted, row('refs/tags/v1', 'delete', second, zeros));
+    const gone = await json<{ updates: object[] }>(['ref', 'delete', 'pointers', 'old', '--expected', 'any']);
+    assert.equal(gone.updates.length, 1);
+    assert.equal(await git(work, ['ls-remote', url, 'refs/*']), `${second}\trefs/heads/main\n`);
   });
 
   test('repo clone makes a clone that pushes with the same login', async () => {

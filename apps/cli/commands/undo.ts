@@ -9,19 +9,11 @@ import { type Column, tableText } from '../terminal/table.ts';
 import { showable } from '../terminal/text.ts';
 import { sizeText, timeCell } from '../terminal/values.ts';
 import { time } from './fields.ts';
-import { NO_OBJECT, shortId } from './object-id.ts';
+import { NO_OBJECT } from './object-id.ts';
+import { type RefUpdate, UPDATES } from './ref-updates.ts';
 import { given as givenOnly, show } from './show.ts';
 
-/** A ref that is left out does not change, and has a row to say so. */
-type Update = Omit<Restoration['updates'][number], 'kind'> & { readonly kind: string };
 type Deleted = DeletedRepositoryList['repositories'][number];
-
-const UPDATES: readonly Column<Update>[] = [
-  { title: 'REF', text: ({ ref }) => ref, rigid: true },
-  { title: 'CHANGE', text: ({ kind }) => kind },
-  { title: 'BEFORE', text: ({ before }, exact) => shortId(before, exact) },
-  { title: 'AFTER', text: ({ after }, exact) => shortId(after, exact) },
-];
 
 const DELETED: readonly Column<Deleted>[] = [
   { title: 'NAME', text: ({ name }) => name, rigid: true },
@@ -55,7 +47,8 @@ function restoredText(
   { event_id: event, updates, left_out }: Restoration,
   isDry: boolean,
 ): string {
-  const leftOut = left_out.map((ref): Update => ({ ref, kind: 'left-out', before: NO_OBJECT, after: NO_OBJECT }));
+  // A ref that is left out does not change, and has a row to say so.
+  const leftOut = left_out.map((ref): RefUpdate => ({ ref, kind: 'left-out', before: NO_OBJECT, after: NO_OBJECT }));
   if (updates.length + leftOut.length === 0) return 'Nothing changes: the refs are as they were then\n';
   const why = leftOut.length === 0 ? '' : 'Left out: no branch or tag of such a name is created any more\n';
   const undo = isDry || event === null ? '' : `Undo it: strata repo restore --before ${event}\n`;

@@ -3,6 +3,7 @@ import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { AUDIT_COMMANDS } from './audit-commands.ts';
 import { BUCKET_COMMANDS } from './bucket-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
+import { REF_COMMANDS } from './ref-commands.ts';
 import { REPO_COMMANDS } from './repo-commands.ts';
 import { TOKEN_COMMANDS } from './token-commands.ts';
 import { TRUST_RULE_COMMANDS } from './trust-rule-commands.ts';
@@ -44,6 +45,7 @@ const OTHER_COMMANDS: readonly CommandDefinition[] = [
 export const COMMANDS: readonly CommandDefinition[] = [
   ...ACCOUNT_COMMANDS,
   ...REPO_COMMANDS,
+  ...REF_COMMANDS,
   ...TOKEN_COMMANDS,
   ...WEBHOOK_COMMANDS,
   ...BUCKET_COMMANDS,
