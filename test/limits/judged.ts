@@ -177,6 +177,9 @@ export const LIMIT_TESTS: LimitTests = {
   'test/apps/api/hostile-http.test.ts': {
     'a body of many wrong values is refused, and its answer is small': 'JSON_BODY_VALUES_MAX',
   },
+  'test/apps/api/json-body.test.ts': {
+    'are up to ${OBJECT_MEMBERS_MAX} members of one object, and any number of many': 'OBJECT_MEMBERS_MAX',
+  },
   'test/apps/api/input.test.ts': {
     'are named up to their limit': 'FAULTS_NAMED_MAX',
     'name unknown members up to their limit': 'UNKNOWN_NAMED_MAX',

@@ -11,8 +11,10 @@ import { namedStep } from './input.ts';
 
 /** Values in a JSON body, lists and objects among them; a token names up to 10,000 repositories. */
 export const JSON_BODY_VALUES_MAX = 12_000;
-/** The same in the body of a push over the API. */
+/** Values in the JSON body of a push over the API. */
 export const PUSH_BODY_VALUES_MAX = 100_000;
+/** Members of one object in a JSON body: to read the names of many costs more than to read as many values. */
+export const OBJECT_MEMBERS_MAX = 1_000;
 
 /** The server does not accept the body; `answer` is the client's answer. */
 export class BodyRefused extends Error {
@@ -36,10 +38,11 @@ export function readJsonBody(headers: IncomingHttpHeaders, bytes: Buffer, values
   if (bytes.length === 0) return undefined;
   const text = decodeUtf8(bytes);
   if (text === null) throw new BodyRefused(problem(400, 'The body is not valid UTF-8'));
-  const value = parsed(text);
-  if (holdsMore(value, valuesMax)) {
-    throw new BodyRefused(problem(413, `The body holds more than ${valuesMax} values: send fewer in one request`));
+  if (holdsMore(bytes, valuesMax)) {
+    const bounds = `${valuesMax} values, or an object of more than ${OBJECT_MEMBERS_MAX} members`;
+    throw new BodyRefused(problem(413, `The body holds more than ${bounds}: send fewer in one request`));
   }
+  const value = parsed(text);
   // NUL and lone surrogates occur only as escapes: the text is valid UTF-8, and JSON forbids raw control characters.
   if (/\\u(0000|d[89a-f])/i.test(text)) refuseStrings(value);
   return value;
@@ -55,18 +58,56 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Each value costs its check, and a wrong one a fault, of many times its size. Not recursive: see `refuseStrings`. */
-function holdsMore(body: unknown, valuesMax: number): boolean {
-  const open: unknown[] = [body];
-  let count = 1;
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value !== 'object' || value === null) continue;
-    const children = Object.values(value);
-    count += children.length;
-    if (count > valuesMax) return true;
-    for (const child of children) if (typeof child === 'object') open.push(child);
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Counts before anything is made of the text: each value costs its memory and its check, and a wrong one a fault, of
+ * many times its size. Where the text is no JSON the count says little, and the parser ends early.
+ */
+function holdsMore(bytes: Buffer, valuesMax: number): boolean {
+  let values = 1;
+  const members: number[] = [];
+  for (let at = 0; at < bytes.length; at += 1) {
+    switch (bytes[at] ?? 0) {
+      case QUOTE:
+        at = endOfString(bytes, at);
+        continue;
+      case 0x2c: // ,
+        values += 1;
+        break;
+      case 0x3a: // :
+        members.push((members.pop() ?? 0) + 1);
+        break;
+      case 0x5b: // [
+      case 0x7b: // {
+        members.push(0);
+        if (!closesNext(bytes, at + 1)) values += 1;
+        break;
+      case 0x5d: // ]
+      case 0x7d: // }
+        members.pop();
+        continue;
+      default:
+        continue;
+    }
+    if (values > valuesMax || (members.at(-1) ?? 0) > OBJECT_MEMBERS_MAX) return true;
   }
   return false;
+}
+
+/** Returns where the quote at the end is. */
+function endOfString(bytes: Buffer, start: number): number {
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+/** Whether a list or an object ends here, but for spaces. */
+function closesNext(bytes: Buffer, start: number): boolean {
+  let at = start;
+  while (bytes[at] === 0x20 || bytes[at] === 0x09 || bytes[at] === 0x0a || bytes[at] === 0x0d) at += 1;
+  return bytes[at] === 0x5d || bytes[at] === 0x7d;
 }
 
 interface Place {

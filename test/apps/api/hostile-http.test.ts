@@ -67,10 +67,8 @@ describe('hostile HTTP', () => {
     const { detail } = many.json();
     assert.deepEqual([many.statusCode, detail.length, detail[99].loc], [422, 100, ['body', 'grants', 99]]);
     const more = await send(11_997);
-    assert.deepEqual(
-      [more.statusCode, more.json().detail],
-      [413, 'The body holds more than 12000 values: send fewer in one request'],
-    );
+    assert.equal(more.statusCode, 413);
+    assert.match(more.json().detail, /^The body holds more than 12000 values, or an object of more than 1000 members/);
   });
 
   test('a body with an ambiguous end smuggles no second request', async () => {
