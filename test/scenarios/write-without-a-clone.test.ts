@@ -15,18 +15,22 @@ import {
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { createWebhook, type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
 
 const ZERO = '0'.repeat(40);
 
 describe('Without a clone', () => {
   const ending = suiteEnding();
   let nodes: readonly [Strata, Strata];
+  let receivers: WebhookReceivers;
   let ada: Account;
   let names = 0;
 
   beforeAll(async () => {
     const shared = await sharedParts(ending);
-    nodes = await Promise.all([startNode(ending, shared), startNode(ending, shared)]);
+    receivers = await webhookReceivers(ending);
+    const { env } = receivers;
+    nodes = await Promise.all([startNode(ending, shared, env), startNode(ending, shared, env)]);
     ada = await createAccount(nodes[0], 'ada');
   });
 
@@ -42,7 +46,7 @@ describe('Without a clone', () => {
       api(node, ada.token, 'POST', `/v1/repos/ada/${name}/refs`, { updates });
     const listed = async (): Promise<string> => git(work, ['ls-remote', url]);
     const tag = (node: Strata, body: object) => api(node, ada.token, 'POST', `/v1/repos/ada/${name}/tags`, body);
-    return { url, work, first, second, change, tag, listed };
+    return { name, url, work, first, second, change, tag, listed };
   }
 
   test('a branch and a tag begin at old commits, on whichever node, and a clone has them whole', async (context) => {
@@ -83,6 +87,27 @@ describe('Without a clone', () => {
     assert.equal(refused.status, 409, refused.text);
     const tags = `${first}\trefs/tags/v1\n\\w+\trefs/tags/v2\n${second}\trefs/tags/v2\\^{}`;
     assert.match(await listed(), new RegExp(tags));
+  });
+
+  test('webhooks, the activity and the undo know a change as they know a push', async (context) => {
+    const { first, second, change, name, listed } = await pushed(context);
+    const receiver = await receivers.start();
+    await createWebhook(nodes[0], ada, receiver.url, ['push']);
+    const before = await listed();
+    const made = await change(nodes[1], [{ ref: 'refs/heads/main', expected: second, after: first }]);
+    const { event_id } = made.body as { readonly event_id: string };
+    const [delivery] = await receiver.until(1);
+    const { ref, before: from, after } = delivery?.payload ?? {};
+    assert.deepEqual([ref, from, after], ['refs/heads/main', second, first]);
+    const activity = await api(nodes[0], ada.token, 'GET', `/v1/repos/ada/${name}/activity`);
+    const [row] = (activity.body as { readonly activity: readonly { readonly id: string; readonly kind: string }[] })
+      .activity;
+    assert.deepEqual([row?.id, row?.kind], [event_id, 'force-push']);
+    const undone = await api(nodes[0], ada.token, 'POST', `/v1/repos/ada/${name}/restore`, {
+      before_event_id: event_id,
+    });
+    assert.equal(undone.status, 200, undone.text);
+    assert.equal(await listed(), before);
   });
 
   test('of writers who saw the same head one wins, and the others are told', async (context) => {
