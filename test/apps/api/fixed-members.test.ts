@@ -124,8 +124,10 @@ describe('a resource that is written back', () => {
       const url = await urlOf(path);
       const long = await write(url, { ['x'.repeat(500_000)]: 1 });
       assert.deepEqual([long.statusCode, long.json().detail[0].loc[1].length], [422, 100]);
-      const many = await write(url, Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`x${n}`, n])));
+      const many = await write(url, numbered(900));
       assert.deepEqual([many.statusCode, many.json().detail.length], [422, 10]);
+      const tooMany = await write(url, numbered(5_000));
+      assert.deepEqual([tooMany.statusCode, typeof tooMany.json().detail], [413, 'string']);
       const deep = `{"id":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
       const answer = await fixture.app.inject({
         method,
@@ -182,3 +184,7 @@ describe('a resource that is written back', () => {
     assert.deepEqual([region, endpoint, key], [null, null, null]);
   });
 });
+
+function numbered(count: number): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [`x${n}`, n]));
+}
