@@ -72,6 +72,8 @@ export function createHttpServer(served: HttpServerOptions): Server {
     const target = request.url ?? '';
     if (request.httpVersionMajor !== 1) otherVersion(request, response);
     else if (!isOurs) otherService(request, response);
+    // Most requests by far, which are told apart without a regular expression.
+    else if (target.startsWith('/r/')) git(request, response);
     else if (isProbe(target)) probe(target, request, response);
     else if (isForRest(target)) rest(request, response);
     else if (isForGit(target)) git(request, response);
