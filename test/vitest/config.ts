@@ -1,6 +1,6 @@
 /**
- * How vitest runs the tests: each file in a process of its own, with Node's own loader, so that a test loads a module
- * as the product does.
+ * How vitest runs the tests: with Node's own loader, so that a test loads a module as the product does, and each file
+ * in a process of its own unless it may share one.
  *
  * Invariants: vitest's files that outlive a run are below .cache/, which git ignores.
  */
@@ -45,6 +45,8 @@ function settingsOf(mode: string, fileMsMax: number, lingerMsMax: number): ViteU
       exclude: mode === 'long' ? NO_TESTS : [LONG, ...NO_TESTS],
       watch: false,
       pool: pool.runner,
+      // The pool chooses which files share a process.
+      isolate: false,
       // One more than there are cores, since scenarios often wait for clocks and disks.
       maxWorkers: availableParallelism() + 1,
       maxConcurrency: 8,

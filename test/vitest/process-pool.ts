@@ -1,9 +1,11 @@
 /**
- * Runs each test file in a process that leads a process group of its own. Vitest's own pool cannot end a test that
- * never yields, since it checks the time limit in the same process, and it leaves running what a test started.
+ * Runs test files in processes that each lead a process group of its own: one file, or several that may share a process
+ * (test/vitest/shared-process.ts), one after the other. Vitest's own pool cannot end a test that never yields, since it
+ * checks the time limit in the same process, and it leaves running what a test started.
  *
  * Invariants: whatever a file does, its process ends, and with it everything that it started in its group; the run
- * names what it had to end. A file whose process does not exit on its own, or exits with an error, has failed.
+ * names what it had to end. A file whose process does not exit on its own, or exits with an error, has failed. Where
+ * files shared it, the last of them has, and the others are named.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter } from 'node:events';
@@ -11,6 +13,7 @@ import { join, relative } from 'node:path';
 import type { PoolOptions, PoolWorker, Vitest } from 'vitest/node';
 import { afterProcess } from '../support/after-process.ts';
 import { endGroup, groupMembers } from './process-group.ts';
+import { createSharing, FILES_OF_PROCESS_MAX } from './shared-process.ts';
 
 export interface ProcessPoolOptions {
   readonly root: string;
@@ -45,6 +48,7 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
   const failures: ProcessRemark[] = [];
   const leftovers: ProcessRemark[] = [];
   const alive = new Set<Promise<void>>();
+  const mayShare = createSharing(options.root);
 
   /** Waits until a process and its group have ended, and records failures and leftovers. */
   async function follow(child: ChildProcess, pid: number, fate: Fate, vitest: Vitest): Promise<void> {
@@ -58,17 +62,21 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     const members = await groupMembers(pid);
     endGroup(pid);
     dismiss();
-    for (const text of members) leftovers.push({ file: fate.file, text });
+    const [file = '', ...before] = fate.files.toReversed();
+    const remark = (text: string): ProcessRemark => ({ file, text: [text, ...before].join('\n    after ') });
+    leftovers.push(...members.map(remark));
     const failure = fate.failure ?? failureOf(code, signal, fate);
-    if (failure !== null) failures.push({ file: fate.file, text: failure });
+    if (failure !== null) failures.push(remark(failure));
     const text = await output;
-    const failed = failure !== null || vitest.state.getFailedFilepaths().includes(join(options.root, fate.file));
-    if (failed && text !== '') vitest.logger.error(`output of ${fate.file}\n${text.trimEnd().replace(/^/gm, '    ')}`);
+    const failedFiles = new Set(vitest.state.getFailedFilepaths());
+    const failed = failure !== null || fate.files.some((each) => failedFiles.has(join(options.root, each)));
+    const title = `output of ${fate.files.join(', ')}`;
+    if (failed && text !== '') vitest.logger.error(`${title}\n${text.trimEnd().replace(/^/gm, '    ')}`);
   }
 
   function createPoolWorker({ project, env }: PoolOptions): PoolWorker {
     const errors = new EventEmitter();
-    const fate: Fate = { file: '', failure: null, stopping: false, timer: undefined };
+    const fate: Fate = { files: [], failure: null, stopping: false, timer: undefined };
     let child: ChildProcess | null = null;
     let gone = Promise.resolve();
     const started = (): ChildProcess => {
@@ -79,7 +87,7 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     const endFor = (reason: string): void => {
       fate.failure = reason;
       // Vitest listens for errors only while the tests run.
-      if (errors.listenerCount('error') > 0) errors.emit('error', new Error(`${fate.file} ${reason}`));
+      if (errors.listenerCount('error') > 0) errors.emit('error', new Error(`${fate.files.at(-1)} ${reason}`));
       endGroup(started().pid ?? 0);
     };
     const endAfter = (ms: number, reason: string): void => {
@@ -89,6 +97,10 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
     return {
       name: 'processes',
       deserialize: (data) => data,
+      canReuse: ({ context: { files } }) =>
+        fate.failure === null &&
+        fate.files.length < FILES_OF_PROCESS_MAX &&
+        [...fate.files, ...files.map(({ filepath }) => relative(options.root, filepath))].every(mayShare),
       on: (event, listener) => void (event === 'error' ? errors : started()).on(event, listener),
       off: (event, listener) => void (event === 'error' ? errors : started()).off(event, listener),
       async start() {
@@ -110,7 +122,7 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
       },
       send(message) {
         if (message.type === 'run') {
-          fate.file = relative(options.root, message.context.files[0]?.filepath ?? '');
+          fate.files.push(...message.context.files.map(({ filepath }) => relative(options.root, filepath)));
           endAfter(options.fileMsMax, `ended after ${options.fileMsMax / 1000} s without an end`);
         }
         if (message.type === 'stop') {
@@ -138,7 +150,8 @@ export function createProcessPool(options: ProcessPoolOptions): ProcessPool {
 
 /** What is known about a running process. */
 interface Fate {
-  file: string;
+  /** The files that it has run, the latest last. */
+  readonly files: string[];
   /** Why the pool killed it; null when it did not. */
   failure: string | null;
   /** Whether vitest has requested its end. */

@@ -32,7 +32,6 @@ const COPIED = [
 ];
 const SHORT_LIMITS = `import { configOf } from './config.ts';
 export default configOf({ fileMsMax: 5_000, longFileMsMax: 60_000, lingerMsMax: 2_000 });\n`;
-
 function project(files: { readonly [path: string]: string }): string {
   const root = mkdtempSync(join(scratch, 'project-'));
   for (const file of COPIED) cpSync(join(ROOT, file), join(root, file), { recursive: true });
@@ -149,6 +148,42 @@ describe('npm test', () => {
     const ended = await npmTest(project({ 'test/a.test.ts': source }));
     assert.deepEqual([ended.status, ended.lastLine], [0, '1 passed, 0 failed, 0 skipped'], ended.output);
     assert.deepEqual(listed(ended, 'figures'), ['p50 3 ms', 'p99 9 ms']);
+  });
+
+  test('runs files of the product in few processes, and alone those that change or measure their process', async () => {
+    const shows = `import { noteFigure } from '../support/figures.ts';\n${IMPORT}
+      test('runs', (context) => noteFigure(context, 'process ' + process.pid));`;
+    const alone = {
+      'test/core/env.test.ts': `${shows}\nprocess.env['STRATA_X'] = 'y';`,
+      'test/scenarios/a.test.ts': shows,
+      'test/scenarios/b.test.ts': shows,
+    };
+    const processesOf = async (files: Readonly<Record<string, string>>): Promise<number> => {
+      const ended = await npmTest(project(files), '--maxWorkers', '2');
+      const count = Object.keys(files).length;
+      assert.deepEqual([ended.status, ended.lastLine], [0, `${count} passed, 0 failed, 0 skipped`], ended.output);
+      return new Set(listed(ended, 'figures').filter((line) => line !== '')).size;
+    };
+    const small = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`test/core/${at}.test.ts`, shows]));
+    assert.ok((await processesOf(small)) <= 2);
+    assert.equal(await processesOf(alone), 3);
+  });
+
+  test('names the files that ran before in a process that does not end', async () => {
+    const lingers = `${IMPORT}test('a', () => { setInterval(() => {}, 1e3); });`;
+    const files = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`test/core/${at}.test.ts`, lingers]));
+    const ended = await npmTest(project(files), '--maxWorkers', '2');
+    assert.deepEqual([ended.status, ended.lastLine], [1, '6 passed, 2 failed, 0 skipped'], ended.output);
+    assert.match(
+      listed(ended, 'failed').join(' '),
+      /^test\/core\/\d\.test\.ts: did not end .* after test\/core\/\d\.test/,
+    );
+  });
+
+  test('refuses one worker for several files, which would run in one process', async () => {
+    const ended = await npmTest(project({ 'test/a.test.ts': PASSES, 'test/b.test.ts': PASSES }), '--maxWorkers', '1');
+    assert.equal(ended.status, 1, ended.output);
+    assert.match(ended.output, /use --maxWorkers 2/);
   });
 
   test('runs the files whose paths contain a word, and fails when none does', async () => {

@@ -22,6 +22,8 @@ export const LONGEST_FIRST: readonly string[] = [
 
 export class ServersFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // Vitest gives all files to one worker that is alone, and with it to one process.
+    if (this.ctx.config.maxWorkers === 1 && files.length > 1) throw new Error('Too few workers: use --maxWorkers 2');
     const importsOf = readImports();
     const inOrder = files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
     const rank = ({ moduleId }: TestSpecification): number => {
