@@ -23,7 +23,7 @@ const REACHED = 'Found is what a current ref reaches. The bytes sent count as tr
 export const OBJECT_ROUTES: readonly Route[] = [
   repositoryRoute({
     operationId: 'getBlob',
-    tag: 'Code',
+    tag: 'Git data',
     summary: 'Read a blob',
     description: `${REACHED} One larger than 64 MiB is refused (403). With \`raw=true\`, or an \`Accept\` that prefers \`application/octet-stream\`, the answer is the bytes, and ranges are honoured.`,
     method: 'GET',
@@ -37,7 +37,7 @@ export const OBJECT_ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'getTree',
-    tag: 'Code',
+    tag: 'Git data',
     summary: 'List a tree',
     description: `${REACHED} A recursive listing has at most 100,000 entries; folders below it are listed by their ids.`,
     method: 'GET',

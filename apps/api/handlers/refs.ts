@@ -16,7 +16,7 @@ const NOTES =
 export const REF_ROUTES: readonly Route[] = [
   repositoryRoute({
     operationId: 'updateRefs',
-    tag: 'Code',
+    tag: 'Git data',
     summary: 'Create, move and delete refs',
     description: NOTES,
     method: 'POST',

@@ -33,7 +33,7 @@ export const TAG_ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'createTag',
-    tag: 'Code',
+    tag: 'Git data',
     summary: 'Create a tag',
     description:
       'A lightweight tag: a ref below `refs/tags/`. It is a push without objects. 409 if there is a tag of this name already.',
