@@ -10,6 +10,8 @@ export const LAUNCHER_OPTIONS = [
   '--disable-warning=ExperimentalWarning',
   '--max-semi-space-size=16',
   '--heap-growing-percent=100',
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
 ] as const;
 
 export const SERVER_COMMAND = serverCommand(path.resolve(import.meta.dirname, '../..'));

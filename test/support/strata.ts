@@ -13,7 +13,7 @@ import type { Plan } from '../../core/account/plans.ts';
 import { cleanUp, type Ending } from './cleanup.ts';
 import { eventStoreDbSettings } from './eventstoredb/process.ts';
 import { freePort } from './free-port.ts';
-import { serverCommand } from './server-command.ts';
+import { LAUNCHER_OPTIONS, serverCommand } from './server-command.ts';
 import { tempDir } from './temp-dir.ts';
 import { temporalServer } from './temporal/server.ts';
 
@@ -192,7 +192,7 @@ export function tryAdmin(
   args: readonly string[],
   input: string | Uint8Array = '',
 ): Promise<Finished> {
-  const command = [path.join(ROOT, 'apps/admin/main.ts'), ...args];
+  const command = [...LAUNCHER_OPTIONS, path.join(ROOT, 'apps/admin/main.ts'), ...args];
   return run(process.execPath, command, { cwd: ROOT, env: strata.env, input });
 }
 
