@@ -8,14 +8,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The rooms of the product, whose tests start few processes. */
-const ROOMS = ['test/core/', 'test/projections/', 'test/adapters/', 'test/workflows/', 'test/apps/'];
+const ROOMS = [
+  ...['test/core/', 'test/projections/', 'test/adapters/', 'test/workflows/', 'test/apps/'],
+  // Their servers have processes of their own; what makes accounts is loaded here.
+  'test/scenarios/',
+];
 
 const OF_THE_PROCESS = [
   // Assigned or deleted; files that only read the environment see the same one.
   /process\.env(\.\w+|\[[^\]]*\])\s*=[^=]|delete process\.env|Object\.assign\(process/,
-  /process\.(chdir|exit|exitCode|kill|on|once|umask|memoryUsage|cpuUsage|resourceUsage|stdout|stderr)\b/,
-  /\b(globalThis|setFlagsFromString|eventLoopUtilization|diagnostics_channel|heapUsed|loop-delay)\b/,
+  // Not `strata.process`, which is a server's.
+  /(?<!\.)process\.(chdir|exit|exitCode|on|once|umask|memoryUsage|cpuUsage|resourceUsage|stdout|stderr)\b/,
+  /\b(globalThis|registerHooks|setFlagsFromString|eventLoopUtilization|diagnostics_channel|heapUsed|loop-delay)\b/,
   /\b(uncaughtException|unhandledRejection|mock\.timers|useFakeTimers)\b/,
 ];
 
