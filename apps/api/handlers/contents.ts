@@ -9,7 +9,7 @@ import type { ContentsPath } from '../../../core/use-cases/reading/entry-at-path
 import { type Place, readContents, readFile } from '../../../core/use-cases/reading/read-contents.ts';
 import { contentsJson, fileJson, fileJsonChunks, pathText } from '../contents-json.ts';
 import { jsonBody, jsonOfBytes, rawBody } from '../file-bytes.ts';
-import { prefersBytes } from '../http/accept.ts';
+import { wantsBytes } from '../http/accept.ts';
 import { parseContentsPath } from '../http/contents-path.ts';
 import { metered } from '../metered.ts';
 import type { Representation } from '../representation.ts';
@@ -78,7 +78,7 @@ type Query = z.output<typeof CONTENTS_QUERY>;
 type Refused = { readonly refused: Refusal };
 
 async function getContents(call: RepositoryCall, { query }: { readonly query: Query }): Promise<Outcome> {
-  const isRaw = query.raw === undefined ? prefersBytes(call.request.headers.accept) : query.raw === 'true';
+  const isRaw = wantsBytes(call.request.headers, query.raw);
   const path = parseContentsPath(call.target);
   const key = path === null ? null : keyOf(query, isRaw, path);
   return metered(call, { key, withRanges: isRaw }, () => represent(call, query, isRaw, path));

@@ -4,7 +4,7 @@ import { readBlob, readTree, type TreePage } from '../../../core/use-cases/readi
 import { idNamed } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { blobJson, blobJsonChunks, entryJson } from '../contents-json.ts';
 import { jsonBody, jsonOfBytes, rawBody } from '../file-bytes.ts';
-import { prefersBytes } from '../http/accept.ts';
+import { wantsBytes } from '../http/accept.ts';
 import { metered } from '../metered.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { pageOf } from '../schemas/common.ts';
@@ -57,7 +57,7 @@ async function getBlob(
   const { context, repository, request } = call;
   const id = idNamed(params.blob);
   if (id === null) return { refused: { code: 'object-not-found' } };
-  const isRaw = query.raw === undefined ? prefersBytes(request.headers.accept) : query.raw === 'true';
+  const isRaw = wantsBytes(request.headers, query.raw);
   return metered(call, { key: `blob ${id} ${isRaw ? 'raw' : 'json'}`, withRanges: isRaw }, async () => {
     const blob = await readBlob(context, repository, { id, judgeStreamed: !isRaw });
     if ('refused' in blob) return blob;

@@ -1,8 +1,14 @@
 /** Content negotiation between JSON and raw bytes: RFC 9110, section 12.5.1. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { weightIn } from '../../front-door/accepted-coding.ts';
 
+/** Whether the answer is raw bytes: the parameter `raw` says so, or without it the Accept header. */
+export function wantsBytes({ accept }: IncomingHttpHeaders, raw: 'true' | 'false' | undefined): boolean {
+  return raw === undefined ? prefersBytes(accept) : raw === 'true';
+}
+
 /** Whether an Accept header prefers application/octet-stream to application/json. A tie is JSON. */
-export function prefersBytes(accept: string | undefined): boolean {
+function prefersBytes(accept: string | undefined): boolean {
   if (accept === undefined || !accept.includes('octet-stream')) return false;
   return qualityOf(accept, 'application/octet-stream') > qualityOf(accept, 'application/json');
 }
