@@ -1,7 +1,7 @@
 /** `strata ref`. */
 import type { ArgumentDefinition, CommandDefinition, OptionDefinition } from './definition.ts';
+import { REPOSITORY, REPOSITORY_OR_HERE } from './repository-arguments.ts';
 
-const REPOSITORY: ArgumentDefinition = { name: 'repository', description: 'NAME, USER/NAME or a URL' };
 const REF: ArgumentDefinition = { name: 'ref', description: 'its full name, or the short name of a branch' };
 const OBJECT: ArgumentDefinition = { name: 'id', description: 'the whole id of the object that it is to name' };
 const EXPECTED: OptionDefinition = {
@@ -15,13 +15,7 @@ export const REF_COMMANDS: readonly CommandDefinition[] = [
   {
     name: 'ref list',
     summary: 'List all refs with their ids',
-    arguments: [
-      {
-        name: 'repository',
-        description: 'NAME, USER/NAME or a URL; without it the one that the current folder has as a remote',
-        optional: true,
-      },
-    ],
+    arguments: [REPOSITORY_OR_HERE],
     notes: ['Needs the grant ALL and the scope ALL_REPO.'],
     load: async () => (await import('../commands/ref.ts')).list,
   },

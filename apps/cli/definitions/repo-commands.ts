@@ -1,12 +1,7 @@
 /** `strata repo`. */
 import type { ArgumentDefinition, CommandDefinition, OptionDefinition } from './definition.ts';
+import { REPOSITORY, REPOSITORY_OR_HERE } from './repository-arguments.ts';
 
-const REPOSITORY: ArgumentDefinition = { name: 'repository', description: 'NAME, USER/NAME or a URL' };
-const REPOSITORY_OR_HERE: ArgumentDefinition = {
-  name: 'repository',
-  description: 'NAME, USER/NAME or a URL; without it the one that the current folder has as a remote',
-  optional: true,
-};
 const DESCRIPTION: OptionDefinition = {
   name: 'description',
   kind: 'text',
