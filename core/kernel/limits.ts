@@ -51,6 +51,11 @@ export const PUSH_COMMANDS_MAX = 100_000;
 export const PUSH_COMMANDS_BYTES_MAX = 16 * MIB;
 /** Parents of one commit. A push with a commit of more is refused. */
 export const COMMIT_PARENTS_MAX = 1_000;
+/**
+ * The length of a path in a recursive listing, and in changes of files: Linux's PATH_MAX, beyond which no checkout can
+ * create the file.
+ */
+export const TREE_PATH_BYTES_MAX = 4_096;
 /** How many tags a ref may be peeled through: a tag of a tag of a tag counts three. */
 export const TAG_CHAIN_LENGTH_MAX = 50;
 /** The size of the pack of one push. */

@@ -493,6 +493,9 @@ export const LIMIT_TESTS: LimitTests = {
     'may have 250 bytes in a component and 4,096 in all, and not one more':
       'REF_NAME_BYTES_MAX REF_COMPONENT_BYTES_MAX',
   },
+  'test/core/git/tree-changes.test.ts': {
+    'have up to ${CHANGED_NAMES_MAX} names on their paths, and as large trees as may be read': 'CHANGED_NAMES_MAX',
+  },
   'test/core/git/wire/command-list.test.ts': {
     'one past each limit, and accepted at it':
       'PUSH_COMMANDS_MAX PUSH_COMMANDS_BYTES_MAX PUSH_OPTIONS_MAX PUSH_OPTIONS_BYTES_MAX SHALLOW_LINES_MAX',

@@ -9,6 +9,7 @@ import type { TreeEntry } from '../../git/objects.ts';
 import { MIB } from '../../kernel/byte-units.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
+import { TREE_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import type { Page } from '../../kernel/page.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import type { NextTurn } from '../../kernel/turns.ts';
@@ -21,8 +22,6 @@ export const TREE_ENTRIES_MAX = 100_000;
 export const TREE_ENTRIES_READ_MAX = 2 * TREE_ENTRIES_MAX;
 /** Bytes of trees that one page reads: a large tree may hold folders that are as large. */
 export const TREE_BYTES_READ_MAX = 32 * MIB;
-/** The length of a path in such a listing: Linux's PATH_MAX, beyond which no checkout can create the file. */
-export const TREE_PATH_BYTES_MAX = 4_096;
 /** Entries between two turns of the event loop. */
 const TURN_ENTRIES = 500;
 

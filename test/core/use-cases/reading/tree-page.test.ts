@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { MIB } from '../../../../core/kernel/byte-units.ts';
 import { OBJECT_ID_BYTES, type ObjectId } from '../../../../core/kernel/ids.ts';
+import { TREE_PATH_BYTES_MAX } from '../../../../core/kernel/limits.ts';
 import type { ObjectReader } from '../../../../core/ports/object-database.ts';
 import {
   pageBelow,
   TREE_BYTES_READ_MAX,
   TREE_ENTRIES_MAX,
   TREE_ENTRIES_READ_MAX,
-  TREE_PATH_BYTES_MAX,
 } from '../../../../core/use-cases/reading/tree-page.ts';
 import { startGitReading } from '../../../support/git-reading.ts';
 import { createMemoryObjects, type MemoryObjects } from '../../../support/memory/object-database.ts';
