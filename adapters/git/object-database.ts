@@ -12,6 +12,7 @@ import type { CachedRepositories } from '../../core/ports/cached-repositories.ts
 import type { LayerCounts, LayerDrops } from '../../core/ports/layer-drops.ts';
 import type { LayerMerges } from '../../core/ports/layer-merges.ts';
 import type { LayerStores } from '../../core/ports/layer-stores.ts';
+import type { NewObjects } from '../../core/ports/new-objects.ts';
 import type { CommittedObjects, ObjectDatabase, ObjectReader } from '../../core/ports/object-database.ts';
 import { type AnswerCache, type AnswerFigures, createAnswerCache } from './answers/answer-cache.ts';
 import { ViewLost } from './answers/upload-pack.ts';
@@ -30,6 +31,7 @@ import { mergeLayers } from './compacting/merge-layers.ts';
 import { createHistorySlots } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
 import { createFilePages } from './packs/file-pages.ts';
+import { createNewObjects } from './packs/new-objects.ts';
 import { type HashObject, loadObjectHash } from './packs/object-hash.ts';
 import { createObjectCache } from './packs/pack-file.ts';
 import { createReachableSets } from './packs/reachable-sets.ts';
@@ -104,6 +106,7 @@ export interface GitObjectDatabaseOptions {
 export interface GitObjectDatabase extends ObjectDatabase, LayerMerges, LayerDrops, LayerCounts, CachedRepositories {
   /** This node may have applied events that the log has lost: layers of those are not read any more. */
   doubt(): void;
+  readonly newObjects: NewObjects;
   /** E.g. `2.39.5`. */
   readonly gitVersion: string;
   /** The bound on the memory of all git processes together; 0 without a control group. */
@@ -201,10 +204,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const pushMemory = createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX, options.pushCpu);
-    const incomingBytes = createIncomingBytes(options.incoming ?? INCOMING);
-    const smallPacks = createFairSlots({ slots: SMALL_PACKS_AT_ONCE_MAX, slotsPerKey: SMALL_PACKS_PER_ACCOUNT_MAX });
-    const packChecks = { pushMemory, incomingBytes, smallPacks, hash: hashOf(options) };
+    const packChecks = packChecksOf(options);
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, ...packChecks, log };
     const slots = {
       historySlots: createHistorySlots(),
@@ -213,6 +213,7 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     };
     const readers: ReaderContext = { git, views, bitmaps, graphs, reachable, answers, wholePacks, ...slots };
     return {
+      newObjects: createNewObjects(packChecks.hash),
       gitVersion: git.version,
       memoryGroupBytesMax: tellBound(memoryGroup, log),
       answerFigures: () => answers.figures(),
@@ -230,6 +231,17 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     await runner.close();
     throw error;
   }
+}
+
+type PackChecks = Pick<QuarantineContext, 'pushMemory' | 'incomingBytes' | 'smallPacks' | 'hash'>;
+
+function packChecksOf(options: GitObjectDatabaseOptions): PackChecks {
+  return {
+    pushMemory: createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX, options.pushCpu),
+    incomingBytes: createIncomingBytes(options.incoming ?? INCOMING),
+    smallPacks: createFairSlots({ slots: SMALL_PACKS_AT_ONCE_MAX, slotsPerKey: SMALL_PACKS_PER_ACCOUNT_MAX }),
+    hash: hashOf(options),
+  };
 }
 
 function runnerOf(

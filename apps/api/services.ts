@@ -11,7 +11,7 @@ const LARGE_LISTINGS_AT_ONCE = 2;
 export interface ApiServices extends ApiContext {
   /** Limits polls by session. */
   readonly devicePollRate: Rate;
-  /** For making listings of thousands of items, by account. */
+  /** For making listings of thousands of items, and commits of large trees, by account. */
   readonly largeListings: FairSlots;
   /** The OpenAPI document in this version; callable after the routes are registered. */
   readonly openApi: (version: '3.0' | '3.1') => EncodedBody;

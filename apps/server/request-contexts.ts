@@ -13,6 +13,7 @@ import { createPostgresLastUse } from '../../adapters/postgres/last-use.ts';
 import { createPostgresRateLimits } from '../../adapters/postgres/rate-limits.ts';
 import { createFairSlots } from '../../core/kernel/fair-slots.ts';
 import type { Background } from '../../core/ports/background.ts';
+import type { NewObjects } from '../../core/ports/new-objects.ts';
 import { createTransferMeter } from '../../core/usage/meter.ts';
 import { createPastRepositories, type PastRepositories } from '../../core/use-cases/as-of/repository-as-of.ts';
 import { createExportSlots } from '../../core/use-cases/auditing/export-slots.ts';
@@ -61,7 +62,7 @@ const UNREADABLE_HOP =
 
 export interface RequestContexts {
   readonly frontDoor: FrontDoor;
-  readonly pushing: PushContext;
+  readonly pushing: PushContext & { readonly newObjects: NewObjects };
   readonly handlers: HandlerContext;
   readonly background: Background;
   readonly warmClones: WarmClones;
@@ -157,7 +158,7 @@ function pushingContext(
   { foundation, layers, objects, projections }: Opened,
   background: Background,
   warmClones: WarmClones,
-): PushContext {
+): RequestContexts['pushing'] {
   const { events, entities, clock, ids, written, digest, failpoint, settledWithin, compactions } = foundation.context;
   const requestCompaction = createCompactionRequests({ clock, compactions, background });
   return {
@@ -170,6 +171,7 @@ function pushingContext(
     failpoint,
     layers,
     objects,
+    newObjects: objects.newObjects,
     usage: projections.readModels,
     settledWithin,
     onLayer: (pushed) => {

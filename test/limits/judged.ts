@@ -493,6 +493,14 @@ export const LIMIT_TESTS: LimitTests = {
     'may have 250 bytes in a component and 4,096 in all, and not one more':
       'REF_NAME_BYTES_MAX REF_COMPONENT_BYTES_MAX',
   },
+  'test/apps/api/write-commit.test.ts': {
+    'A commit reads ${CHANGED_TREES_READ_BYTES_MAX / MIB} MiB of trees, and no more': 'CHANGED_TREES_READ_BYTES_MAX',
+    'A commit reads ${CHANGED_ENTRIES_READ_MAX} entries of trees, and no more': 'CHANGED_ENTRIES_READ_MAX',
+  },
+  'test/scenarios/write-commits.test.ts': {
+    'has a message, authors and changes up to their limits, and not one more':
+      'COMMIT_CHANGES_MAX NEW_MESSAGE_BYTES_MAX AUTHOR_TEXT_LENGTH_MAX',
+  },
   'test/core/git/tree-changes.test.ts': {
     'have up to ${CHANGED_NAMES_MAX} names on their paths, and as large trees as may be read': 'CHANGED_NAMES_MAX',
   },

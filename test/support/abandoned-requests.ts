@@ -130,6 +130,7 @@ const WITH_BODY = new Set([
   'restoreRefs',
   'updateRefs',
   'createTag',
+  'writeCommit',
   'createRepository',
   'updateRepository',
   'createAccessToken',
@@ -200,6 +201,10 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     return call('GET', `/v1/repos/ada/code/${rest}`, 200);
   };
   const newBranch = () => ({ updates: [{ ref: `refs/heads/made-${++count}`, expected: 'any', after: main }] });
+  const newCommit = () => ({
+    ...{ branch: 'commits', expected: 'any', message: 'A change' },
+    changes: [{ action: 'put', path: `file-${++count}`, content: 'text' }],
+  });
   const newTag = () => ({ name: `made-${++count}`, target: main, expected: 'any' });
   const rename = { name: 'renamed' };
   const hook = { url: 'https://receiver.example/other', events: ['push'], active: true };
@@ -246,6 +251,7 @@ export async function restKinds({ fixture, account, token, target }: HeldServer)
     ['purgeRepository', async () => call('POST', `${await deletedRepository()}/purge`, 202, {})],
     ['restoreRefs', () => call('POST', `${code}/restore`, 200, { at: fixture.clock.now(), dry_run: true })],
     ['updateRefs', () => call('POST', `${code}/refs`, 200, newBranch())],
+    ['writeCommit', () => call('POST', `${code}/commits`, 201, newCommit())],
     ['createTag', () => call('POST', `${code}/tags`, 201, newTag())],
     ['listCommits', () => ofFiles('commits')],
     ['listCommits', () => ofCode('commits?ref=old')],

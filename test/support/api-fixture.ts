@@ -5,6 +5,7 @@
 
 import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
+import { createNewObjects } from '../../adapters/git/packs/new-objects.ts';
 import { createHttpEgress } from '../../adapters/http-egress/egress.ts';
 import { createJoseIdentityTokens } from '../../adapters/jose/identity-tokens.ts';
 import { newDeviceSecret, newUserCode } from '../../adapters/node/device-codes.ts';
@@ -229,6 +230,7 @@ export async function createApiFixture(options: FixtureOptions = {}): Promise<Ap
     ...base,
     past,
     layers: layersIn(createMemoryLayerStore()),
+    newObjects: createNewObjects(null),
     drops: {
       holdMore: async () => false,
       keep: async () => Promise.reject(new Error('There are no packs in memory')),

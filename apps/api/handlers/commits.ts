@@ -1,17 +1,27 @@
-/** Commits: the listing, whose bytes are made once for each page and revision of a repository, and a single commit. */
+/** Commits: the listing, whose bytes are made once for each page and revision of a repository, one, and new ones. */
 import type { z } from 'zod';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
+import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
+import { serviceAuthor } from '../../../core/use-cases/pushing/service-author.ts';
+import { writeCommit } from '../../../core/use-cases/pushing/write-commit.ts';
 import { listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
+import { branchRef } from '../../../core/use-cases/reading/resolve-ref.ts';
+import { refChangesOf } from '../../front-door/callers.ts';
+import { refusedPush } from '../../front-door/changes.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
 import { pathMembers } from '../contents-json.ts';
+import { rateAnswer } from '../denials.ts';
+import { ok, problem } from '../http/answer.ts';
 import { parseQueryPath } from '../http/contents-path.ts';
+import { changesOf, notWritten, signatureOf } from '../new-commit.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
 import { pageOf } from '../schemas/common.ts';
+import { COMMIT_NOT_WRITTEN, NEW_COMMIT, WRITTEN_COMMIT } from '../schemas/new-commits.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 
 export const COMMIT_ROUTES: readonly Route[] = [
@@ -41,6 +51,22 @@ export const COMMIT_ROUTES: readonly Route[] = [
     answers: { 200: CHANGED_COMMIT },
     problems: [304],
     handle: getCommit,
+  }),
+  repositoryRoute({
+    operationId: 'writeCommit',
+    tag: 'Code',
+    summary: 'Write a commit',
+    description:
+      'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed; 409 if the head, or what a change expects at its path, is another. The commit is not signed.',
+    method: 'POST',
+    path: '/v1/repos/{username}/{name}/commits',
+    push: true,
+    grant: 'GIT_HTTP_WRITE',
+    schemas: { params: REPOSITORY_PARAMS, body: NEW_COMMIT },
+    answers: { 200: WRITTEN_COMMIT, 201: WRITTEN_COMMIT },
+    problems: [409],
+    refusal: COMMIT_NOT_WRITTEN,
+    handle: postCommit,
   }),
 ];
 
@@ -118,4 +144,42 @@ async function getCommit(
   // A commit never changes, but another time may have counted more.
   const form = diff.truncated.includes('time') ? 'm3-cut' : 'm3';
   return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
+}
+
+async function postCommit(
+  { context, principal, repository, origin, signal }: RepositoryCall,
+  { body }: { readonly body: z.output<typeof NEW_COMMIT> },
+): Promise<Outcome> {
+  const { branch, expected, start = null, message } = body;
+  const changes = changesOf(body.changes);
+  if ('faults' in changes) return problem(422, changes.faults);
+  const refChanges = refChangesOf(branchRef(branch));
+  const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });
+  if (refusal !== null) return rateAnswer(refusal);
+  const now = context.clock.now();
+  const host = new URL(context.addresses().webUrl).hostname;
+  const author = signatureOf(body.author, { otherwise: serviceAuthor(repository.account.username, host), now });
+  const written = await writeCommit(context, await origin(), {
+    repository,
+    branch,
+    expected,
+    start,
+    message: message.endsWith('\n') ? message : `${message}\n`,
+    author,
+    committer: body.committer === undefined ? author : signatureOf(body.committer, { otherwise: author, now }),
+    changes,
+    allowEmpty: body.allow_empty,
+    signal: signal(),
+  });
+  if ('refused' in written) return written;
+  if ('fault' in written) return notWritten(written.fault, changes);
+  const { commit, ref, before, after, event } = written;
+  const json: z.output<typeof WRITTEN_COMMIT> = {
+    commit: commitObject(context, repository.id, commit),
+    ref,
+    before: before ?? ZERO_OBJECT_ID,
+    after: after ?? ZERO_OBJECT_ID,
+    event_id: event,
+  };
+  return ok(json, event === null ? 200 : 201);
 }

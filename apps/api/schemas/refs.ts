@@ -9,7 +9,7 @@ import { OBJECT_ID, REF_UPDATE } from './undo.ts';
 export const REF_UPDATES_MAX = 1_000;
 
 /** What a ref names, as its writer saw it: null for nothing. */
-const EXPECTED = z
+export const EXPECTED = z
   .string()
   .transform((text, issues): ObjectId | null | 'any' => {
     if (text === ZERO_OBJECT_ID) return null;

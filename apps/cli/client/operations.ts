@@ -458,6 +458,16 @@ export interface CreatedTag {
   readonly event_id: string | null;
 }
 
+export interface DeletePath {
+  readonly action: 'delete';
+  /** From the root; at most 4096 bytes. */
+  readonly path?: string;
+  /** The same in base64, for bytes that are not UTF-8. */
+  readonly path_base64?: string;
+  /** The id of the file or the folder that is at the path. All zeros: nothing is. */
+  readonly expected_blob?: string;
+}
+
 export interface DeletedRepositoryList {
   /** The last deleted first. */
   readonly repositories: readonly {
@@ -563,6 +573,21 @@ export interface LogPage {
   };
 }
 
+/** Nothing may be at the new path. */
+export interface MovePath {
+  readonly action: 'move';
+  /** From the root; at most 4096 bytes. */
+  readonly path?: string;
+  /** The same in base64, for bytes that are not UTF-8. */
+  readonly path_base64?: string;
+  /** The id of the file or the folder that is at the path. All zeros: nothing is. */
+  readonly expected_blob?: string;
+  /** From the root; at most 4096 bytes. */
+  readonly to?: string;
+  /** The same in base64, for bytes that are not UTF-8. */
+  readonly to_base64?: string;
+}
+
 /** For all current and future repositories. */
 export interface NewAccessTokenForAll {
   readonly name: string;
@@ -603,6 +628,13 @@ export interface NewAccessTokenForSelected {
   readonly expires_at?: string | null;
   /** At least one. */
   readonly repository_ids: readonly string[];
+}
+
+export interface NewAuthor {
+  readonly name: string;
+  readonly email: string;
+  /** By default the moment of the commit. The offset becomes the zone. */
+  readonly date?: string;
 }
 
 /** A bucket of another provider, by an access key. */
@@ -757,6 +789,22 @@ export interface Purge {
   readonly freed_bytes: number;
   /** What stays with the owner of the storage bucket that held a deleted repository, because the bucket was deleted here or given another place: the service cannot remove it. Absent otherwise. */
   readonly left_with_owner_bytes?: number;
+}
+
+export interface PutFile {
+  readonly action: 'put';
+  /** From the root; at most 4096 bytes. */
+  readonly path?: string;
+  /** The same in base64, for bytes that are not UTF-8. */
+  readonly path_base64?: string;
+  /** The id of the file or the folder that is at the path. All zeros: nothing is. */
+  readonly expected_blob?: string;
+  /** By default that of the file that is there, else 100644. */
+  readonly mode?: '100644' | '100755' | '120000';
+  readonly content?: string;
+  readonly content_base64?: string;
+  /** A blob that a ref of the repository reaches. */
+  readonly blob?: string;
 }
 
 export interface RefusedExchangeList {
@@ -1116,6 +1164,18 @@ export interface WebhookWithSecret {
   readonly secret: string;
 }
 
+export interface WrittenCommit {
+  /** With 200 the head: nothing was to be changed. */ readonly commit: Commit;
+  /** The full name of the branch. */
+  readonly ref: string;
+  /** All zeros: no object. */
+  readonly before: string;
+  /** All zeros: no object. */
+  readonly after: string;
+  /** Null: nothing changed. */
+  readonly event_id: string | null;
+}
+
 export interface Operations {
   /** Restore refs */
   readonly restoreRefs: {
@@ -1412,6 +1472,31 @@ export interface Operations {
     };
     readonly body: undefined;
     readonly answer: CommitList;
+  };
+  /** Write a commit */
+  readonly writeCommit: {
+    readonly path: {
+      /** The owner, without case. */ readonly username: string;
+      /** The repository, without case. */
+      readonly name: string;
+    };
+    readonly query: undefined;
+    readonly body: {
+      /** The short name. It may be new. */ readonly branch: string;
+      /** What the ref names. All zeros: nothing, it is not there. `any`: whatever it is. */
+      readonly expected: string;
+      /** Where a new branch begins: a branch, a tag or a commit. By default without files. */
+      readonly start?: string;
+      /** At most 65536 bytes. A line feed is added where the last one is missing. */
+      readonly message: string;
+      readonly author?: NewAuthor;
+      readonly committer?: NewAuthor;
+      /** All are applied to the tree of the head. No path twice. */
+      readonly changes: readonly (PutFile | DeletePath | MovePath)[];
+      /** Whether a commit may change nothing. */
+      readonly allow_empty?: boolean;
+    };
+    readonly answer: WrittenCommit;
   };
   /** Read a commit and what it changed */
   readonly getCommit: {
@@ -1953,6 +2038,7 @@ export const OPERATIONS: { readonly [Id in keyof Operations]: OperationRoute } =
   updateRefs: { method: 'POST', path: '/v1/repos/{username}/{name}/refs' },
   listRefs: { method: 'GET', path: '/v1/repos/{username}/{name}/refs' },
   listCommits: { method: 'GET', path: '/v1/repos/{username}/{name}/commits' },
+  writeCommit: { method: 'POST', path: '/v1/repos/{username}/{name}/commits' },
   getCommit: { method: 'GET', path: '/v1/repos/{username}/{name}/commits/{hexsha}' },
   getArchive: { method: 'GET', path: '/v1/repos/{username}/{name}/archive/{archive}' },
   listActivity: { method: 'GET', path: '/v1/repos/{username}/{name}/activity' },

@@ -129,7 +129,7 @@ async function unreadable(context: ChangeRefsContext, wanted: WantedRefs): Promi
 const MOVED: ReadonlySet<RefRefusalCode> = new Set(['ref-moved', 'ref-exists', 'ref-missing'] as const);
 
 /** `refs` are those on which it was decided. */
-function faultOf(ref: RefName, code: RefRefusalCode, refs: Refs | null = null): RefFault {
+export function faultOf(ref: RefName, code: RefRefusalCode, refs: Refs | null = null): RefFault {
   const head = refs !== null && MOVED.has(code) ? (refs.get(ref)?.id ?? ZERO_OBJECT_ID) : null;
   return { ref, code, detail: null, head };
 }

@@ -22,6 +22,7 @@ import {
 } from '../repositories/repositories.ts';
 import { type PushContext, pushRefs } from './push-refs.ts';
 import { refusalOfPush } from './refusal-of-push.ts';
+import { serviceAuthor } from './service-author.ts';
 
 export interface ReadmeContext extends PushContext {
   readonly plans: Plans;
@@ -35,7 +36,7 @@ export type ReadmeOrigin = RepositoryCommandOrigin & { readonly guarding: Guardi
 type Refused = { readonly refused: Refusal };
 
 export interface ReadmeOptions {
-  /** The host of the author's address, which leads nowhere: no address of a person enters a commit. */
+  /** The host of the author's address, which leads nowhere. */
   readonly authorHost: string;
   /** When aborted, the push ends. */
   readonly signal: AbortSignal;
@@ -72,7 +73,7 @@ export async function pushReadme(
     fileName: 'README.md',
     text: readmeText(owned.name, owned.description),
     message: 'Add a README\n',
-    author: { name: account.username, email: `${account.username}@users.noreply.${options.authorHost}` },
+    author: serviceAuthor(account.username, options.authorHost),
     at: context.clock.now(),
   });
   const outcome = await pushRefs(context, {

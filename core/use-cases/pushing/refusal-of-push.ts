@@ -4,7 +4,7 @@ import { ObjectDatabaseError } from '../../ports/object-database.ts';
 import type { PushRefusal } from './push-refs.ts';
 
 /** Seconds after which a push may find its refs at rest. */
-const MOVES_WAIT_SECONDS = 1;
+export const MOVES_WAIT_SECONDS = 1;
 
 /** Throws where the service could not do its work, and where it made a pack that it refuses: an outage or a bug. */
 export function refusalOfPush(refused: PushRefusal): Refusal {

@@ -108,9 +108,14 @@ export function isContinued({ entity }: RefsOf, text: string): boolean {
   });
 }
 
+/** Returns the full name of a branch, which need not exist. */
+export function branchRef(branch: string): string {
+  return `${FOLDERS.branch}${branch}`;
+}
+
 /** Returns the full name of the default branch, which need not exist. */
 export function defaultBranchRef({ defaultBranch }: Pick<FoundRepository, 'defaultBranch'>): string {
-  return `${FOLDERS.branch}${defaultBranch}`;
+  return branchRef(defaultBranch);
 }
 
 /** Returns the tip of the default branch; null while it does not exist. */

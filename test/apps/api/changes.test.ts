@@ -15,6 +15,7 @@ import { createIssuerNetwork, startIssuer } from '../../support/identity-issuer.
 const GO_ON = [
   'updateRefs',
   'createTag',
+  'writeCommit',
   'deleteStorageBucket',
   'purgeRepository',
   'deleteRepository',

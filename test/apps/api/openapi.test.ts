@@ -208,6 +208,10 @@ describe('the OpenAPI document', () => {
     undeleteRepository: {},
     purgeRepository: { dry_run: true },
     restoreRefs: { at: '2026-11-21T10:00:00Z', dry_run: true },
+    writeCommit: {
+      ...{ branch: 'master', expected: 'any', message: 'The same' },
+      changes: [{ action: 'put', path: 'src/main.c', content: 'int main;' }],
+    },
     createTag: { name: 'made', target: EMPTY_TREE_ID, expected: 'any' },
     updateRefs: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
     createWebhook: { url: 'https://receiver.example/', events: ['push'] },
@@ -501,6 +505,19 @@ describe('the OpenAPI document', () => {
         assert.equal(again.statusCode, 304);
         assertFits(operation, again);
       }
+    }
+  });
+
+  test('describes why a commit was not written', async () => {
+    const url = await preparedUrl('not-written', '/v1/repos/{username}/{name}/commits');
+    const operation = document.paths['/v1/repos/{username}/{name}/commits']?.['post'];
+    assert.ok(operation !== undefined);
+    const change = { action: 'put', path: 'src/main.c', content: 'int main;', expected_blob: EMPTY_TREE_ID };
+    const wanted = { branch: 'master', message: 'A change', changes: [change] };
+    for (const expected of ['any', EMPTY_TREE_ID]) {
+      const answer = await fixture.request('POST', url, token, { body: { ...wanted, expected } });
+      assert.equal(answer.statusCode, 409, answer.body);
+      assertFits(operation, answer);
     }
   });
 

@@ -51,6 +51,15 @@ const EXPECTED: Readonly<Record<string, Expectation>> = {
     body: { updates: [{ ref: 'refs/heads/gone', expected: 'any', after: null }] },
     status: 200,
   },
+  writeCommit: {
+    grants: ['ALL', 'GIT_HTTP_WRITE'],
+    scope: 'includes-repository',
+    body: {
+      ...{ branch: 'master', expected: 'any', message: 'The same' },
+      changes: [{ action: 'put', path: 'file', content: 'text' }],
+    },
+    status: 200,
+  },
   createTag: {
     grants: ['ALL', 'GIT_HTTP_WRITE'],
     scope: 'includes-repository',

@@ -1,0 +1,152 @@
+/** Translates what the body of a new commit says into bytes, and what is wrong with it into an answer. */
+import type { z } from 'zod';
+import { commitSeconds } from '../../core/git/commit-time.ts';
+import type { Signature } from '../../core/git/objects.ts';
+import { encodeUtf8 } from '../../core/git/utf8.ts';
+import { type ObjectId, type Timestamp, timestamp, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import type { CommitFault, WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
+import { pathMembers } from './contents-json.ts';
+import { type Answer, explained, type FieldFault, problem } from './http/answer.ts';
+import { movedJson, reasonOf } from './ref-faults.ts';
+import type { COMMIT_NOT_WRITTEN, NEW_COMMIT } from './schemas/new-commits.ts';
+
+type Body = z.output<typeof NEW_COMMIT>;
+type Change = Body['changes'][number];
+
+/** Why a member of a change cannot be read. */
+class Unreadable extends Error {
+  override readonly name = 'Unreadable';
+  readonly member: string;
+  constructor(member: string, message: string) {
+    super(message);
+    this.member = member;
+  }
+}
+
+export function changesOf(
+  changes: Body['changes'],
+): readonly WantedChange[] | { readonly faults: readonly FieldFault[] } {
+  const wanted: WantedChange[] = [];
+  for (const [index, change] of changes.entries()) {
+    try {
+      wanted.push(changeOf(change));
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      const { member, message } = error;
+      return { faults: [{ loc: ['body', 'changes', index, member], msg: message, type: 'custom' }] };
+    }
+  }
+  return wanted;
+}
+
+function changeOf(change: Change): WantedChange {
+  const expected = change.expected_blob === undefined ? 'any' : change.expected_blob;
+  const path = oneOf('path', bytesOf(change.path), base64('path_base64', change.path_base64));
+  switch (change.action) {
+    case 'put': {
+      const { mode = null } = change;
+      return { action: 'put', path, expected, mode, content: contentOf(change) };
+    }
+    case 'delete':
+      return { action: 'delete', path, expected };
+    case 'move': {
+      const to = oneOf('to', bytesOf(change.to), base64('to_base64', change.to_base64));
+      return { action: 'move', path, expected, to };
+    }
+  }
+}
+
+function contentOf(change: Extract<Change, { readonly action: 'put' }>): Uint8Array | ObjectId {
+  return oneOf<Uint8Array | ObjectId>(
+    'content',
+    bytesOf(change.content),
+    base64('content_base64', change.content_base64),
+    change.blob,
+  );
+}
+
+function oneOf<Value>(member: string, ...values: readonly (Value | undefined)[]): Value {
+  const [value, ...others] = values.filter((candidate) => candidate !== undefined);
+  if (value !== undefined && others.length === 0) return value;
+  const names = [member, `${member}_base64`, ...(values.length > 2 ? ['blob'] : [])].join(', ');
+  throw new Unreadable(member, `Expected exactly one of ${names}`);
+}
+
+function bytesOf(text: string | undefined): Uint8Array | undefined {
+  return text === undefined ? undefined : encodeUtf8(text);
+}
+
+function base64(member: string, text: string | undefined): Uint8Array | undefined {
+  if (text === undefined) return undefined;
+  const bytes = Buffer.from(text, 'base64');
+  // Node skips what is not base64.
+  if (bytes.toString('base64') !== text) throw new Unreadable(member, 'Expected base64 with its padding');
+  return bytes;
+}
+
+export function signatureOf(
+  given: Body['author'],
+  { otherwise, now }: { readonly otherwise: Omit<Signature, 'seconds' | 'offsetMinutes'>; readonly now: Timestamp },
+): Signature {
+  const { name, email } = given ?? otherwise;
+  const date = given?.date;
+  if (date === undefined) return { name, email, seconds: commitSeconds(now), offsetMinutes: 0 };
+  const [, sign, hours, minutes] = /([+-])(\d\d):?(\d\d)$/.exec(date) ?? [];
+  const offsetMinutes = (sign === '-' ? -1 : 1) * (60 * Number(hours ?? 0) + Number(minutes ?? 0));
+  return { name, email, seconds: commitSeconds(timestamp(new Date(date).toISOString())), offsetMinutes };
+}
+
+type ChangeCode = Extract<CommitFault, { readonly at: 'change' }>['code'];
+
+const REASONS: Readonly<Record<ChangeCode, string>> = {
+  'path-malformed': 'A path is names with a slash between them, without NUL',
+  'path-forbidden': 'No path has this name: some file systems take it for .git, or for another folder',
+  'path-too-long': 'The path is longer than it may be',
+  'path-changed-twice': 'Another change has this path, or removes a folder that it is in',
+  'blob-moved': 'Something else is at the path than was expected',
+  'path-missing': 'Nothing is at the path',
+  'path-exists': 'Something is at the path already',
+  'path-is-folder': 'A folder is at the path',
+  'path-is-submodule': 'A submodule is at the path',
+  'path-below-file': 'A file or a submodule is where one of the folders of the path should be',
+  'changes-too-wide': 'The changes touch more files and folders than one commit may',
+  'trees-too-large': 'The changed folders are too large',
+  'blob-not-found': 'There is no such blob',
+  'content-refused': 'The content has the form of an attack on SHA-1',
+};
+
+export function notWritten(fault: CommitFault, changes: readonly WantedChange[]): Answer {
+  switch (fault.at) {
+    case 'branch': {
+      const { ref, code, head } = fault.fault;
+      const reason = reasonOf(fault.fault);
+      if (head !== null) return explained(409, { detail: `${ref}: ${reason}`, ...movedJson(fault.fault) });
+      return problem(422, [{ loc: ['body', 'branch'], msg: reason, type: code }]);
+    }
+    case 'start': {
+      const msg = fault.code === 'start-not-found' ? 'There is no such commit' : 'The branch is there already';
+      return problem(422, [{ loc: ['body', 'start'], msg, type: fault.code }]);
+    }
+    case 'changes':
+      return problem(422, [{ loc: ['body', 'changes'], msg: 'Expected a change, or allow_empty', type: fault.code }]);
+    case 'objects':
+      return problem(422, [{ loc: ['body', 'changes'], msg: fault.detail, type: fault.code }]);
+    case 'change': {
+      const { index, field, code, found } = fault;
+      if (code !== 'blob-moved')
+        return problem(422, [{ loc: ['body', 'changes', index, field], msg: REASONS[code], type: code }]);
+      const change = changes[index];
+      const path = field === 'to' && change?.action === 'move' ? change.to : change?.path;
+      const members = path === undefined ? {} : pathMembers(path);
+      const detail = `changes[${index}]: ${REASONS[code]}`;
+      const json: z.output<typeof COMMIT_NOT_WRITTEN> = {
+        detail,
+        code,
+        index,
+        ...members,
+        blob: found ?? ZERO_OBJECT_ID,
+      };
+      return explained(409, json);
+    }
+  }
+}
