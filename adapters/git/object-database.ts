@@ -28,7 +28,7 @@ import { createViewFolders } from './cache/view-folders.ts';
 import { createLayerCounts } from './compacting/count-layers.ts';
 import { keepReached } from './compacting/keep-reached.ts';
 import { mergeLayers } from './compacting/merge-layers.ts';
-import { createHistorySlots } from './object-history.ts';
+import { createHistorySlots, createObjectHistory, type HistoryContext } from './object-history.ts';
 import { answerKeyStart, createObjectReader, type ReaderContext, repositoryOfAnswer } from './object-reader.ts';
 import { createFilePages } from './packs/file-pages.ts';
 import { createNewObjects } from './packs/new-objects.ts';
@@ -204,10 +204,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
     });
     const reachable = createReachableSets(git, REACHABLE_SETS_MEMORY_BYTES);
     const wholePacks = createWholePacks(git, log);
-    const packChecks = packChecksOf(options);
+    const historySlots = createHistorySlots();
+    const packChecks = packChecksOf(options, { git, slots: historySlots });
     const quarantines: QuarantineContext = { git, cache, memory, wholePacks, ...packChecks, log };
     const slots = {
-      historySlots: createHistorySlots(),
+      historySlots,
       largeTrees: createFairSlots({ slots: LARGE_TREES_AT_ONCE_MAX, slotsPerKey: LARGE_TREES_PER_REPOSITORY_MAX }),
       archives: createArchiveContext(git, options.archiveLimits),
     };
@@ -233,10 +234,11 @@ export async function createGitObjectDatabase(options: GitObjectDatabaseOptions)
   }
 }
 
-type PackChecks = Pick<QuarantineContext, 'pushMemory' | 'incomingBytes' | 'smallPacks' | 'hash'>;
+type PackChecks = Pick<QuarantineContext, 'pushMemory' | 'incomingBytes' | 'smallPacks' | 'hash' | 'historyOf'>;
 
-function packChecksOf(options: GitObjectDatabaseOptions): PackChecks {
+function packChecksOf(options: GitObjectDatabaseOptions, histories: HistoryContext): PackChecks {
   return {
+    historyOf: (view) => createObjectHistory(histories, view),
     pushMemory: createPushMemory(options.pushMemoryBytesMax ?? PUSH_MEMORY_BYTES_MAX, options.pushCpu),
     incomingBytes: createIncomingBytes(options.incoming ?? INCOMING),
     smallPacks: createFairSlots({ slots: SMALL_PACKS_AT_ONCE_MAX, slotsPerKey: SMALL_PACKS_PER_ACCOUNT_MAX }),

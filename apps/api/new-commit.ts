@@ -1,9 +1,7 @@
 /** Translates what the body of a new commit says into bytes, and what is wrong with it into an answer. */
 import type { z } from 'zod';
-import { commitSeconds } from '../../core/git/commit-time.ts';
-import type { Signature } from '../../core/git/objects.ts';
 import { encodeUtf8 } from '../../core/git/utf8.ts';
-import { type ObjectId, type Timestamp, timestamp, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
+import { type ObjectId, ZERO_OBJECT_ID } from '../../core/kernel/ids.ts';
 import type { CommitFault, WantedChange } from '../../core/use-cases/pushing/decide-commit.ts';
 import { pathMembers } from './contents-json.ts';
 import { type Answer, explained, type FieldFault, problem } from './http/answer.ts';
@@ -82,18 +80,6 @@ function base64(member: string, text: string | undefined): Uint8Array | undefine
   // Node skips what is not base64.
   if (bytes.toString('base64') !== text) throw new Unreadable(member, 'Expected base64 with its padding');
   return bytes;
-}
-
-export function signatureOf(
-  given: Body['author'],
-  { otherwise, now }: { readonly otherwise: Omit<Signature, 'seconds' | 'offsetMinutes'>; readonly now: Timestamp },
-): Signature {
-  const { name, email } = given ?? otherwise;
-  const date = given?.date;
-  if (date === undefined) return { name, email, seconds: commitSeconds(now), offsetMinutes: 0 };
-  const [, sign, hours, minutes] = /([+-])(\d\d):?(\d\d)$/.exec(date) ?? [];
-  const offsetMinutes = (sign === '-' ? -1 : 1) * (60 * Number(hours ?? 0) + Number(minutes ?? 0));
-  return { name, email, seconds: commitSeconds(timestamp(new Date(date).toISOString())), offsetMinutes };
 }
 
 type ChangeCode = Extract<CommitFault, { readonly at: 'change' }>['code'];

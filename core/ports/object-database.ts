@@ -87,6 +87,8 @@ export interface Quarantine {
    * may be any id. Refuses moves that would take too long to compare.
    */
   compareMoves(moves: readonly RefMove[], signal: AbortSignal): Promise<readonly boolean[] | PackRefusal>;
+  /** Does what `ObjectHistory` does, with objects of this pack and of the committed layers. */
+  readonly diff: ObjectHistory['diff'];
   /**
    * Returns the layer's tar, in the form of docs/architecture.md, Storage: pack, idx, `updates` and `layer.json`.
    * `updates` are this push's `<after> <ref> [<peeled>]` lines.

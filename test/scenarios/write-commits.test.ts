@@ -31,6 +31,14 @@ interface Written {
   readonly event_id: string | null;
 }
 
+interface Tried {
+  readonly ref: string;
+  readonly before: string;
+  readonly tree: string;
+  readonly files: readonly object[];
+  readonly files_truncated: boolean;
+}
+
 interface Refused {
   readonly detail: string | readonly { readonly loc: readonly (string | number)[]; readonly type: string }[];
   readonly code?: string;
@@ -228,12 +236,47 @@ describe('A commit over REST', () => {
     assert.deepEqual([hidden?.status, hidden?.text], [422, absent?.text]);
   });
 
-  test('is refused with the words of git fsck where git takes no such file', async (context) => {
+  test('is refused with the words of git fsck where git takes no such file, also when it is only tried', async (context) => {
     const { send } = await pushed(context);
     const changes = [{ action: 'put', path: '.gitmodules', mode: '120000', content: 'elsewhere' }];
-    const answer = await send({ changes });
-    assert.equal(answer.status, 422, answer.text);
-    assert.match(answer.text, /gitmodulesSymlink/);
+    for (const dry_run of [true, false]) {
+      const answer = await send({ changes, dry_run });
+      assert.equal(answer.status, 422, answer.text);
+      assert.match(answer.text, /gitmodulesSymlink/);
+    }
+  });
+
+  test('that is only tried tells what it would change, and stores nothing', async (context) => {
+    const { name, url, work, head, send, written, refused } = await pushed(context);
+    const read = async (path: string) => api(nodes[0], ada.token, 'GET', `/v1/repos/ada/${name}/${path}`);
+    const changes = [
+      { action: 'move', path: 'src/main.c', to: 'main.c' },
+      put('README', 'one\ntwo\n'),
+      { action: 'put', path_base64: Buffer.from([0x66, 0xff]).toString('base64'), content: 'text\n' },
+    ];
+    for (const body of [
+      { changes },
+      { branch: 'begun', start: head, changes: [put('src', 'no folder'), { action: 'delete', path: 'src/main.c' }] },
+      { branch: 'orphan', changes: [put('first', 'text')] },
+    ]) {
+      const before = await git(work, ['ls-remote', url]);
+      const tried = await send({ ...body, dry_run: true });
+      assert.equal(tried.status, 200, tried.text);
+      const { ref, before: seen, tree, files, files_truncated } = tried.body as Tried;
+      assert.equal(await git(work, ['ls-remote', url]), before);
+      assert.equal((await read(`trees/${tree}`)).status, 404);
+      const { commit, ...result } = await written(body);
+      assert.deepEqual([ref, seen], [result.ref, result.before]);
+      const made = (await read(`commits/${commit.hexsha}`)).body as Tried;
+      assert.deepEqual({ files, files_truncated }, { files: made.files, files_truncated: made.files_truncated });
+      await git(work, ['fetch', '--quiet', url, ref]);
+      assert.equal((await git(work, ['rev-parse', 'FETCH_HEAD^{tree}'])).trim(), tree);
+    }
+    const same = await send({ changes: [put('README', 'one\ntwo\n')], dry_run: true });
+    assert.deepEqual([same.status, (same.body as Tried).files], [200, []]);
+    assert.equal((await refused({ expected: head, changes, dry_run: true }, 409)).code, 'head-moved');
+    const below = await refused({ branch: 'main/below', changes: [put('a', '')], dry_run: true }, 422);
+    assert.deepEqual(below.detail, [{ ...(below.detail[0] as object), loc: ['body', 'branch'], type: 'ref-collides' }]);
   });
 
   test('with any head is written by all who race, on two nodes, and none is lost', async (context) => {

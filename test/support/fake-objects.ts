@@ -81,6 +81,7 @@ export function createFakeObjects(): FakeObjects {
       commitSeconds: async (ids) => new Map(ids.map((id) => [id, objects.seconds.get(id) ?? 0])),
       compareMoves: async (moves) =>
         objects.movesRefusal ?? moves.map(({ before, after }) => objects.ancestry.has(`${before} ${after}`)),
+      diff: unused,
       layer: async (updates, description) => {
         const head = Buffer.from(`${JSON.stringify(description)}\n${updates.join('\n')}\n`);
         const bytes = Buffer.concat([head, Buffer.alloc(Math.max(0, objects.layerSizeBytes - head.length))]);

@@ -10,6 +10,7 @@ import type { FairSlots } from '../../../core/kernel/fair-slots.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
 import { canonicalJson } from '../../../core/kernel/json.ts';
 import type { CommittedObjects, LayerContent, Quarantine } from '../../../core/ports/object-database.ts';
+import type { ObjectHistory } from '../../../core/ports/object-history.ts';
 import type { Layer } from '../../../core/repository/layer.ts';
 import type { WholePacks } from '../answers/whole-packs.ts';
 import { viewOf } from '../cache/cache-folder.ts';
@@ -27,7 +28,7 @@ import {
   type PackFiles,
 } from '../packs/object-source.ts';
 import type { PackMemory } from '../packs/pack-file.ts';
-import type { Git } from '../process/git-commands.ts';
+import type { Git, ObjectView } from '../process/git-commands.ts';
 import type { GitLog } from '../process/log.ts';
 import type { IncomingBytes } from './incoming-bytes.ts';
 import { type IndexedPack, quarantineView, recheckPack } from './index-pack.ts';
@@ -47,6 +48,8 @@ export interface QuarantineContext {
   readonly smallPacks: FairSlots;
   /** Null where small packs are checked by git as well. */
   readonly hash: HashObject | null;
+  /** Reads the history of a view's objects. */
+  readonly historyOf: (view: ObjectView) => ObjectHistory;
   readonly log: GitLog;
 }
 
@@ -84,7 +87,7 @@ export async function createQuarantine(
   received: ReceivedPack,
   leased: CacheLease,
 ): Promise<Quarantine> {
-  const { git, cache, memory, log } = context;
+  const { git, cache, memory, historyOf, log } = context;
   const { receivedBytes, account } = received;
   let { pack, stored } = received;
   let lease = leased;
@@ -93,7 +96,6 @@ export async function createQuarantine(
   let objects = objectsOf(git, held());
   /** Tips that reach every object of the pack which the committed layers do not hold; null if none are known. */
   let wholeTips: readonly ObjectId[] | null = null;
-
   /** Returns true for the first caller only. */
   const claimEnd = () => {
     if (ended) return false;
@@ -128,6 +130,7 @@ export async function createQuarantine(
     tips: (ids) => checking(cache, lease, () => readTips(objects.source, ids)),
     commitSeconds: (ids) => checking(cache, lease, () => readCommitSeconds(objects.source, ids)),
     compareMoves: (moves, signal) => checking(cache, lease, () => compareMoves(git, objects, moves, signal)),
+    diff: (from, to, bounded) => checkingAll(cache, lease, historyOf(objects.view).diff(from, to, bounded)),
     layer: (updates, description) => contentOf(memory, stored?.pack ?? null, updates, description),
     recheck: async (committed: CommittedObjects): Promise<PackRefusal | null> => {
       const next = await recheckedLease(context, committed, { stored, account });
@@ -255,6 +258,19 @@ export async function checking<Result>(
 ): Promise<Result> {
   try {
     return await work();
+  } catch (error) {
+    await cache.isLost(folder);
+    throw error;
+  }
+}
+
+async function* checkingAll<Item>(
+  cache: LayerCache,
+  { folder }: CacheLease,
+  items: AsyncIterable<Item>,
+): AsyncGenerator<Item> {
+  try {
+    yield* items;
   } catch (error) {
     await cache.isLost(folder);
     throw error;

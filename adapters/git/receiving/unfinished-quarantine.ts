@@ -34,6 +34,10 @@ export function unfinishedQuarantine(
       if (moves.length > 0) await passed();
       return quarantine.compareMoves(moves, signal);
     },
+    diff: async function* (from, to, bounded) {
+      await passed();
+      yield* quarantine.diff(from, to, bounded);
+    },
     layer: async (updates, description) => endingAfter(passed, await quarantine.layer(updates, description)),
     leavesOver: (tips, known, signal) =>
       quarantine.leavesOver(tips, known, signal).catch(async (error: unknown) => {

@@ -1,27 +1,40 @@
 /** Commits: the listing, whose bytes are made once for each page and revision of a repository, one, and new ones. */
 import type { z } from 'zod';
+import type { Diff } from '../../../core/git/diff/diff.ts';
 import { commitRow } from '../../../core/git/history/listed-commit.ts';
 import { ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import type { Refusal } from '../../../core/kernel/refusal.ts';
-import { serviceAuthor } from '../../../core/use-cases/pushing/service-author.ts';
-import { writeCommit } from '../../../core/use-cases/pushing/write-commit.ts';
+import type { WantedCommit } from '../../../core/use-cases/pushing/decide-commit.ts';
+import {
+  type TriedCommit,
+  tryCommit,
+  type WrittenCommit,
+  writeCommit,
+} from '../../../core/use-cases/pushing/write-commit.ts';
 import { listCommits, type WantedPath } from '../../../core/use-cases/reading/list-commits.ts';
 import { readCommit } from '../../../core/use-cases/reading/read-commit.ts';
 import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { branchRef } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
+import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
 import { conditionalAnswer, type EncodedBody, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
 import { pathMembers } from '../contents-json.ts';
 import { rateAnswer } from '../denials.ts';
 import { ok, problem } from '../http/answer.ts';
 import { parseQueryPath } from '../http/contents-path.ts';
-import { changesOf, notWritten, signatureOf } from '../new-commit.ts';
+import { changesOf, notWritten } from '../new-commit.ts';
 import { type Outcome, type RepositoryCall, type Route, repositoryRoute } from '../route.ts';
 import { CHANGED_COMMIT, COMMIT_PARAMS, COMMITS, COMMITS_QUERY } from '../schemas/commits.ts';
 import { pageOf } from '../schemas/common.ts';
-import { COMMIT_NOT_WRITTEN, NEW_COMMIT, WRITTEN_COMMIT } from '../schemas/new-commits.ts';
+import {
+  COMMIT_NOT_WRITTEN,
+  COMMIT_OUTCOME,
+  NEW_COMMIT,
+  type TRIED_COMMIT,
+  WRITTEN_COMMIT,
+} from '../schemas/new-commits.ts';
 import { REPOSITORY_PARAMS } from '../schemas/params.ts';
 
 export const COMMIT_ROUTES: readonly Route[] = [
@@ -57,13 +70,13 @@ export const COMMIT_ROUTES: readonly Route[] = [
     tag: 'Code',
     summary: 'Write a commit',
     description:
-      'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed; 409 if the head, or what a change expects at its path, is another. The commit is not signed.',
+      'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed, and for a dry run; 409 if the head, or what a change expects at its path, is another. The commit is not signed.',
     method: 'POST',
     path: '/v1/repos/{username}/{name}/commits',
     push: true,
     grant: 'GIT_HTTP_WRITE',
     schemas: { params: REPOSITORY_PARAMS, body: NEW_COMMIT },
-    answers: { 200: WRITTEN_COMMIT, 201: WRITTEN_COMMIT },
+    answers: { 200: COMMIT_OUTCOME, 201: WRITTEN_COMMIT },
     problems: [409],
     refusal: COMMIT_NOT_WRITTEN,
     handle: postCommit,
@@ -131,6 +144,15 @@ async function getCommit(
   const { commit, diff } = found;
   const json: z.output<typeof CHANGED_COMMIT> = {
     ...commitObject(context, repository.id, commitRow(commit)),
+    ...filesJson(diff),
+  };
+  // A commit never changes, but another time may have counted more.
+  const form = diff.truncated.includes('time') ? 'm3-cut' : 'm3';
+  return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
+}
+
+function filesJson(diff: Diff): Pick<z.output<typeof CHANGED_COMMIT>, 'files' | 'files_truncated'> {
+  return {
     files: diff.files.map(({ path, previousPath, status, additions, deletions, binary }) => ({
       ...pathMembers(path),
       ...previousMembers(previousPath),
@@ -141,15 +163,13 @@ async function getCommit(
     })),
     files_truncated: diff.filesTotal !== diff.files.length,
   };
-  // A commit never changes, but another time may have counted more.
-  const form = diff.truncated.includes('time') ? 'm3-cut' : 'm3';
-  return conditionalAnswer(encodeJson(json, `"${commit.id}-${form}"`), request.headers['if-none-match']);
 }
 
 async function postCommit(
-  { context, principal, repository, origin, signal }: RepositoryCall,
+  call: RepositoryCall,
   { body }: { readonly body: z.output<typeof NEW_COMMIT> },
 ): Promise<Outcome> {
+  const { context, principal, repository, origin, signal } = call;
   const { branch, expected, start = null, message } = body;
   const changes = changesOf(body.changes);
   if ('faults' in changes) return problem(422, changes.faults);
@@ -157,23 +177,36 @@ async function postCommit(
   const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });
   if (refusal !== null) return rateAnswer(refusal);
   const now = context.clock.now();
-  const host = new URL(context.addresses().webUrl).hostname;
-  const author = signatureOf(body.author, { otherwise: serviceAuthor(repository.account.username, host), now });
-  const written = await writeCommit(context, await origin(), {
+  const author = signatureOf(body.author, byAccount(call, now), now);
+  const wanted: WantedCommit = {
     repository,
     branch,
     expected,
     start,
-    message: message.endsWith('\n') ? message : `${message}\n`,
+    message: withLineEnd(message),
     author,
-    committer: body.committer === undefined ? author : signatureOf(body.committer, { otherwise: author, now }),
+    committer: signatureOf(body.committer, author, now),
     changes,
     allowEmpty: body.allow_empty,
     signal: signal(),
-  });
-  if ('refused' in written) return written;
-  if ('fault' in written) return notWritten(written.fault, changes);
-  const { commit, ref, before, after, event } = written;
+  };
+  const outcome = body.dry_run
+    ? await tryCommit(context, await origin(), wanted, COUNTED_ONLY)
+    : await writeCommit(context, await origin(), wanted);
+  if ('refused' in outcome) return outcome;
+  if ('fault' in outcome) return notWritten(outcome.fault, changes);
+  return 'diff' in outcome ? triedAnswer(outcome) : writtenAnswer(call, outcome);
+}
+
+function triedAnswer({ ref, before, tree, diff }: TriedCommit): Outcome {
+  const json: z.output<typeof TRIED_COMMIT> = { ref, before: before ?? ZERO_OBJECT_ID, tree, ...filesJson(diff) };
+  return ok(json);
+}
+
+function writtenAnswer(
+  { context, repository }: RepositoryCall,
+  { commit, ref, before, after, event }: WrittenCommit,
+): Outcome {
   const json: z.output<typeof WRITTEN_COMMIT> = {
     commit: commitObject(context, repository.id, commit),
     ref,

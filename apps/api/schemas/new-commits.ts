@@ -4,7 +4,7 @@ import { utf8Length } from '../../../core/git/utf8.ts';
 import { KIB } from '../../../core/kernel/byte-units.ts';
 import { OBJECT_ID_PATTERN, type ObjectId, parseObjectId, ZERO_OBJECT_ID } from '../../../core/kernel/ids.ts';
 import { REF_NAME_BYTES_MAX, TREE_PATH_BYTES_MAX } from '../../../core/kernel/limits.ts';
-import { COMMIT } from './commits.ts';
+import { CHANGED_COMMIT, COMMIT } from './commits.ts';
 import { ID } from './common.ts';
 import { EXPECTED, OBJECT, REF_NOT_CHANGED } from './refs.ts';
 import { OBJECT_ID } from './undo.ts';
@@ -22,7 +22,7 @@ const AUTHOR_TEXT = z
   .max(AUTHOR_TEXT_LENGTH_MAX)
   .regex(/^[^<>\p{Cc}]*$/u, 'Expected no <, > or control characters');
 
-const AUTHOR = z
+export const AUTHOR = z
   .strictObject({
     name: AUTHOR_TEXT,
     email: AUTHOR_TEXT,
@@ -101,6 +101,7 @@ export const NEW_COMMIT = z.strictObject({
     .max(COMMIT_CHANGES_MAX)
     .meta({ description: 'All are applied to the tree of the head. No path twice.' }),
   allow_empty: z.boolean().default(false).meta({ description: 'Whether a commit may change nothing.' }),
+  dry_run: z.boolean().default(false).meta({ description: 'Whether only to check it, and to list what would change.' }),
 });
 
 export const WRITTEN_COMMIT = z
@@ -112,6 +113,18 @@ export const WRITTEN_COMMIT = z
     event_id: ID.nullable().meta({ description: 'Null: nothing changed.' }),
   })
   .meta({ id: 'WrittenCommit' });
+
+export const TRIED_COMMIT = z
+  .object({
+    ref: z.string().meta({ description: 'The full name of the branch.', examples: ['refs/heads/main'] }),
+    before: OBJECT_ID,
+    tree: OBJECT_ID.meta({ description: 'The tree that the commit would have.' }),
+    files: CHANGED_COMMIT.shape.files,
+    files_truncated: CHANGED_COMMIT.shape.files_truncated,
+  })
+  .meta({ id: 'TriedCommit', description: 'A dry run: nothing was stored.' });
+
+export const COMMIT_OUTCOME = z.union([WRITTEN_COMMIT, TRIED_COMMIT]).meta({ id: 'CommitOutcome' });
 
 export const COMMIT_NOT_WRITTEN = z
   .object({

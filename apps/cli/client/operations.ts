@@ -295,6 +295,8 @@ export interface CommitList {
   readonly pagination: CommitPagination;
 }
 
+export type CommitOutcome = WrittenCommit | TriedCommit;
+
 export interface CommitPagination {
   readonly page: number;
   readonly limit: number;
@@ -1008,6 +1010,19 @@ export interface TreePagination {
   readonly has_more: boolean;
 }
 
+/** A dry run: nothing was stored. */
+export interface TriedCommit {
+  /** The full name of the branch. */ readonly ref: string;
+  /** All zeros: no object. */
+  readonly before: string;
+  /** The tree that the commit would have. */
+  readonly tree: string;
+  /** What differs from the first parent, or from nothing; at most 3000 files, or as many as have 2 MiB of paths, in byte order of paths. */
+  readonly files: readonly ChangedFile[];
+  /** Whether files are missing. */
+  readonly files_truncated: boolean;
+}
+
 export interface TrustRule {
   readonly id: string;
   readonly name: string;
@@ -1495,8 +1510,10 @@ export interface Operations {
       readonly changes: readonly (PutFile | DeletePath | MovePath)[];
       /** Whether a commit may change nothing. */
       readonly allow_empty?: boolean;
+      /** Whether only to check it, and to list what would change. */
+      readonly dry_run?: boolean;
     };
-    readonly answer: WrittenCommit;
+    readonly answer: CommitOutcome | WrittenCommit;
   };
   /** Read a commit and what it changed */
   readonly getCommit: {

@@ -6,7 +6,7 @@
 import type { ObjectType } from '../../git/objects.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { NewObject, NewObjects } from '../../ports/new-objects.ts';
-import type { Push } from './push-refs.ts';
+import type { PackedPush } from './push-refs.ts';
 
 export interface ObjectsToPush {
   /** Returns the id of an object. Throws `ObjectRefused`. */
@@ -14,7 +14,7 @@ export interface ObjectsToPush {
   /** Adds an object, which the pack has once, and returns its id, which is asked of `name` unless it is given. */
   add(type: ObjectType, bytes: Uint8Array, id?: ObjectId): ObjectId;
   /** Returns the part of a push that is about its bytes. Nothing is added from then on. */
-  pack(): Required<Pick<Push, 'pack' | 'receivedBytes'>>;
+  pack(): Pick<PackedPush, 'pack' | 'receivedBytes'>;
 }
 
 /** An object that shows an attack on SHA-1. */

@@ -28,7 +28,7 @@ import {
 } from '../../ports/object-database.ts';
 import type { UsageReader } from '../../ports/usage.ts';
 import type { RequestedUpdate } from '../../repository/commands.ts';
-import { mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
+import { decideRefs, mayChooseDefaultBranch, type UpdateRefsDecision } from '../../repository/decide.ts';
 import { repositories } from '../../repository/evolve.ts';
 import type { Layer } from '../../repository/layer.ts';
 import type { Refs } from '../../repository/ref-runs.ts';
@@ -131,7 +131,47 @@ export interface Pushed extends UpdateRefsDecision {
 }
 
 export async function pushRefs(context: PushContext, push: Push): Promise<Pushed | Refused> {
-  if (push.pack === null) return commit(context, push, null);
+  const { pack } = push;
+  if (pack === null) return commit(context, push, null);
+  return receiving(context, { ...push, pack }, async (received) => {
+    await context.failpoint('push-pack-received');
+    return commit(context, push, received);
+  });
+}
+
+/** A push with objects. */
+export type PackedPush = Push & { readonly pack: AsyncIterable<Uint8Array> };
+
+/** What would become of a push, and what was read of its objects. */
+export interface TriedPush<Result> extends Pick<Pushed, 'results' | 'refs'> {
+  readonly read: Result;
+}
+
+/** Receives and decides a push, reads its objects, and makes nothing of it. */
+export async function tryPush<Result>(
+  context: PushContext,
+  push: PackedPush,
+  read: (received: Quarantine) => Promise<Result>,
+): Promise<TriedPush<Result> | Refused> {
+  return receiving(context, push, async (received) => {
+    const { entity, owned } = push.repository;
+    const { refs } = entity.state;
+    const updates = await inspect(push, refs, received);
+    if ('refused' in updates) return refusedPack(updates);
+    const { initialDefaultBranch } = owned;
+    const command = { updates, atomic: push.atomic, initialDefaultBranch, commitSeconds: NO_DATES };
+    const { results } = decideRefs(entity.state, command);
+    const exceeded = await quotaExceededByPush(context, push, null);
+    return exceeded === null ? { results, refs, read: await read(received) } : { refused: exceeded };
+  });
+}
+
+/** Receives the pack and calls `use` with it; unless that installs it, nothing of it remains. */
+async function receiving<Result>(
+  context: PushContext,
+  push: PackedPush,
+  use: (received: Quarantine) => Promise<Result | Refused>,
+): Promise<Result | Refused> {
   const { accountId, entity } = push.repository;
   const room = await roomForPack(context.usage, accountId, quotasOf(push));
   if ('refused' in room) return room;
@@ -149,8 +189,7 @@ export async function pushRefs(context: PushContext, push: Push): Promise<Pushed
     return { refused: { code: quota, leftBytes: room.packSizeBytesMax, sizeBytes: null } };
   }
   try {
-    await context.failpoint('push-pack-received');
-    return await commit(context, push, received);
+    return await use(received);
   } catch (error) {
     if (wasTooLate(error)) return TOOK_TOO_LONG;
     if (error instanceof PackRefusedError) return refusedPack(error.refusal);

@@ -1,16 +1,19 @@
 /**
- * Writes a commit over the API: changes of files, decided against the head that their writer saw.
+ * Writes a commit over the API, or tries to: changes of files, decided against the head that their writer saw.
  *
  * Invariants: `pushRefs` commits it, with the checks, quotas and event of every push; nothing is stored before. What is
  * pushed in between is decided on again only where the writer takes any head.
  */
 import type { CommitRow } from '../../git/commit-row.ts';
+import type { Diff } from '../../git/diff/diff.ts';
+import type { DiffBounds } from '../../git/diff/diff-parser.ts';
 import { listedRow } from '../../git/history/listed-commit.ts';
 import { parseRefName, type RefName } from '../../git/ref-name.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { EventId, ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { repositories } from '../../repository/evolve.ts';
+import { type DiffContext, readDiff } from '../reading/read-commit.ts';
 import { branchRef } from '../reading/resolve-ref.ts';
 import { findRepositoryById } from '../repositories/repositories.ts';
 import { type ChangeRefsContext, type ChangeRefsOrigin, faultOf, type RefFault } from './change-refs.ts';
@@ -22,7 +25,7 @@ import {
   type Faulty,
   type WantedCommit,
 } from './decide-commit.ts';
-import { type Push, type PushRefusal, pushRefs, REDECISIONS_MAX } from './push-refs.ts';
+import { type PackedPush, type PushRefusal, pushRefs, REDECISIONS_MAX, tryPush } from './push-refs.ts';
 import { MOVES_WAIT_SECONDS, refusalOfPush } from './refusal-of-push.ts';
 
 export type WriteCommitContext = ChangeRefsContext & DecideCommitContext;
@@ -36,6 +39,16 @@ export interface WrittenCommit {
   readonly after: ObjectId | null;
   /** Null if nothing was changed. */
   readonly event: EventId | null;
+}
+
+/** What would be written. */
+export interface TriedCommit {
+  readonly ref: RefName;
+  /** Null: the branch is not there. */
+  readonly before: ObjectId | null;
+  readonly tree: ObjectId;
+  /** What differs from the parent. */
+  readonly diff: Diff;
 }
 
 type Failed = Faulty | { readonly refused: Refusal };
@@ -60,7 +73,39 @@ export async function writeCommit(
     if (again === null) return refuse({ code: 'repository-not-found' });
     repository = again;
   }
-  return refuse({ code: 'refs-moved-too-often', waitSeconds: MOVES_WAIT_SECONDS });
+  return MOVED_TOO_OFTEN;
+}
+
+const MOVED_TOO_OFTEN = refuse({ code: 'refs-moved-too-often', waitSeconds: MOVES_WAIT_SECONDS });
+
+/** Decides a commit and checks it as a push is checked, and makes nothing of it. `bounds` are those of the diff. */
+export async function tryCommit(
+  context: WriteCommitContext & DiffContext,
+  origin: ChangeRefsOrigin,
+  wanted: WantedCommit,
+  bounds: Partial<DiffBounds>,
+): Promise<TriedCommit | Failed> {
+  const ref = writtenRef(wanted);
+  if (typeof ref !== 'string') return ref;
+  const deciding = { ...wanted, ref, seen: null };
+  const decided = await decideCommit(context, deciding);
+  if ('fault' in decided) return decided;
+  const { before, parent, commit, release } = decided;
+  try {
+    const push = pushOf(context, origin, deciding, decided);
+    const tried = await tryPush(context, push, ({ diff }) =>
+      readDiff(context, { history: { diff } }, parent?.id ?? null, commit.id, { bounds, signal: wanted.signal }),
+    );
+    if ('refused' in tried) {
+      const failed = notPushed(tried.refused);
+      return failed === 'moved' ? MOVED_TOO_OFTEN : failed;
+    }
+    const code = tried.results[0]?.code ?? null;
+    if (code !== null) return branchFault(faultOf(ref, code, tried.refs));
+    return { ref, before, tree: commit.tree, diff: tried.read };
+  } finally {
+    release();
+  }
 }
 
 /** Returns the full name of the branch, unless nothing can be written. */
@@ -107,7 +152,7 @@ function pushOf(
   origin: ChangeRefsOrigin,
   { repository, ref, signal }: Deciding,
   { before, commit, pack }: DecidedCommit,
-): Push {
+): PackedPush {
   return {
     repository,
     quotas: context.plans[repository.account.plan],

@@ -10,7 +10,8 @@ import type { Commit } from '../../git/objects.ts';
 import { refuse } from '../../kernel/decider.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
-import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
+import { isBeyondBounds } from '../../ports/object-database.ts';
+import type { ObjectHistory } from '../../ports/object-history.ts';
 import type { FoundRepository } from '../repositories/repositories.ts';
 import { closing, type ObjectsContext, openView } from './repository-view.ts';
 import { reachableCommit } from './resolve-ref.ts';
@@ -65,7 +66,7 @@ export async function readCommit(
 /** Reads what changed between two commits; null is the empty tree. The caller has checked that they may be read. */
 export async function readDiff(
   { knownDiffs }: Pick<DiffContext, 'knownDiffs'>,
-  reader: ObjectReader,
+  reader: { readonly history: Pick<ObjectHistory, 'diff'> },
   from: ObjectId | null,
   to: ObjectId,
   { bounds, signal }: { readonly bounds: Partial<DiffBounds>; readonly signal: AbortSignal },

@@ -205,6 +205,7 @@ export function createMemoryObjects(): MemoryObjects {
       tips: async (ids) => ids.map(tip),
       commitSeconds: async (ids) => new Map(ids.map((id) => [id, commitOf(id)?.committer.seconds ?? 0])),
       compareMoves: async (moves) => moves.map(({ before, after }) => new Set(walk([after], [])).has(before)),
+      diff: NO_HISTORY.diff,
       layer: async () => Promise.reject(new TypeError('A pack of no objects makes no layer')),
       leavesOver: async () => false,
       keepReached: nothing,

@@ -665,6 +665,7 @@ describe('receiving objects at the bounds of their types', () => {
       for (const reading of [
         (quarantine: Quarantine) => quarantine.compareMoves([{ before: tip, after: tip }], signal),
         (quarantine: Quarantine) => quarantine.commitSeconds([tip]),
+        (quarantine: Quarantine) => Array.fromAsync(quarantine.diff(null, tip, { signal, spanMs: 5_000 })),
         (quarantine: Quarantine) => quarantine.keepReached([tip], [], signal),
         (quarantine: Quarantine) => quarantine.recheck(db.newObjects()),
         // Git cannot count what a missing object reaches.
