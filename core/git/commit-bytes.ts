@@ -13,7 +13,8 @@ export function commitBytes({ tree, parents, author, committer, message }: Omit<
   return encodeUtf8(`${lines.join('\n')}\n\n${message}`);
 }
 
-function signatureLine({ name, email, seconds, offsetMinutes }: Signature): string {
+/** Returns what stands behind `author`, `committer` and `tagger`. */
+export function signatureLine({ name, email, seconds, offsetMinutes }: Signature): string {
   const minutes = Math.abs(offsetMinutes);
   const digits = String(100 * Math.floor(minutes / 60) + (minutes % 60)).padStart(4, '0');
   return `${name} <${email}> ${seconds} ${offsetMinutes < 0 ? '-' : '+'}${digits}`;

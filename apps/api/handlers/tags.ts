@@ -7,6 +7,7 @@ import { versionOf } from '../../../core/use-cases/reading/repository-view.ts';
 import { tagText } from '../../../core/use-cases/reading/resolve-ref.ts';
 import { refChangesOf } from '../../front-door/callers.ts';
 import { refusedPush } from '../../front-door/changes.ts';
+import { byAccount, signatureOf, withLineEnd } from '../authors.ts';
 import { conditionalAnswer, encodeJson, type MadeBody } from '../body-cache.ts';
 import { commitObject } from '../commit-json.ts';
 import { rateAnswer } from '../denials.ts';
@@ -36,7 +37,7 @@ export const TAG_ROUTES: readonly Route[] = [
     tag: 'Git data',
     summary: 'Create a tag',
     description:
-      'A lightweight tag: a ref below `refs/tags/`. It is a push without objects. 409 if there is a tag of this name already.',
+      'With a `message` an annotated tag, else a lightweight one, which is only a ref below `refs/tags/`. It is a push. 409 if there is a tag of this name already. The tag is not signed.',
     method: 'POST',
     path: '/v1/repos/{username}/{name}/tags',
     push: true,
@@ -88,14 +89,19 @@ function tagJson(
   };
 }
 
-async function postTag(
-  { context, principal, repository, origin, signal }: RepositoryCall,
-  { body }: { readonly body: z.output<typeof NEW_TAG> },
-): Promise<Outcome> {
+async function postTag(call: RepositoryCall, { body }: { readonly body: z.output<typeof NEW_TAG> }): Promise<Outcome> {
+  const { context, principal, repository, origin, signal } = call;
   const refChanges = refChangesOf(tagText(body.name));
   const refusal = await refusedPush(context, principal, { refChanges, onlyDeletes: false });
   if (refusal !== null) return rateAnswer(refusal);
-  const created = await createTag(context, await origin(), { repository, ...body, signal: signal() });
+  const { name, target, expected, message } = body;
+  const now = context.clock.now();
+  const annotation =
+    message === undefined
+      ? null
+      : { message: withLineEnd(message), tagger: signatureOf(body.tagger, byAccount(call, now), now) };
+  const wanted = { repository, name, target, expected, annotation, signal: signal() };
+  const created = await createTag(context, await origin(), wanted);
   if ('refused' in created) return created;
   if ('fault' in created) return notCreated(created.fault);
   const tag = tagJson({ context, repository }, created.tag);
@@ -103,11 +109,11 @@ async function postTag(
   return ok(json, 201);
 }
 
-/** What is wrong with the target; everything else is wrong with the name. */
+/** What is wrong with the target. */
 const OF_TARGET: ReadonlySet<string> = new Set<RefFault['code']>(['object-missing', 'tag-too-deep']);
 
 function notCreated(fault: RefFault): Outcome {
   if (fault.head !== null) return explained(409, { detail: `${fault.ref}: ${reasonOf(fault)}`, ...movedJson(fault) });
-  const field = OF_TARGET.has(fault.code) ? 'target' : 'name';
+  const field = OF_TARGET.has(fault.code) ? 'target' : fault.code === 'objects-refused' ? 'message' : 'name';
   return problem(422, [{ loc: ['body', field], msg: reasonOf(fault), type: fault.code }]);
 }

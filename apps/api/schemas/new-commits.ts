@@ -11,7 +11,7 @@ import { OBJECT_ID } from './undo.ts';
 
 /** Changes of one commit. */
 export const COMMIT_CHANGES_MAX = 10_000;
-/** The message of a commit. */
+/** The message of a commit, or of an annotated tag. */
 export const NEW_MESSAGE_BYTES_MAX = 64 * KIB;
 /** UTF-16 code units of the name and of the address of an author. */
 export const AUTHOR_TEXT_LENGTH_MAX = 255;
@@ -33,6 +33,12 @@ export const AUTHOR = z
       .meta({ description: 'By default the moment of the commit. The offset becomes the zone.' }),
   })
   .meta({ id: 'NewAuthor' });
+
+export const MESSAGE = z
+  .string()
+  .min(1)
+  .refine((text) => utf8Length(text) <= NEW_MESSAGE_BYTES_MAX, `Expected at most ${NEW_MESSAGE_BYTES_MAX} bytes`)
+  .meta({ description: `At most ${NEW_MESSAGE_BYTES_MAX} bytes. A line feed is added where the last one is missing.` });
 
 const PATH = z
   .string()
@@ -87,13 +93,7 @@ export const NEW_COMMIT = z.strictObject({
     .max(REF_NAME_BYTES_MAX)
     .optional()
     .meta({ description: 'Where a new branch begins: a branch, a tag or a commit. By default without files.' }),
-  message: z
-    .string()
-    .min(1)
-    .refine((text) => utf8Length(text) <= NEW_MESSAGE_BYTES_MAX, `Expected at most ${NEW_MESSAGE_BYTES_MAX} bytes`)
-    .meta({
-      description: `At most ${NEW_MESSAGE_BYTES_MAX} bytes. A line feed is added where the last one is missing.`,
-    }),
+  message: MESSAGE,
   author: AUTHOR.optional().meta({ description: 'By default the account.' }),
   committer: AUTHOR.optional().meta({ description: 'By default the author.' }),
   changes: z

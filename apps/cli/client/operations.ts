@@ -1431,6 +1431,9 @@ export interface Operations {
       readonly target: string;
       /** All zeros: there is no tag of this name. `any`: if there is one, it moves. */
       readonly expected: string;
+      /** Makes the tag annotated; else it is lightweight. */
+      readonly message?: string;
+      readonly tagger?: NewAuthor;
     };
     readonly answer: CreatedTag;
   };

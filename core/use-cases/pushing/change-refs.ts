@@ -1,5 +1,6 @@
 /**
- * Changes refs over the API: a push of a pack without objects, to objects that the repository has.
+ * Changes refs over the API: a push of a pack without objects, to objects that the repository has, or of a pack of
+ * objects that were made for them.
  *
  * Invariants: `pushRefs` decides and commits the change, with the checks, quotas and event of every push. No ref gets
  * an object that its caller could not fetch by its id: it is refused as one that is not there.
@@ -17,7 +18,8 @@ import { refsKeyOf } from '../reading/advertised-refs.ts';
 import { unauthorisedMentions } from '../reading/authorise-wants.ts';
 import { closing, openView } from '../reading/repository-view.ts';
 import type { FoundRepository, RepositoryCommandOrigin } from '../repositories/repositories.ts';
-import { type PushCommand, type PushContext, pushRefs } from './push-refs.ts';
+import type { ObjectsToPush } from './objects-to-push.ts';
+import { type Push, type PushCommand, type PushContext, type PushRefusal, pushRefs } from './push-refs.ts';
 import { refusalOfPush } from './refusal-of-push.ts';
 
 export interface ChangeRefsContext extends PushContext {
@@ -42,6 +44,8 @@ export interface WantedRefs {
   readonly updates: readonly WantedRef[];
   /** Whether nothing changes if one of them is refused. */
   readonly atomic: boolean;
+  /** An object that the service made for a ref. */
+  readonly made?: { readonly id: ObjectId; readonly pack: ObjectsToPush['pack'] };
   readonly signal: AbortSignal;
 }
 
@@ -54,8 +58,13 @@ export type RefFault =
       /** What the ref names instead of what was expected, zeros for nothing; null if that is not the reason. */
       readonly head: ObjectId | null;
     }
-  /** `detail` is what is wrong with the name. */
-  | { readonly ref: string; readonly code: RefNameRefusalCode; readonly detail: string; readonly head: null };
+  /** `detail` is what is wrong with the name, or with the object that was made for the ref. */
+  | {
+      readonly ref: string;
+      readonly code: RefNameRefusalCode | 'objects-refused';
+      readonly detail: string;
+      readonly head: null;
+    };
 
 export interface ChangedRefs {
   /** Null if nothing changed. */
@@ -71,7 +80,7 @@ export async function changeRefs(
   origin: ChangeRefsOrigin,
   wanted: WantedRefs,
 ): Promise<ChangedRefs | { readonly refused: Refusal }> {
-  const { repository, atomic } = wanted;
+  const { repository, atomic, made } = wanted;
   const faults = new Map<string, RefFault>();
   const commands: PushCommand[] = [];
   for (const { ref: text, expected, after } of wanted.updates) {
@@ -83,22 +92,26 @@ export async function changeRefs(
     for (const { ref } of commands) faults.set(ref, faultOf(ref, 'atomic-push-refused'));
     return { event: null, updates: [], faults: inOrder(wanted, faults) };
   }
-  const pack = commands.some(({ after }) => after !== null) ? EMPTY_PACK : null;
+  const bringing = commands.some(({ after }) => after !== null);
+  const named = wanted.updates.flatMap(({ after }) => (after === null || after === made?.id ? [] : [after]));
   const pushed = await pushRefs(context, {
     repository,
     quotas: context.plans[repository.account.plan],
     cause: origin.cause,
     guarding: origin.guarding,
-    unreadable: await unreadable(context, wanted),
+    unreadable: await unreadableOf(context, repository, named),
     commands,
     refusedNames: faults.size,
     atomic,
     pushOptions: [],
-    pack: pack === null ? null : chunks(pack),
-    receivedBytes: () => pack?.length ?? 0,
+    ...(bringing ? (made?.pack() ?? emptyPack()) : NO_PACK),
     signal: wanted.signal,
   });
-  if ('refused' in pushed) return refuse(refusalOfPush(pushed.refused));
+  if ('refused' in pushed) {
+    const { refused } = pushed;
+    const found = made === undefined ? [] : commands.flatMap(({ ref }) => faultOfMade(ref, refused) ?? []);
+    return found.length === 0 ? refuse(refusalOfPush(refused)) : { event: null, updates: [], faults: found };
+  }
   for (const { ref, code } of pushed.results) if (code !== null) faults.set(ref, faultOf(ref, code, pushed.refs));
   return { event: pushed.event, updates: pushed.updates, faults: inOrder(wanted, faults) };
 }
@@ -111,19 +124,35 @@ const EMPTY_PACK = new Uint8Array([
   0x6a, 0xc7, 0x5c, 0x82, 0x3c, 0xfd, 0x3e, 0xd3, 0x1e,
 ]);
 
+const NO_PACK: Pick<Push, 'pack' | 'receivedBytes'> = { pack: null, receivedBytes: () => 0 };
+
+function emptyPack(): Pick<Push, 'pack' | 'receivedBytes'> {
+  return { pack: chunks(EMPTY_PACK), receivedBytes: () => EMPTY_PACK.length };
+}
+
 async function* chunks(pack: Uint8Array): AsyncGenerator<Uint8Array> {
   yield pack;
 }
 
-/** Returns which of the wanted objects exist, and may not be fetched. */
-async function unreadable(context: ChangeRefsContext, wanted: WantedRefs): Promise<ReadonlySet<ObjectId>> {
-  const { repository } = wanted;
-  const ids = [...new Set(wanted.updates.flatMap(({ after }) => after ?? []))];
+/** Returns which of the objects exist, and may not be fetched. */
+export async function unreadableOf(
+  context: Pick<ChangeRefsContext, 'objects' | 'clock'>,
+  repository: FoundRepository,
+  ids: readonly ObjectId[],
+): Promise<ReadonlySet<ObjectId>> {
   const { state } = repository.entity;
   const found = await closing(openView(context, repository), (view) =>
-    unauthorisedMentions(state, ids, refsKeyOf(repository), context.clock.now(), () => view.objects()),
+    unauthorisedMentions(state, [...new Set(ids)], refsKeyOf(repository), context.clock.now(), () => view.objects()),
   );
   return new Set(found);
+}
+
+/** Why an object that was made is not taken, if that is the reason. */
+function faultOfMade(ref: RefName, refused: PushRefusal): RefFault | null {
+  // A purge removed what it leads to.
+  if (refused.code === 'pack-not-connected') return faultOf(ref, 'object-missing');
+  if (refused.code !== 'pack-fsck-failed' && refused.code !== 'pack-broken') return null;
+  return { ref, code: 'objects-refused', detail: refused.detail, head: null };
 }
 
 const MOVED: ReadonlySet<RefRefusalCode> = new Set(['ref-moved', 'ref-exists', 'ref-missing'] as const);

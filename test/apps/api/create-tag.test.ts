@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { DEFAULT_PLANS } from '../../../core/account/plans.ts';
 import type { AccountId, ObjectId } from '../../../core/kernel/ids.ts';
+import { LEFT_TIP_SPAN_MS } from '../../../core/kernel/limits.ts';
 import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
 import { type ApiFixture, createApiFixture, type FixtureOptions, type TestToken } from '../../support/api-fixture.ts';
 
@@ -86,7 +87,10 @@ describe('POST /v1/repos/{username}/{name}/tags', () => {
       [{ target: 'e'.repeat(40) }, 'target', 'object-missing'],
       [{ target: 'main' }, 'target', 'custom'],
       [{ expected: first }, 'expected', 'custom'],
-      [{ message: 'one' }, 'message', 'unrecognized_keys'],
+      [{ target: 'e'.repeat(40), message: 'About' }, 'target', 'object-missing'],
+      [{ name: 'a..b', message: 'About' }, 'name', 'ref-name-malformed'],
+      [{ message: '' }, 'message', 'too_small'],
+      [{ tagger: { name: 'Grace', email: 'grace@example.org' } }, 'tagger', 'custom'],
     ];
     for (const [part, field, type] of cases) {
       const answer = await create({ name: 'v1', target: first, expected: ZERO, ...part });
@@ -95,6 +99,29 @@ describe('POST /v1/repos/{username}/{name}/tags', () => {
       assert.deepEqual([fault.loc, fault.type], [['body', field], type]);
     }
     assert.equal((await listed()).length, 1);
+  });
+
+  // The attack: a writer annotates an object that no ref reaches, to read it by the new tag.
+  test('leads to nothing that the caller could not fetch, as to nothing that is not there', async () => {
+    const secret = fixture.objects.commit({ tree: fixture.objects.tree({}), seconds: 9 });
+    await fixture.push(repository, { 'refs/heads/secret': secret }, 100);
+    await fixture.push(repository, { 'refs/heads/secret': null });
+    fixture.clock.advance(LEFT_TIP_SPAN_MS + 1);
+    for (const part of [
+      {},
+      { message: 'About' },
+      { message: 'About', name: 'a..b' },
+      { message: 'About', name: 'v0' },
+    ]) {
+      const body = { name: 'v1', expected: ZERO, ...part };
+      await fixture.push(repository, { 'refs/tags/v0': first });
+      const [hidden, absent] = [
+        await create({ ...body, target: secret }),
+        await create({ ...body, target: 'e'.repeat(40) }),
+      ];
+      assert.equal(hidden.statusCode, 422);
+      assert.deepEqual(hidden.json(), absent.json());
+    }
   });
 
   test('takes no If-Match, and counts as a change of the month', async () => {
