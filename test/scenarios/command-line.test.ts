@@ -219,6 +219,23 @@ describe('The command line', () => {
     assert.equal(await git(work, ['ls-remote', url, 'refs/*']), `${second}\trefs/heads/main\n`);
   });
 
+  test('tag create makes tags without a clone', async () => {
+    const url = await createRepository(strata, ada, 'tagged');
+    const work = await newWorkTree(ending);
+    const head = await commitFile(work, 'file', 'text\n');
+    await git(work, ['push', '--quiet', url, 'main']);
+    assert.equal(await text(['tag', 'create', 'tagged', 'light', head]), `light\t${head}\tcommit\tno\n`);
+    const made = await json<{ annotated: boolean; message: string }>([
+      ...['tag', 'create', 'ada/tagged', 'v1', head, '--message', 'Version 1'],
+    ]);
+    assert.deepEqual([made.annotated, made.message], [true, 'Version 1\n']);
+    await fails(1, /refs\/tags\/v1: it exists already/, ['tag', 'create', 'tagged', 'v1', head]);
+    assert.equal(await text(['tag', 'create', 'tagged', 'v1', head, '--move']), `v1\t${head}\tcommit\tno\n`);
+    assert.match(await text(['tag', 'create', 'tagged', 'v1', head, '--move']), /^Nothing changes: v1 is so already/);
+    const rows = [`${head}\trefs/tags/light\n`, `${head}\trefs/tags/v1\n`];
+    assert.equal(await git(work, ['ls-remote', '--tags', url]), rows.join(''));
+  });
+
   test('repo clone makes a clone that pushes with the same login', async () => {
     assert.match((await cli.run(['repo', 'create', 'cloned', '--clone'])).stderr, /Cloning into 'cloned'/);
     const work = path.join(cli.home, 'work', 'cloned');

@@ -5,6 +5,7 @@ import { BUCKET_COMMANDS } from './bucket-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
 import { REF_COMMANDS } from './ref-commands.ts';
 import { REPO_COMMANDS } from './repo-commands.ts';
+import { TAG_COMMANDS } from './tag-commands.ts';
 import { TOKEN_COMMANDS } from './token-commands.ts';
 import { TRUST_RULE_COMMANDS } from './trust-rule-commands.ts';
 import { WEBHOOK_COMMANDS } from './webhook-commands.ts';
@@ -46,6 +47,7 @@ export const COMMANDS: readonly CommandDefinition[] = [
   ...ACCOUNT_COMMANDS,
   ...REPO_COMMANDS,
   ...REF_COMMANDS,
+  ...TAG_COMMANDS,
   ...TOKEN_COMMANDS,
   ...WEBHOOK_COMMANDS,
   ...BUCKET_COMMANDS,

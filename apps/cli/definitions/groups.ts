@@ -4,6 +4,7 @@ import type { GroupDefinition } from './definition.ts';
 export const GROUPS: readonly GroupDefinition[] = [
   { name: 'repo', summary: 'Work with repositories' },
   { name: 'ref', summary: 'Work with refs without a clone; changes need the grant GIT_HTTP_WRITE' },
+  { name: 'tag', summary: 'Work with tags without a clone; needs the grant GIT_HTTP_WRITE' },
   { name: 'token', summary: 'Work with access tokens; needs the grant ALL and the scope ALL_REPO' },
   { name: 'webhook', summary: 'Work with webhooks; needs the grant API_WEBHOOKS' },
   { name: 'bucket', summary: 'Work with storage buckets of your own; needs the grant API_STORAGE' },
