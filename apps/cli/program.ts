@@ -62,8 +62,9 @@ function addCommand(
     .description(definition.summary)
     .helpOption('-h, --help', 'show help')
     .configureHelp({ showGlobalOptions: true });
-  for (const { name, description, optional, choices } of definition.arguments ?? []) {
-    const argument = command.createArgument(optional === true ? `[${name}]` : `<${name}>`, description);
+  for (const { name, description, optional, several, choices } of definition.arguments ?? []) {
+    const form = several === true ? `[${name}...]` : optional === true ? `[${name}]` : `<${name}>`;
+    const argument = command.createArgument(form, description);
     command.addArgument(choices === undefined ? argument : argument.choices([...choices]));
   }
   for (const option of definition.options ?? []) command.addOption(optionOf(command, option));
@@ -123,9 +124,10 @@ function valueOf(
 }
 
 function listOf(
-  { choices, filled = false }: Extract<OptionDefinition, { kind: 'list' }>,
+  { choices, filled = false, whole = false }: Extract<OptionDefinition, { kind: 'list' }>,
   text: string,
 ): readonly string[] {
+  if (whole) return [text];
   const words = text.split(',').map((word) => word.trim());
   const found = words.filter((word) => word !== '');
   if (filled && found.length === 0) throw new InvalidArgumentError('It names nothing.');
@@ -167,6 +169,7 @@ function givenOf(command: Command, definition: CommandDefinition): Given {
       return found;
     },
     optionalArgument: argument,
+    several: (name) => command.args.slice(names.indexOf(name)),
     text: (name) => {
       const found = valueOfOption(name);
       return typeof found === 'string' ? found : undefined;

@@ -127,7 +127,9 @@ function optionForm({ name, kind, value = 'TEXT' }: OptionDefinition): string {
 function optionText(option: OptionDefinition): string {
   const notes = [
     option.description,
-    ...(option.kind === 'list' ? ['separated by commas, or given again'] : []),
+    ...(option.kind === 'list'
+      ? [option.whole === true ? 'may be given again' : 'separated by commas, or given again']
+      : []),
     ...('choices' in option && option.choices !== undefined
       ? [`one of ${option.choices.map((text) => `\`${text}\``).join(', ')}`]
       : []),
@@ -151,7 +153,10 @@ function commandText({
   const usage = [
     'strata',
     name,
-    ...words.map(({ name: word, optional }) => (optional === true ? `[${word.toUpperCase()}]` : word.toUpperCase())),
+    ...words.map(({ name: word, optional, several }) => {
+      const text = word.toUpperCase();
+      return several === true ? `[${text}…]` : optional === true ? `[${text}]` : text;
+    }),
     ...options
       .filter(({ required }) => required === true)
       .map(({ name: option, value = 'TEXT' }) => `--${option} ${value}`),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OAuth2Issuer, OAuth2Service } from 'oauth2-mock-server';
@@ -31,6 +31,7 @@ import {
   tryAdmin,
 } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
+import { tempDir } from '../support/temp-dir.ts';
 import { type WebhookReceivers, webhookReceivers } from '../support/webhook-receiver.ts';
 
 const ID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
@@ -217,6 +218,52 @@ describe('The command line', () => {
     const gone = await json<{ updates: object[] }>(['ref', 'delete', 'pointers', 'old', '--expected', 'any']);
     assert.equal(gone.updates.length, 1);
     assert.equal(await git(work, ['ls-remote', url, 'refs/*']), `${second}\trefs/heads/main\n`);
+  });
+
+  test('commit writes and deletes files of a folder without a clone', async () => {
+    const url = await createRepository(strata, ada, 'written');
+    const folder = path.join(cli.home, 'work', 'site');
+    await mkdir(path.join(folder, 'docs', '.git'), { recursive: true });
+    const bytes = Buffer.from([0, 13, 10, 255]);
+    await writeFile(path.join(folder, 'docs', 'bytes'), bytes);
+    await writeFile(path.join(folder, 'docs', '.git', 'config'), 'kept for git');
+    await writeFile(path.join(folder, 'run'), '#!/bin/sh\n', { mode: 0o755 });
+    await symlink('docs/bytes', path.join(folder, 'link'));
+    const at = { cwd: folder };
+    const commit = (...more: readonly string[]) => ['commit', 'written', '--message', 'A change', ...more];
+    const zeros = '0'.repeat(40);
+    const first = await text(commit('--branch', 'main', 'docs', 'run', 'link'), at);
+    const [ref, kind, before, head = ''] = first.trimEnd().split('\t');
+    assert.deepEqual([ref, kind, before], ['refs/heads/main', 'create', zeros]);
+    const clone = path.join(await tempDir(ending), 'clone.git');
+    const files = async (branch: string) => {
+      await rm(clone, { recursive: true, force: true });
+      await git(cli.home, ['clone', '--quiet', '--bare', url, clone]);
+      return git(clone, ['ls-tree', '-r', '--format=%(objectmode) %(path)', branch]);
+    };
+    assert.equal(await files('main'), '100644 docs/bytes\n120000 link\n100755 run\n');
+    assert.equal(await git(clone, ['cat-file', '-s', 'main:docs/bytes']), `${bytes.length}\n`);
+    assert.match(
+      await text(commit('--branch', 'main', 'run', './run'), at),
+      /^Nothing changes: refs\/heads\/main is so/,
+    );
+    await writeFile(path.join(folder, 'a,b'), 'text\n');
+    const dry = commit('--branch', 'main', 'a,b', '--delete', 'docs/bytes', '--delete', 'link');
+    const rows = ['a,b\tadded\t\t1\t0', 'docs/bytes\tdeleted\t\t\t', 'link\tdeleted\t\t0\t1'];
+    assert.equal(await text([...dry, '--dry-run'], at), rows.map((row) => `${row}\n`).join(''));
+    const written = await json<{ before: string; after: string }>(dry, at);
+    assert.equal(written.before, head);
+    assert.equal(await files('main'), '100644 a,b\n100755 run\n');
+    await fails(1, /refs\/heads\/main: it has moved/, commit('--branch', 'main', 'docs', '--expected', head), at);
+    await fails(1, /There is no branch next/, commit('--branch', 'next', 'docs'), at);
+    await text(commit('--branch', 'next', 'docs', '--start', 'main'), at);
+    assert.equal(await files('next'), '100644 a,b\n100644 docs/bytes\n100755 run\n');
+    assert.equal((await cli.run(commit('--branch', 'main', '--delete', 'a,b', '--expected', 'any'), at)).code, 0);
+    await fails(2, /is not in the current folder/, commit('--branch', 'main', '../other'), at);
+    await fails(1, /cannot be read: ENOENT/, commit('--branch', 'main', 'none'), at);
+    await fails(2, /There is nothing to commit/, commit('--branch', 'main'), at);
+    await writeFile(path.join(folder, 'large'), Buffer.alloc(6 * 1024 * 1024 + 1));
+    await fails(1, /too large for one request/, commit('--branch', 'main', 'large'), at);
   });
 
   test('tag create makes tags without a clone', async () => {

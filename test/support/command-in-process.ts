@@ -46,6 +46,7 @@ export async function runInProcess(
   const given: Given = {
     argument: (name) => String(options[name]),
     optionalArgument: () => undefined,
+    several: () => [],
     text: (name) => (typeof options[name] === 'string' ? options[name] : undefined),
     number: (name) => (typeof options[name] === 'number' ? options[name] : undefined),
     list: () => undefined,

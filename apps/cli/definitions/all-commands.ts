@@ -2,6 +2,7 @@
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { AUDIT_COMMANDS } from './audit-commands.ts';
 import { BUCKET_COMMANDS } from './bucket-commands.ts';
+import { COMMIT_COMMANDS } from './commit-commands.ts';
 import type { CommandDefinition, OptionDefinition } from './definition.ts';
 import { REF_COMMANDS } from './ref-commands.ts';
 import { REPO_COMMANDS } from './repo-commands.ts';
@@ -46,6 +47,7 @@ const OTHER_COMMANDS: readonly CommandDefinition[] = [
 export const COMMANDS: readonly CommandDefinition[] = [
   ...ACCOUNT_COMMANDS,
   ...REPO_COMMANDS,
+  ...COMMIT_COMMANDS,
   ...REF_COMMANDS,
   ...TAG_COMMANDS,
   ...TOKEN_COMMANDS,

@@ -12,6 +12,8 @@ export interface ArgumentDefinition {
   readonly name: string;
   readonly description: string;
   readonly optional?: true;
+  /** Any number of them, none included. Only the last argument of a command. */
+  readonly several?: true;
   readonly choices?: readonly string[];
 }
 
@@ -34,6 +36,8 @@ export type OptionDefinition = OptionBase &
         readonly choices?: readonly string[];
         /** Each time that it is given it names something: an empty variable of a shell must not leave a check out. */
         readonly filled?: boolean;
+        /** Each time one value, commas included. */
+        readonly whole?: boolean;
       }
     | {
         readonly kind: 'number';

@@ -29,6 +29,8 @@ export interface Given {
   /** An argument that the command requires. */
   argument(name: string): string;
   optionalArgument(name: string): string | undefined;
+  /** The last argument, of which there may be several. */
+  several(name: string): readonly string[];
   text(option: string): string | undefined;
   number(option: string): number | undefined;
   list(option: string): readonly string[] | undefined;
