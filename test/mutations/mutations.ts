@@ -13,6 +13,7 @@ import { SMALL_PACK_MUTATIONS } from './small-packs.ts';
 import { TWO_VERSIONS_MUTATIONS } from './two-versions.ts';
 import { UPGRADE_MUTATIONS } from './upgrades.ts';
 import { VERIFICATION_MUTATIONS } from './verification.ts';
+import { WRITTEN_COMMIT_MUTATIONS } from './written-commits.ts';
 
 export const MUTATIONS: readonly Mutation[] = [
   ...CHECKING_PACKS_MUTATIONS,
@@ -28,4 +29,5 @@ export const MUTATIONS: readonly Mutation[] = [
   ...TWO_VERSIONS_MUTATIONS,
   ...UPGRADE_MUTATIONS,
   ...VERIFICATION_MUTATIONS,
+  ...WRITTEN_COMMIT_MUTATIONS,
 ];

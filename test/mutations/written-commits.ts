@@ -1,0 +1,235 @@
+/** Guards of commits and tags that are written over the API: what decides them, and what their writers may name. */
+import type { Mutation } from './mutation.ts';
+
+const CHANGES = 'core/git/tree-changes.ts';
+const DECIDE = 'core/use-cases/pushing/decide-commit.ts';
+const WRITE = 'core/use-cases/pushing/write-commit.ts';
+const TAG = 'core/use-cases/pushing/create-tag.ts';
+
+const OF_TREE = 'test/core/git/tree-changes.test.ts';
+const RACING = 'test/core/use-cases/pushing/write-commit.test.ts';
+const OVER_REST = 'test/scenarios/write-commits.test.ts';
+
+const UNFIT = { file: CHANGES, test: OF_TREE, red: 'that do not fit are refused, each with its number' };
+const MEMORY = { file: DECIDE, test: RACING };
+
+const MUTATIONS: readonly Mutation[] = [
+  {
+    without: 'a second change of a path',
+    text: "if (at.by !== null) throw new Unfit('path-changed-twice', by);",
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a change in a removed folder',
+    text: '  refuseInRemoved(from, by);\n',
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a move into a removed folder',
+    text: '  refuseInRemoved(to, toBy);\n',
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a move onto something',
+    text: "if (to.found !== null) throw new Unfit('path-exists', toBy, to.found);",
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a folder at the path of a file',
+    text: "if (isFolder(found) && from.children.size === 0) throw new Unfit('path-is-folder', by, found);",
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a file that another change puts below',
+    text: "if (entries.length > 0 && node.by !== null) throw new Unfit('path-is-folder', node.by, found);",
+    by: '',
+    ...UNFIT,
+  },
+  {
+    without: 'a file that stands above a path',
+    text: 'if (made !== null && own !== null && placed === null && !isFolder(own)) {',
+    by: 'if (own === undefined) {',
+    ...UNFIT,
+  },
+  {
+    without: 'submodules at a path',
+    file: CHANGES,
+    text: "if (found?.mode === '160000') throw new Unfit('path-is-submodule', by, found);",
+    by: '',
+    test: OF_TREE,
+    red: 'leave submodules as they are',
+  },
+  {
+    without: 'what is expected at a path',
+    file: CHANGES,
+    text: "if (change.expected !== 'any' && change.expected !== (found?.id ?? null)) throw",
+    by: 'if (change.expected === undefined) throw',
+    test: OF_TREE,
+    red: 'are refused where something else is there than was expected',
+  },
+  {
+    without: 'the head that is expected',
+    file: DECIDE,
+    text: "if (expected !== 'any' && expected !== before) {",
+    by: "if (expected === 'none') {",
+    test: OVER_REST,
+    red: 'is refused where the head is another than its writer saw',
+  },
+  {
+    without: 'a start of a branch that is there',
+    file: DECIDE,
+    text: 'if (before !== null && start !== null) return',
+    by: "if (start === '') return",
+    test: OVER_REST,
+    red: 'an existing one begins nowhere',
+  },
+  {
+    without: 'what refs reach of blobs',
+    file: DECIDE,
+    text: 'return reader.reachable(blobs, [...currentTips(entity.state)], String(entity.revision));',
+    by: 'return new Set(blobs);',
+    test: OVER_REST,
+    red: 'names no blob and no start that only a deleted branch reached',
+  },
+  {
+    without: 'the wish for a commit that changes nothing',
+    file: WRITE,
+    text: 'commit.tree === parent.tree && !wanted.allowEmpty',
+    by: 'commit.tree === parent.tree',
+    test: OVER_REST,
+    red: 'that changes nothing is not made, unless its writer wants it',
+  },
+  {
+    without: 'a look at whether anything changes',
+    file: WRITE,
+    text: 'commit.tree === parent.tree && !wanted.allowEmpty',
+    by: 'wanted.allowEmpty === null',
+    test: OVER_REST,
+    red: 'that changes nothing is not made, unless its writer wants it',
+  },
+  {
+    without: 'changes',
+    file: WRITE,
+    text: 'changes.length === 0 && !allowEmpty',
+    by: 'allowEmpty === null',
+    test: OVER_REST,
+    red: 'that changes nothing is not made, unless its writer wants it',
+  },
+  {
+    without: 'what was at its paths at first',
+    file: DECIDE,
+    text: "change.expected === 'any' && first !== undefined ? first : change.expected",
+    by: 'change.expected',
+    test: RACING,
+    red: 'changes nothing that another wrote to its paths in between',
+  },
+  {
+    without: 'the first decision',
+    file: WRITE,
+    text: 'seen ??= decided.seen;',
+    by: 'seen = null;',
+    test: RACING,
+    red: 'deletes and moves a folder only as it was',
+  },
+  {
+    without: 'a word of what came to where it moves a file',
+    file: DECIDE,
+    text: "code: isLate ? 'blob-moved' : fault.code",
+    by: 'code: fault.code',
+    test: RACING,
+    red: 'changes nothing that another wrote to its paths in between',
+  },
+  {
+    without: 'another decision on a head that moved',
+    file: WRITE,
+    text: "fault.head === null || wanted.expected !== 'any' ?",
+    by: 'fault.head !== undefined ?',
+    test: RACING,
+    red: 'is applied to the head that another pushed in between',
+  },
+  {
+    without: 'an end of its decisions',
+    file: WRITE,
+    text: 'decisions <= REDECISIONS_MAX',
+    by: 'decisions <= REDECISIONS_MAX + 1',
+    test: RACING,
+    red: 'and not once more',
+  },
+  {
+    without: 'a word of a tree that has no name',
+    file: DECIDE,
+    text: 'if (!(error instanceof ObjectRefused)) throw error;',
+    by: 'throw error;',
+    test: RACING,
+    red: 'is refused where one of its objects has no name',
+  },
+  {
+    without: 'a turn for large trees',
+    text: 'if (bytes >= LARGE_TREES_BYTES_MIN) await turn.take();',
+    by: '',
+    ...MEMORY,
+    red: 'holds the turn of its account until its pack is read',
+  },
+  {
+    without: 'a turn for long paths',
+    text: 'if (pathsBytes >= LARGE_PATHS_BYTES_MIN) await turn.take();',
+    by: '',
+    ...MEMORY,
+    red: 'may have long paths instead',
+  },
+  {
+    without: 'an end of its turn where it is refused',
+    text: "if ('fault' in decided) turn.release();",
+    by: '',
+    ...MEMORY,
+    red: 'gives the turn back where it is refused',
+  },
+  {
+    without: 'an end of its turn where it fails',
+    text: '    turn.release();\n    if (!(error',
+    by: '    if (!(error',
+    ...MEMORY,
+    red: 'gives the turn back where it is refused',
+  },
+  {
+    without: 'an end of its turn when its pack was read',
+    text: 'createObjectsToPush(context.newObjects, turn.release)',
+    by: 'createObjectsToPush(context.newObjects, () => undefined)',
+    ...MEMORY,
+    red: 'holds the turn of its account until its pack is read',
+  },
+  {
+    without: 'a bound on the entries that it reads',
+    file: DECIDE,
+    text: 'entries > CHANGED_ENTRIES_READ_MAX ? null',
+    by: 'entries < 0 ? null',
+    test: 'test/apps/api/write-commit.test.ts',
+    red: 'entries of trees, and no more',
+  },
+  {
+    without: 'a bound on the bytes that it reads',
+    file: DECIDE,
+    text: 'if (bytes > CHANGED_TREES_READ_BYTES_MAX) return null;',
+    by: '',
+    test: 'test/apps/api/write-commit.test.ts',
+    red: 'MiB of trees, and no more',
+  },
+  {
+    without: 'a look at whether its writer may read the target of a tag',
+    file: TAG,
+    text: '|| (await unreadableOf(context, repository, [target])).has(target)',
+    by: '',
+    test: 'test/apps/api/create-tag.test.ts',
+    red: 'leads to nothing that the caller could not fetch',
+  },
+];
+
+export const WRITTEN_COMMIT_MUTATIONS: readonly Mutation[] = MUTATIONS.map((mutation) => ({
+  ...mutation,
+  without: `${mutation.without}, of a commit over the API`,
+}));
