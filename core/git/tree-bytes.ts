@@ -1,4 +1,4 @@
-/** Trees as Git stores them: the order of their entries, and their bytes (git-mktree(1)). */
+/** Trees as Git stores them: names, the order of their entries, and their bytes (git-mktree(1)). */
 import { OBJECT_ID_BYTES, type ObjectId } from '../kernel/ids.ts';
 import { inParts, type Steps } from '../kernel/turns.ts';
 import type { TreeEntry } from './objects.ts';
@@ -12,6 +12,14 @@ const OWNER_MAY_EXECUTE = 0o100;
 const ZERO = 0x30;
 const NINE = 0x39;
 const LETTER_A = 0x61;
+
+/** Decodes each byte to one character, so that equal names are equal texts. */
+const decoder = new TextDecoder('latin1');
+
+/** Returns a text that stands for the name of an entry, which need not be UTF-8. */
+export function nameKey(name: Uint8Array): string {
+  return decoder.decode(name);
+}
 
 /** Returns the mode that git writes for this one: files in old histories have others, such as 100664. */
 export function writtenMode(mode: string): string {

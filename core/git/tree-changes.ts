@@ -9,7 +9,7 @@ import { EMPTY_TREE_ID, type ObjectId } from '../kernel/ids.ts';
 import { finishInTurns, type NextTurn, sortInTurns } from '../kernel/turns.ts';
 import { namesOfPath, type PathFault } from './file-path.ts';
 import type { TreeEntry } from './objects.ts';
-import { byTreeOrder, FOLDER_MODE, writingTree, writtenMode } from './tree-bytes.ts';
+import { byTreeOrder, FOLDER_MODE, nameKey, writingTree, writtenMode } from './tree-bytes.ts';
 
 /** Names on the paths of all changes of a commit, each counted once in its folder. */
 export const CHANGED_NAMES_MAX = 50_000;
@@ -152,11 +152,6 @@ function touched(parent: Touched | null, name: Uint8Array): Touched {
   return { parent, name, children: new Map(), found: null, rest: [], by: null, removed: false, placed: null };
 }
 
-/** Each byte is a code unit, so that different names have different texts. */
-function keyOf(name: Uint8Array): string {
-  return String.fromCharCode(...name);
-}
-
 async function placesOf(top: Touched, changes: readonly TreeChange[], nextTurn: NextTurn): Promise<readonly Place[]> {
   let [made, walked] = [0, 0];
   const placeOf = async (path: Uint8Array, by: By): Promise<Touched> => {
@@ -164,7 +159,7 @@ async function placesOf(top: Touched, changes: readonly TreeChange[], nextTurn: 
     if (typeof names === 'string') throw new Unfit(names, by);
     let at = top;
     for (const name of names) {
-      const key = keyOf(name);
+      const key = nameKey(name);
       let next = at.children.get(key);
       if (next === undefined) {
         made += 1;
@@ -197,7 +192,7 @@ async function read(trees: Trees, node: Touched): Promise<void> {
   if (entries === null) throw new Unfit('trees-too-large', someBelow(node));
   const rest: TreeEntry[] = [];
   for (const [index, entry] of entries.entries()) {
-    const child = node.children.get(keyOf(entry.name));
+    const child = node.children.get(nameKey(entry.name));
     if (child === undefined) rest.push(entry);
     else child.found = entry;
     if (index % TURN_NAMES === TURN_NAMES - 1) await trees.nextTurn();

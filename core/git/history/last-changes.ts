@@ -9,19 +9,12 @@ import { type ObjectId, parseObjectId } from '../../kernel/ids.ts';
 import { DIFF_PATH_BYTES_MAX } from '../../kernel/limits.ts';
 import { ByteLines } from '../byte-lines.ts';
 import type { TreeEntry } from '../objects.ts';
+import { nameKey } from '../tree-bytes.ts';
 
 const NUL = 0;
 const SLASH = 0x2f;
 const LINE_FEED = 0x0a;
 const COLON = 0x3a;
-/** Decodes each byte to one character, so that equal names are equal texts. */
-const decoder = new TextDecoder('latin1');
-
-/** Returns a text that stands for the name of an entry, which need not be UTF-8. */
-export function nameKey(name: Uint8Array): string {
-  return decoder.decode(name);
-}
-
 export interface LastChanges {
   /** The newest commit of each entry that was found, by `nameKey`. */
   readonly found: ReadonlyMap<string, ObjectId>;

@@ -6,8 +6,9 @@
  * However many ask for a folder at the same time, one walks. Names are kept and given to git, so long ones are not
  * looked for.
  */
-import { createLastChanges, nameKey } from '../../git/history/last-changes.ts';
+import { createLastChanges } from '../../git/history/last-changes.ts';
 import type { TreeEntry } from '../../git/objects.ts';
+import { nameKey } from '../../git/tree-bytes.ts';
 import { MIB } from '../../kernel/byte-units.ts';
 import type { ObjectId } from '../../kernel/ids.ts';
 import { LINKED_NAME_BYTES_MAX } from '../../kernel/limits.ts';

@@ -4,7 +4,7 @@
  * Invariants: what was walked is kept for its commit and path, which never change. A history is bounded in commits and
  * time, and says when either left something out.
  */
-import { nameKey } from '../../git/history/last-changes.ts';
+import { nameKey } from '../../git/tree-bytes.ts';
 import type { ObjectId, RepositoryId } from '../../kernel/ids.ts';
 import { isBeyondBounds, type ObjectReader } from '../../ports/object-database.ts';
 

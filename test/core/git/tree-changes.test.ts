@@ -249,6 +249,19 @@ describe('changes of files', () => {
     );
   });
 
+  test('leave a name as it is that is longer than any path may be', async () => {
+    const trees = keep();
+    const name = new Uint8Array(300_000).fill(0xe9);
+    const root = blobOf('3');
+    trees.entries.set(root, [{ name, mode: '100644', id: one }]);
+    const { made } = await changed(trees, root, [put('other', two)]);
+    trees.add(made);
+    assert.deepEqual(
+      trees.entries.get(made[0]?.id ?? root)?.map((entry) => entry.name.length),
+      [5, name.length],
+    );
+  });
+
   test('of one file among 50,000 read and make as many trees as its path is deep, and one more', async () => {
     const trees = keep();
     let root: ObjectId | null = null;
