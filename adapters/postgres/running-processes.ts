@@ -11,6 +11,7 @@ import {
   PROCESS_SPAN_MS,
   type ReadForms,
   type RunningProcesses,
+  writtenVersion,
 } from '../../core/ports/running-processes.ts';
 import { inPoolTransaction } from './transaction.ts';
 
@@ -34,7 +35,10 @@ const REMOVE = `
 
 const LIST = `SELECT events, models FROM running_processes WHERE ${IS_OF_SPAN} AND NOT ended`;
 
-/** `$1` are versions by type, `$2` those for types whose version some process does not read. */
+/**
+ * `$1` are versions by type, `$2` those for types whose version some process does not read. What `writtenVersion` says
+ * of a missing type needs no row.
+ */
 const WRITE_WHAT_ALL_READ = `
   WITH wanted AS (
     SELECT newest.key AS type, CASE
@@ -44,7 +48,8 @@ const WRITE_WHAT_ALL_READ = `
         ELSE ($2::jsonb ->> newest.key)::integer
       END AS version
     FROM jsonb_each_text($1::jsonb) AS newest)
-  INSERT INTO written_events AS w (type, version) SELECT type, version FROM wanted WHERE version > 1
+  INSERT INTO written_events AS w (type, version) SELECT type, version FROM wanted
+    WHERE version > least(1, ($2::jsonb ->> type)::integer)
   ON CONFLICT (type) DO UPDATE SET version = excluded.version WHERE w.version < excluded.version`;
 
 const WRITE = `
@@ -67,11 +72,13 @@ export function createPostgresRunningProcesses(pool: pg.Pool): RunningProcesses 
         return writtenEvents(client);
       });
     },
-    write(versions, whoeverRuns) {
+    write(versions, oldest, whoeverRuns) {
       return inPoolTransaction(pool, async (client) => {
         await client.query(LOCK);
         const written = await writtenEvents(client);
-        const newer = Object.entries(versions).filter(([type, version]) => version > (written[type] ?? 1));
+        const newer = Object.entries(versions).filter(
+          ([type, version]) => version > writtenVersion(type, written, oldest),
+        );
         const raised = Object.fromEntries(newer);
         const { rows: listed } = await client.query<ReadForms>(LIST);
         const older = listed.filter(({ events }) => newer.some(([type, version]) => (events[type] ?? 0) < version));

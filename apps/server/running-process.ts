@@ -8,12 +8,13 @@
  */
 import { NewerDatabaseError } from '../../adapters/postgres/migrate.ts';
 import { OLDEST_WRITTEN_EVENTS, READ_EVENTS } from '../../core/catalogue.ts';
-import type {
-  EventVersions,
-  Raised,
-  ReadForms,
-  RunningProcesses,
-  WrittenForms,
+import {
+  type EventVersions,
+  type Raised,
+  type ReadForms,
+  type RunningProcesses,
+  type WrittenForms,
+  writtenVersion,
 } from '../../core/ports/running-processes.ts';
 import { every } from './periodic.ts';
 
@@ -56,14 +57,14 @@ export async function listProcess(options: RunningProcessOptions): Promise<Runni
   await keep();
   const stop = every(everyMs, keep, (cause) => onFault('running-process', cause));
   return {
-    written: { versionOf: (type) => written[type] ?? 1 },
+    written: { versionOf: (type) => writtenVersion(type, written, oldest) },
     async readsModels(models) {
       forms = { ...forms, models };
       await keep();
     },
     isModelRead: async (model, version) => (await processes.list()).some(({ models }) => models[model] === version),
     async finishUpgrade({ whoeverRuns }) {
-      const { raised, olderProcesses, written: now } = await processes.write(events, whoeverRuns);
+      const { raised, olderProcesses, written: now } = await processes.write(events, oldest, whoeverRuns);
       written = now;
       return { raised, olderProcesses };
     },

@@ -38,7 +38,8 @@ export interface EventKind {
   readonly upcasters: readonly ((data: JsonObject) => JsonObject)[];
   /**
    * `downcasters[n]` turns the data of `version - n` into those of the version before, which is written while a program
-   * runs that reads no newer one. Absent: the current version is always written.
+   * runs that reads no newer one. Absent: the current version is always written. The last one of a type that such a
+   * program does not know is `notWritten`.
    */
   readonly downcasters?: readonly ((data: JsonObject) => JsonObject)[];
 }
@@ -47,6 +48,11 @@ export type EventKinds<Event extends { readonly type: string }> = { readonly [Ty
 
 /** The kind of a record event in its first version. */
 export const RECORD_V1: EventKind = { version: 1, record: true, upcasters: [] };
+/**
+ * The kind of a record event in its first version, of a type that is new: programs may run beside this one that do not
+ * know it.
+ */
+export const NEW_RECORD_V1: EventKind = { ...RECORD_V1, downcasters: [notWritten] };
 /** The kind of an operational event in its first version. */
 export const OPERATIONAL_V1: EventKind = { version: 1, record: false, upcasters: [] };
 
@@ -110,7 +116,20 @@ export function readEvent<Event extends DomainEvent<string, JsonObject>>(
   return parseUpcast<Event>({ type, data });
 }
 
-/** Returns the oldest version that this program can write. */
+/**
+ * Stands for the form before the first version of a new type: there is none, so nothing is written until every program
+ * that runs knows the type. Use cases refuse before that (`isNotWritten`).
+ */
+export function notWritten(): never {
+  throw new TypeError('An event of a type that is not written yet');
+}
+
+/** Whether no version of a new type is written yet. */
+export function isNotWritten(kind: EventKind, writtenMax: number): boolean {
+  return writtenMax < 1 && oldestWritten(kind) < 1;
+}
+
+/** Returns the oldest version that this program can write; 0 if it can do without the type. */
 export function oldestWritten({ version, downcasters = [] }: EventKind): number {
   return version - downcasters.length;
 }

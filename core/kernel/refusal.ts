@@ -50,6 +50,8 @@ export type Refusal =
   | { readonly code: 'too-many-attempts'; readonly waitSeconds: number }
   /** The plan's changes of this month are used up for access tokens. */
   | { readonly code: 'changes-quota-reached'; readonly waitSeconds: number }
+  /** A program of an older version may run, which does not know the event that this would append. */
+  | { readonly code: 'upgrade-not-finished' }
   | { readonly code: 'session-no-longer-valid' }
   | { readonly code: 'account-not-found' }
   /** The account's log has no tree of a size that was asked for, or the tree has no such entry. */

@@ -5,7 +5,15 @@
  * that the decision was made at, and carries every guard that the decision relied on. A decision that appends nothing,
  * whether a refusal or no change, is returned only after the log has confirmed the revision that it was made at.
  */
-import { type Decider, type Decision, type DomainEvent, downcast, type EventKind } from '../kernel/decider.ts';
+import {
+  type Decider,
+  type Decision,
+  type DomainEvent,
+  downcast,
+  type EventKind,
+  isNotWritten,
+  refuse,
+} from '../kernel/decider.ts';
 import type { Cause, LogPosition, NewEvent } from '../kernel/envelope.ts';
 import { type AccountId, type EventId, later, type Timestamp } from '../kernel/ids.ts';
 import type { Refusal } from '../kernel/refusal.ts';
@@ -64,7 +72,8 @@ export interface Executed<State> {
 
 /**
  * Decides on the aggregate's current state and appends. Decides again whenever another append won the race. Calls
- * `guarding` before each try for the guards of the append. A decision without events commits nothing.
+ * `guarding` before each try for the guards of the append. A decision without events commits nothing. One with an
+ * event that a program which may run does not know is refused.
  */
 export async function execute<State, Event extends AnyEvent>(
   context: Omit<Context, 'events'> & { readonly events: Pick<EventStore, 'append'> },
@@ -78,7 +87,7 @@ export async function execute<State, Event extends AnyEvent>(
   for (let race = 0; race < RACES_MAX; race += 1) {
     const guarded = await guarding();
     if ('refused' in guarded) return guarded;
-    const decision = decide(entity.state);
+    const decision = unlessNotWritten(context, decider, decide(entity.state));
     if ('refused' in decision || decision.events.length === 0) {
       // The state in memory may be behind the log: return the decision only if the log is at the same revision.
       const current = await context.entities.reload(decider, id);
@@ -97,6 +106,16 @@ export async function execute<State, Event extends AnyEvent>(
     entity = await context.entities.reload(decider, id);
   }
   throw new Error(`${RACES_MAX} lost races on ${entity.stream}`);
+}
+
+function unlessNotWritten<Event extends AnyEvent>(
+  { written }: Pick<Context, 'written'>,
+  { kinds }: { readonly kinds: { readonly [Type in Event['type']]: EventKind } },
+  decision: Decision<Event>,
+): Decision<Event> {
+  if ('refused' in decision) return decision;
+  const isRefused = (type: Event['type']): boolean => isNotWritten(kinds[type], written.versionOf(type));
+  return decision.events.some(({ type }) => isRefused(type)) ? refuse({ code: 'upgrade-not-finished' }) : decision;
 }
 
 function after<State, Event extends AnyEvent>(

@@ -15,6 +15,8 @@ import { checkAppend } from '../../core/ports/append-check.ts';
 import { repositories } from '../../core/repository/evolve.ts';
 import { webhookDeliveries } from '../../core/webhook-delivery/evolve.ts';
 import { goldenEvents } from '../support/golden.ts';
+import { eventsOfOlderVersion, whyNoOlderVersion } from '../support/older-version.ts';
+import { skippedFor } from '../support/skipped.ts';
 
 const golden = goldenEvents();
 const FORMS = path.join(import.meta.dirname, '..', '..', 'docs/event-forms.md');
@@ -69,6 +71,22 @@ describe('The catalogue of events', () => {
       assert.equal(canonicalJson(data), canonicalJson(event.data), `${category} ${event.type} ${version}`);
     }
   });
+
+  // Otherwise a node of this version could write what one that runs beside it cannot read.
+  test(
+    'writes no event in a form that the oldest version beside it does not read',
+    skippedFor(whyNoOlderVersion()),
+    () => {
+      const read = eventsOfOlderVersion();
+      assert.ok(Object.keys(read).length > 70);
+      const kinds = Object.values(EVENT_CATALOGUE).flatMap((ofCategory) => Object.entries(ofCategory));
+      const unread = kinds.filter(([type, kind]) => oldestWritten(kind) > (read[type] ?? 0));
+      assert.deepEqual(
+        unread.map(([type]) => type),
+        [],
+      );
+    },
+  );
 
   test('is equal to docs/event-forms.md: each type of a stream, with its current version', () => {
     const documented: string[] = [];

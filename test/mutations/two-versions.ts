@@ -20,6 +20,22 @@ export const TWO_VERSIONS_MUTATIONS: readonly Mutation[] = [
     red: 'is appended in an older version, and read back, while the newest one is not written yet',
   },
   {
+    without: 'upgrade: the refusal of an event of a new type',
+    file: 'core/runtime/execute.ts',
+    text: 'decision.events.some(({ type }) => isRefused(type))',
+    by: 'decision.events.length > 100',
+    test: 'test/core/runtime/execute.test.ts',
+    red: 'with an event of a new type is refused whole while a program may run that does not know it',
+  },
+  {
+    without: 'upgrade: the version of a new type',
+    file: PROCESSES,
+    text: 'WHERE version > least(1, ($2::jsonb ->> type)::integer)',
+    by: 'WHERE version > 1',
+    test: PROCESSES_TEST,
+    red: 'of a new type waits until every process of the last ten minutes knows it',
+  },
+  {
     without: 'upgrade: the ten minutes of a process that has ended',
     file: PROCESSES,
     text: 'NOT EXISTS (SELECT FROM running_processes WHERE ${IS_OF_SPAN}',

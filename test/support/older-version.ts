@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
 import path from 'node:path';
+import type { EventVersions } from '../../core/ports/running-processes.ts';
 import type { Ending } from './cleanup.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -32,6 +33,15 @@ export async function olderVersion(ending: Ending): Promise<string> {
   if (unpacked.status !== 0) throw new Error(`tar failed: ${String(unpacked.stderr)}`);
   await symlink(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
   return folder;
+}
+
+/** Returns the highest version of each type of event that the older version reads. */
+export function eventsOfOlderVersion(): EventVersions {
+  const names = `${olderCommit() ?? ''}:test/golden/names/event-log.txt`;
+  const { status, stdout, stderr } = spawnSync('git', ['show', names], { cwd: ROOT, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`git show failed: ${stderr}`);
+  const events = [...stdout.matchAll(/^event \S+ (\S+) (\d+) /gm)];
+  return Object.fromEntries(events.map(([, type = '', version]) => [type, Number(version)]));
 }
 
 /** Returns null while no version is named. */

@@ -65,6 +65,11 @@ export const REFUSALS: { readonly [Code in RefusalCode]: RefusalMessage<RefusalO
   'sign-in-failed': { status: 401, message: () => 'The name or the password is wrong' },
   'too-many-attempts': { status: 429, message: (r) => `Too many attempts: try again in ${spanText(r.waitSeconds)}` },
   'changes-quota-reached': { status: 429, message: (r) => tokenChangesText(r.waitSeconds) },
+  'upgrade-not-finished': {
+    status: 409,
+    message: () =>
+      'The service is being upgraded, and its version from before could not read this change. Try again in ten minutes; its operator ends the wait with `strata-admin upgrade finish`',
+  },
   'session-no-longer-valid': { status: 401, message: () => 'The session is no longer valid: sign in again' },
   'account-not-found': { status: 404, message: () => 'Account not found' },
   'no-such-tree': {

@@ -88,8 +88,8 @@ describe('The written version of an event', () => {
     await processes.keep(randomUUID(), NEWER, OLDEST);
     assert.deepEqual(await processes.keep(randomUUID(), OLDER, OLDEST), { Sampled: 2 });
     const { processes: others } = await openProcesses(context);
-    assert.deepEqual((await others.write({ Sampled: 4, Other: 1 }, false)).written, { Sampled: 4 });
-    assert.deepEqual((await others.write({ Sampled: 3 }, true)).written, { Sampled: 4 });
+    assert.deepEqual((await others.write({ Sampled: 4, Other: 1 }, OLDEST, false)).written, { Sampled: 4 });
+    assert.deepEqual((await others.write({ Sampled: 3 }, OLDEST, true)).written, { Sampled: 4 });
     const between = { events: { Sampled: 3 }, models: {} };
     const newest = { events: { Sampled: 5 }, models: {} };
     await others.keep(randomUUID(), { events: { Sampled: 4 }, models: {} }, OLDEST);
@@ -103,15 +103,16 @@ describe('The written version of an event', () => {
     await processes.keep(older, OLDER, OLDEST);
     await processes.keep(newer, NEWER, OLDEST);
     const raised = { Sampled: 2 };
-    assert.deepEqual(await processes.write(NEWER.events, false), { written: {}, raised, olderProcesses: 1 });
+    assert.deepEqual(await processes.write(NEWER.events, OLDEST, false), { written: {}, raised, olderProcesses: 1 });
     assert.deepEqual(await processes.keep(newer, NEWER, OLDEST), {});
     await processes.remove(older);
     const done = { written: raised, raised, olderProcesses: 0 };
-    assert.deepEqual(await processes.write(NEWER.events, false), done);
-    assert.deepEqual(await processes.write(NEWER.events, false), { written: raised, raised: {}, olderProcesses: 0 });
+    assert.deepEqual(await processes.write(NEWER.events, OLDEST, false), done);
+    const nothing = { written: raised, raised: {}, olderProcesses: 0 };
+    assert.deepEqual(await processes.write(NEWER.events, OLDEST, false), nothing);
     const { processes: others } = await openProcesses(context);
     await others.keep(older, OLDER, OLDEST);
-    assert.deepEqual(await others.write(NEWER.events, true), { ...done, olderProcesses: 1 });
+    assert.deepEqual(await others.write(NEWER.events, OLDEST, true), { ...done, olderProcesses: 1 });
     assert.deepEqual(await others.keep(newer, NEWER, OLDEST), raised);
   });
 
@@ -119,7 +120,7 @@ describe('The written version of an event', () => {
     const { pool, processes } = await openProcesses(context);
     const refused = { events: { Sampled: 1, Other: 1 }, models: {} };
     const both = { events: { Sampled: 2, Other: 2 }, models: {} };
-    await processes.write({ Sampled: 2 }, true);
+    await processes.write({ Sampled: 2 }, OLDEST, true);
     const oldest = { Sampled: 1, Other: 1 };
     assert.deepEqual(await processes.keep(randomUUID(), refused, oldest), { Sampled: 2 });
     assert.deepEqual((await pool.query('SELECT id FROM running_processes')).rows, []);
@@ -146,6 +147,41 @@ describe('The written version of an event', () => {
     assert.deepEqual(written, { Sampled: 2, Plain: 3 });
   });
 
+  test('of a new type waits until every process of the last ten minutes knows it', async (context) => {
+    const { pool, processes } = await openProcesses(context);
+    const [older, newer] = [randomUUID(), randomUUID()];
+    const withNew = { events: { Sampled: 1, Fresh: 1 }, models: {} };
+    const oldest = { Sampled: 1, Fresh: 0 };
+    await processes.keep(older, OLDER, OLDEST);
+    assert.deepEqual(await processes.keep(newer, withNew, oldest), {});
+    await processes.remove(older);
+    assert.deepEqual(await processes.keep(newer, withNew, oldest), {});
+    // The first start of the newer program keeps no older one from starting.
+    assert.deepEqual(await processes.keep(older, OLDER, OLDEST), {});
+    assert.equal((await processes.list()).length, 2);
+    await pool.query(`UPDATE running_processes SET kept_at = now() - interval '10 minutes' WHERE id = $1`, [older]);
+    assert.deepEqual(await processes.keep(newer, withNew, oldest), { Fresh: 1 });
+    assert.deepEqual(await processes.keep(older, OLDER, OLDEST), { Fresh: 1 });
+    assert.deepEqual(await processes.list(), [withNew], 'the older program is refused, and not listed');
+    const { processes: others } = await openProcesses(context);
+    assert.deepEqual(await others.keep(newer, withNew, oldest), { Fresh: 1 }, 'in a new service');
+  });
+
+  test('of a new type becomes its first one by the word of an operator as well', async (context) => {
+    const { processes } = await openProcesses(context);
+    const [older, newer] = [randomUUID(), randomUUID()];
+    const withNew = { events: { Sampled: 1, Fresh: 1 }, models: {} };
+    const oldest = { Sampled: 1, Fresh: 0 };
+    await processes.keep(older, OLDER, OLDEST);
+    await processes.keep(newer, withNew, oldest);
+    const raised = { Fresh: 1 };
+    assert.deepEqual(await processes.write(withNew.events, oldest, false), { written: {}, raised, olderProcesses: 1 });
+    assert.deepEqual(await processes.keep(newer, withNew, oldest), {});
+    const done = { written: raised, raised, olderProcesses: 1 };
+    assert.deepEqual(await processes.write(withNew.events, oldest, true), done);
+    assert.deepEqual(await processes.keep(newer, withNew, oldest), raised);
+  });
+
   test('switches before an older process starts, or after it is listed, and not in between', async (context) => {
     const { connectionString, processes } = await openProcesses(context);
     const switching = await connectClient({ connectionString, log: keepLog() });
@@ -169,7 +205,7 @@ describe('The written version of an event', () => {
     await switching.query('BEGIN');
     await switching.query(LOCK);
     await switching.query(`INSERT INTO running_processes VALUES ($1, '{"Sampled": 3}', '{}', now())`, [randomUUID()]);
-    const finishing = processes.write({ Sampled: 4 }, false);
+    const finishing = processes.write({ Sampled: 4 }, OLDEST, false);
     assert.equal(await Promise.race([finishing, sleep(200, 'waits')]), 'waits');
     await switching.query('COMMIT');
     assert.deepEqual(await finishing, { written: { Sampled: 2 }, raised: { Sampled: 4 }, olderProcesses: 3 });

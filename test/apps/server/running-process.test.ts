@@ -90,14 +90,24 @@ describe('A process', () => {
     const listed = await listProcess({ ...options, id: 'one' });
     assert.deepEqual(oldestOf.get('one'), { Sampled: 1 });
     assert.equal(listed.written.versionOf('Sampled'), 1);
-    await processes.write({ Sampled: 3 }, true);
+    await processes.write({ Sampled: 3 }, {}, true);
     await until(() => listed.written.versionOf('Sampled') === 3);
+    await listed.close();
+  });
+
+  test('writes no event of a new type before the log has it', async () => {
+    const { processes } = memoryProcesses();
+    const forms = { events: { Sampled: 1, Fresh: 1 }, oldest: { Sampled: 1, Fresh: 0 } };
+    const listed = await listProcess({ processes, onFault: assert.fail, ...forms, id: 'one' });
+    assert.deepEqual([listed.written.versionOf('Fresh'), listed.written.versionOf('Sampled')], [0, 1]);
+    await listed.finishUpgrade({ whoeverRuns: false });
+    assert.equal(listed.written.versionOf('Fresh'), 1);
     await listed.close();
   });
 
   test('does not start if it does not read an event that is written', async () => {
     const { processes } = memoryProcesses();
-    await processes.write({ Sampled: 3, Added: 1, Kept: 2 }, true);
+    await processes.write({ Sampled: 3, Added: 1, Kept: 2 }, {}, true);
     const events = { Sampled: 2, Kept: 2 };
     await assert.rejects(listProcess({ processes, id: 'older', onFault: assert.fail, events }), (error) => {
       assert.ok(error instanceof NewerDatabaseError);
@@ -112,7 +122,7 @@ describe('A process', () => {
     const faults: unknown[] = [];
     const onFault = (_: string, cause: unknown) => void faults.push(cause);
     const listed = await listProcess({ processes, id: 'older', onFault, events: { Sampled: 2 }, everyMs: 5 });
-    await processes.write({ Sampled: 3 }, true);
+    await processes.write({ Sampled: 3 }, {}, true);
     await until(() => faults.length > 1);
     assert.ok(faults.every((fault) => fault instanceof NewerDatabaseError));
     await listed.close();

@@ -4,7 +4,13 @@ import { describe, test } from 'vitest';
 import {
   accept,
   type DomainEvent,
+  downcast,
+  type EventKind,
   type EventKinds,
+  isNotWritten,
+  NEW_RECORD_V1,
+  notWritten,
+  oldestWritten,
   RECORD_V1,
   readEvent,
   refuse,
@@ -67,6 +73,35 @@ describe('A stored event', () => {
           error.message.includes(`thing-1 revision 7 holds ${type} version ${version}`),
       );
     }
+  });
+});
+
+describe('An event of a new type', () => {
+  const event = { type: 'Burnt', data: { at: 'noon' } };
+
+  test('is written in its first version as soon as it is written at all', () => {
+    assert.equal(oldestWritten(NEW_RECORD_V1), 0);
+    assert.equal(isNotWritten(NEW_RECORD_V1, 0), true);
+    assert.throws(() => downcast(NEW_RECORD_V1, event, 0), /not written yet/);
+    for (const writtenMax of [1, 2]) {
+      assert.equal(isNotWritten(NEW_RECORD_V1, writtenMax), false);
+      assert.deepEqual(downcast(NEW_RECORD_V1, event, writtenMax), { ...event, version: 1 });
+    }
+  });
+
+  test('may have a second version before every program knows the first', () => {
+    const down = ({ at = null }: JsonObject): JsonObject => ({ at });
+    const kind: EventKind = { version: 2, record: true, upcasters: [tracing(2)], downcasters: [down, notWritten] };
+    const newest = { ...event, data: { at: 'noon', path: '1 2' } };
+    assert.equal(isNotWritten(kind, 0), true);
+    assert.throws(() => downcast(kind, newest, 0), /not written yet/);
+    assert.deepEqual(downcast(kind, newest, 1), { ...event, version: 1 });
+    assert.deepEqual(downcast(kind, newest, 2), { ...newest, version: 2 });
+  });
+
+  test('that all programs know is always written', () => {
+    assert.equal(oldestWritten(RECORD_V1), 1);
+    assert.equal(isNotWritten(RECORD_V1, 0), false);
   });
 });
 

@@ -1,7 +1,7 @@
 /** Load, decide, append: lost races, decisions on old state, guards. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { accept, type EventKinds } from '../../../core/kernel/decider.ts';
+import { accept, type EventKinds, NEW_RECORD_V1 } from '../../../core/kernel/decider.ts';
 import { type AccountId, timestamp, uuid } from '../../../core/kernel/ids.ts';
 import { execute, type Guarding, RACES_MAX } from '../../../core/runtime/execute.ts';
 import { newEvent } from '../../support/events.ts';
@@ -79,6 +79,28 @@ describe('A decision', () => {
     writtenMax = 0;
     await assert.rejects(run(), /Added is not written in version 0 any more/);
     assert.equal(log.counts.appends, 4);
+  });
+
+  test('with an event of a new type is refused whole while a program may run that does not know it', async () => {
+    const { log, node } = await started();
+    const newer = { ...tallies, kinds: { ...tallies.kinds, Added: NEW_RECORD_V1 } };
+    let version = 0;
+    const written = { versionOf: (type: string) => (type === 'Added' ? version : 1) };
+    const run = async (decide: ReturnType<typeof add>) => {
+      const executed = await execute({ ...node, written }, newer, 'a', { account, cause: CAUSE }, decide);
+      return 'refused' in executed ? executed.refused.code : executed.entity.state.sum;
+    };
+    const both: readonly TallyEvent[] = [
+      { type: 'Spoilt', data: {} },
+      { type: 'Added', data: { n: 1 } },
+    ];
+    assert.equal(await run(add(5)), 'upgrade-not-finished');
+    assert.equal(await run(() => ({ events: both })), 'upgrade-not-finished');
+    assert.equal(await run(addUpTo(1, 2)), 'email-taken', 'what is refused for another reason says that one');
+    assert.equal(await run(() => accept<TallyEvent>()), 0);
+    assert.equal(log.counts.appends, 0);
+    version = 1;
+    assert.equal(await run(add(5)), 5);
   });
 
   test('is in memory immediately, and returns the state right after it', async () => {
