@@ -84,8 +84,8 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
     case 'RepositoryRebuilt':
       return state;
     case 'AccountErased': {
-      const { username, emailRef, formerEmail, repositories, repositoryNames } = openOrClosed(state);
-      return { status: 'erased', username, emailRef, formerEmail, repositories, repositoryNames };
+      const { username, emailRef, formerEmail, repositories, repositoryNames, formerNames } = openOrClosed(state);
+      return { status: 'erased', username, emailRef, formerEmail, repositories, repositoryNames, formerNames };
     }
   }
 }
@@ -133,7 +133,7 @@ export const openAccount: Codec<OpenAccount, JsonObject> = merged(
 );
 
 const accountSnapshots: SnapshotCodec<Account> = {
-  version: 6,
+  version: 7,
   write: (state) => (state.status === 'open' ? openAccount.write(state) : null),
   read: openAccount.read,
 };

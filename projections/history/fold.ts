@@ -91,6 +91,7 @@ export function foldBatch(events: readonly RecordedEvent[], changes: RepositoryC
         foldDeletion(changeOf(id, accountId));
         break;
       case 'RepositoryDescribed':
+      case 'RepositoryRenamed':
         break;
     }
   }

@@ -55,6 +55,7 @@ class Changes {
   readonly #owners = new Map<string, { account_id: string; username: string }>();
   readonly #created = new Map<string, CreatedRow>();
   readonly #described = new Map<string, { id: string; description: string | null }>();
+  readonly #renamed = new Map<string, Pick<CreatedRow, 'id' | 'name' | 'name_key'>>();
   readonly #contents = new Map<string, ContentsChange>();
   readonly #deleted = new Set<string>();
   readonly #reopened = new Set<string>();
@@ -98,6 +99,13 @@ class Changes {
         else this.#created.set(id, { ...created, description });
         break;
       }
+      case 'RepositoryRenamed': {
+        const named = { id, name: event.data.name, name_key: repositoryNameKey(event.data.name) };
+        const created = this.#created.get(id);
+        if (created === undefined) this.#renamed.set(id, named);
+        else this.#created.set(id, { ...created, ...named });
+        break;
+      }
       case 'RepositoryRestored': {
         const { name, description, default_branch, storage_bucket_id, created_at } = event.data;
         this.#created.set(id, {
@@ -115,6 +123,7 @@ class Changes {
       case 'RepositoryDeleted':
         this.#created.delete(id);
         this.#described.delete(id);
+        this.#renamed.delete(id);
         this.#contents.delete(id);
         this.#deleted.add(id);
         break;
@@ -178,6 +187,11 @@ class Changes {
           FROM json_to_recordset($1) AS d(id uuid, description text) WHERE r.id = d.id`,
       },
       {
+        items: [...this.#renamed.values()],
+        text: `UPDATE ${repositories} AS r SET name = n.name, name_key = n.name_key
+          FROM json_to_recordset($1) AS n(id uuid, name text, name_key text) WHERE r.id = n.id`,
+      },
+      {
         items: [...this.#contents.values()],
         text: `INSERT INTO ${contents} AS c (id, default_branch, size_bytes, pushed_at, closed)
           SELECT * FROM json_to_recordset($1)
@@ -190,12 +204,15 @@ class Changes {
       },
     ];
     const emptied = [...gone, ...this.#reopened];
-    if (emptied.length === 0) return { lists };
+    const renamed = [...this.#renamed.keys()];
+    if (emptied.length === 0 && renamed.length === 0) return { lists };
     // Deletions first: in the same batch a released name may have been taken again, and a repository may have returned.
+    // The old names of renamed ones may be others' by now: until theirs is written, they have one that nobody can take.
     const before = async (transaction: Queryable): Promise<void> => {
       const ids = 'SELECT value::uuid FROM json_array_elements_text($1)';
       await runForList(transaction, gone, `DELETE FROM ${repositories} WHERE id IN (${ids})`);
       await runForList(transaction, emptied, `DELETE FROM ${contents} WHERE id IN (${ids})`);
+      await runForList(transaction, renamed, `UPDATE ${repositories} SET name_key = '/' || id WHERE id IN (${ids})`);
     };
     return { lists, before };
   }

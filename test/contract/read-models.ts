@@ -164,6 +164,39 @@ function repositoriesContract(open: Open): void {
     assert.deepEqual([await models.reads.ownerOf(first), await models.reads.ownerOf(second)], [null, account]);
   });
 
+  test('list renamed repositories under their new names, also where two have exchanged theirs', async (context) => {
+    const models = await open(context);
+    const { append } = models;
+    const account = await append.account('ada');
+    const rename = (repository_id: string, previous_name: string, name: string) =>
+      append.append(streamName('account', account), account, 'RepositoryRenamed', {
+        ...{ repository_id, previous_name, name },
+      });
+    const first = await append.repository(account, 'First', { description: 'one' });
+    const second = await append.repository(account, 'second');
+    await current(models);
+    await rename(first, 'First', 'spare');
+    await rename(second, 'second', 'First');
+    await rename(first, 'spare', 'Second');
+    const third = await append.repository(account, 'spare');
+    await rename(third, 'spare', 'third');
+    const gone = await append.repository(account, 'spare');
+    await rename(gone, 'spare', 'gone');
+    await append.deleteRepository(account, gone, 'gone');
+    const listed = await (await current(models)).repositories(account, null, PAGE);
+    assert.deepEqual(
+      listed.items.map(({ id, name, description }) => [id, name, description]),
+      [
+        [second, 'First', null],
+        [first, 'Second', 'one'],
+        [third, 'third', null],
+      ],
+    );
+    await rename(third, 'third', 'zero');
+    await append.deleteRepository(account, third, 'zero');
+    assert.equal((await (await current(models)).repositories(account, null, PAGE)).total, 2);
+  });
+
   test('name the buckets of users that repositories are in, each once', async (context) => {
     const models = await open(context);
     const { append } = models;

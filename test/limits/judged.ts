@@ -461,6 +461,10 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/account/repositories/decide.test.ts': {
     'have descriptions of up to 1,000 code points': 'REPOSITORY_DESCRIPTION_LENGTH_MAX',
   },
+  'test/core/account/repositories/evolve.test.ts': {
+    'keeps the newest ${REPOSITORY_FORMER_NAMES_MAX} old names of a repository, the newest first':
+      'REPOSITORY_FORMER_NAMES_MAX',
+  },
   'test/core/account/trust-rules/conditions.test.ts': {
     'are taken at their limits, and refused one past them':
       'TRUST_RULE_CLAIMS_MAX TRUST_RULE_CLAIM_NAME_LENGTH_MAX TRUST_RULE_PATTERN_LENGTH_MAX TRUST_RULE_WILDCARDS_MAX',

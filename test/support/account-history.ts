@@ -50,6 +50,10 @@ export function repositoryDescribed(n: number, description: string | null): Acco
   return { type: 'RepositoryDescribed', data: { repository_id: repositoryId(n), description } };
 }
 
+export function repositoryRenamed(n: number, previousName: string, name: string): AccountEvent {
+  return { type: 'RepositoryRenamed', data: { repository_id: repositoryId(n), name, previous_name: previousName } };
+}
+
 export function repositoryDeleted(n: number, name: string): AccountEvent {
   return { type: 'RepositoryDeleted', data: { repository_id: repositoryId(n), name } };
 }

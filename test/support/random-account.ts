@@ -44,6 +44,7 @@ export async function appendRandomAccount(append: Appender, dice: Dice, steps: n
     [2, () => chooseBranch()],
     [1, () => deleteOrRestore()],
     [1, () => describe()],
+    [1, () => rename()],
     [2, () => compact()],
     [2, () => token()],
     [1, () => webhook()],
@@ -134,6 +135,14 @@ export async function appendRandomAccount(append: Appender, dice: Dice, steps: n
     if (living().length === 0) return;
     const { id } = dice.pick(living());
     await own('RepositoryDescribed', { repository_id: id, description: `Ünï “${number}”` });
+  }
+
+  async function rename(): Promise<void> {
+    if (living().length === 0) return;
+    const repository = dice.pick(living());
+    const previous = repository.name;
+    repository.name = `renamed-${number}`;
+    await own('RepositoryRenamed', { repository_id: repository.id, name: repository.name, previous_name: previous });
   }
 
   async function deleteOrRestore(): Promise<void> {

@@ -61,6 +61,10 @@ const ACCOUNT: Readonly<Record<string, Words>> = {
 const REPOSITORIES: Readonly<Record<string, Words>> = {
   RepositoryCreated: about('Created the repository', 'Created a repository', 'created'),
   RepositoryDescribed: about('Changed the description of', 'Changed a description'),
+  RepositoryRenamed: {
+    label: 'Renamed a repository',
+    tell: ({ name }) => html`Renamed the repository ${name('previous_name')} to ${name('name')}`,
+  },
   RepositoryDeleted: about('Deleted the repository', 'Deleted a repository', 'force'),
   RepositoryRestored: about('Undeleted the repository', 'Undeleted a repository', 'undone'),
   RepositoryRebuilt: {

@@ -2,7 +2,7 @@
  * Events of an account's list of repositories, on `account-<id>`: which exist, and their names. The refs and layers of
  * a repository are on its own stream (core/repository).
  */
-import { type DomainEvent, type EventKinds, RECORD_V1 } from '../../kernel/decider.ts';
+import { type DomainEvent, type EventKinds, NEW_RECORD_V1, RECORD_V1 } from '../../kernel/decider.ts';
 
 export type RepositoryCreated = DomainEvent<
   'RepositoryCreated',
@@ -20,6 +20,15 @@ export type RepositoryDescribed = DomainEvent<
   'RepositoryDescribed',
   { readonly repository_id: string; readonly description: string | null }
 >;
+export type RepositoryRenamed = DomainEvent<
+  'RepositoryRenamed',
+  {
+    readonly repository_id: string;
+    readonly name: string;
+    /** Leads to the repository from now on, until another repository takes it (docs/interface.md, Repositories). */
+    readonly previous_name: string;
+  }
+>;
 export type RepositoryDeleted = DomainEvent<
   'RepositoryDeleted',
   { readonly repository_id: string; readonly name: string }
@@ -34,11 +43,17 @@ export type RepositoryRestored = DomainEvent<
   RepositoryCreated['data'] & { readonly created_at: string }
 >;
 
-export type OwnedRepositoryEvent = RepositoryCreated | RepositoryDescribed | RepositoryDeleted | RepositoryRestored;
+export type OwnedRepositoryEvent =
+  | RepositoryCreated
+  | RepositoryDescribed
+  | RepositoryRenamed
+  | RepositoryDeleted
+  | RepositoryRestored;
 
 export const ownedRepositoryEventKinds: EventKinds<OwnedRepositoryEvent> = {
   RepositoryCreated: RECORD_V1,
   RepositoryDescribed: RECORD_V1,
+  RepositoryRenamed: NEW_RECORD_V1,
   RepositoryDeleted: RECORD_V1,
   RepositoryRestored: RECORD_V1,
 };

@@ -4,27 +4,78 @@ import type { JsonValue } from '../../kernel/json.ts';
 import { PersistentMap } from '../../kernel/persistent-map.ts';
 import type { Facet } from '../facet.ts';
 import { repositoryNameKey } from '../names.ts';
-import { type OwnedRepositoryEvent, ownedRepositoryEventKinds, type RepositoryCreated } from './events.ts';
+import {
+  type OwnedRepositoryEvent,
+  ownedRepositoryEventKinds,
+  type RepositoryCreated,
+  type RepositoryRenamed,
+} from './events.ts';
+import { REPOSITORY_FORMER_NAMES_MAX } from './limits.ts';
 import type { OwnedRepositories, OwnedRepository } from './state.ts';
 
 function evolveRepositories(state: OwnedRepositories, event: OwnedRepositoryEvent, at: Timestamp): OwnedRepositories {
   const id = uuid<RepositoryId>(event.data.repository_id);
   switch (event.type) {
     case 'RepositoryCreated':
-      return withRepository(state, listed(id, event.data, at));
+      return withRepository(withoutFormerName(state, event.data.name), listed(id, event.data, at));
     case 'RepositoryRestored':
-      return withRepository(state, listed(id, event.data, timestamp(event.data.created_at)));
+      return withRepository(
+        withoutFormerName(state, event.data.name),
+        listed(id, event.data, timestamp(event.data.created_at)),
+      );
     case 'RepositoryDescribed': {
       const repository = state.repositories.get(id);
       if (repository === undefined) throw new TypeError('RepositoryDescribed of a repository that is not there');
       return withRepository(state, { ...repository, description: event.data.description });
     }
-    case 'RepositoryDeleted':
+    case 'RepositoryRenamed':
+      return renamed(state, id, event.data);
+    case 'RepositoryDeleted': {
+      const former = state.repositories.get(id)?.formerNames ?? [];
       return {
         repositories: state.repositories.with([[id, undefined]]),
         repositoryNames: state.repositoryNames.with([[repositoryNameKey(event.data.name), undefined]]),
+        formerNames: state.formerNames.with(former.map((name) => [repositoryNameKey(name), undefined])),
       };
+    }
   }
+}
+
+function renamed(
+  state: OwnedRepositories,
+  id: RepositoryId,
+  { name, previous_name: previous }: RepositoryRenamed['data'],
+): OwnedRepositories {
+  const freed = withoutFormerName(state, name);
+  const repository = freed.repositories.get(id);
+  if (repository === undefined) throw new TypeError('RepositoryRenamed of a repository that is not there');
+  // With another case only, it is the same name.
+  if (repositoryNameKey(previous) === repositoryNameKey(name)) return withRepository(freed, { ...repository, name });
+  const former = [previous, ...repository.formerNames];
+  const forgotten = former.slice(REPOSITORY_FORMER_NAMES_MAX);
+  const repositoryNames = freed.repositoryNames.with([[repositoryNameKey(previous), undefined]]);
+  const formerNames = freed.formerNames.with([
+    [repositoryNameKey(previous), id],
+    ...forgotten.map((old) => [repositoryNameKey(old), undefined] as const),
+  ]);
+  return withRepository(
+    { ...freed, repositoryNames, formerNames },
+    { ...repository, name, formerNames: former.slice(0, REPOSITORY_FORMER_NAMES_MAX) },
+  );
+}
+
+/** A name that is taken leads to no repository that had it before. */
+function withoutFormerName(state: OwnedRepositories, name: string): OwnedRepositories {
+  const key = repositoryNameKey(name);
+  const id = state.formerNames.get(key);
+  const repository = id === undefined ? undefined : state.repositories.get(id);
+  if (repository === undefined) return state;
+  const formerNames = repository.formerNames.filter((former) => repositoryNameKey(former) !== key);
+  return {
+    ...state,
+    repositories: state.repositories.with([[repository.id, { ...repository, formerNames }]]),
+    formerNames: state.formerNames.with([[key, undefined]]),
+  };
 }
 
 function listed(id: RepositoryId, data: RepositoryCreated['data'], createdAt: Timestamp): OwnedRepository {
@@ -35,25 +86,35 @@ function listed(id: RepositoryId, data: RepositoryCreated['data'], createdAt: Ti
     initialDefaultBranch: data.default_branch,
     storageBucketId: data.storage_bucket_id === null ? null : uuid(data.storage_bucket_id),
     createdAt,
+    formerNames: [],
   };
 }
 
 function withRepository(state: OwnedRepositories, repository: OwnedRepository): OwnedRepositories {
   return {
+    ...state,
     repositories: state.repositories.with([[repository.id, repository]]),
     repositoryNames: state.repositoryNames.with([[repositoryNameKey(repository.name), repository.id]]),
   };
 }
 
-/** Maps ids to repositories. The weight of each is the memory it takes in bytes, its entry in the names included. */
+/** Maps ids to repositories. The weight of each is the memory it takes in bytes, its entries in the names included. */
 function repositoriesFrom(owned: readonly OwnedRepository[]): OwnedRepositories {
   return {
     repositories: PersistentMap.from(
       owned.map((repository) => [repository.id, repository]),
-      (_, { name, description }) => 600 + 4 * name.length + 2 * (description?.length ?? 0),
+      (_, { name, description, formerNames }) =>
+        600 + 4 * name.length + 2 * (description?.length ?? 0) + formerNames.reduce(formerNameWeight, 0),
     ),
     repositoryNames: PersistentMap.from(owned.map(({ id, name }) => [repositoryNameKey(name), id])),
+    formerNames: PersistentMap.from(
+      owned.flatMap(({ id, formerNames }) => formerNames.map((name) => [repositoryNameKey(name), id] as const)),
+    ),
   };
+}
+
+function formerNameWeight(sum: number, name: string): number {
+  return sum + 200 + 4 * name.length;
 }
 
 /**
@@ -61,7 +122,15 @@ function repositoriesFrom(owned: readonly OwnedRepository[]): OwnedRepositories 
  * have no codec: it would be longer, and reading the rows of a large account would take an eighth more time.
  */
 type RepositoriesSnapshot = {
-  readonly repositories: readonly (readonly [string, string, string | null, string | null, string | null, string])[];
+  readonly repositories: readonly (readonly [
+    id: string,
+    name: string,
+    description: string | null,
+    initialDefaultBranch: string | null,
+    bucket: string | null,
+    createdAt: string,
+    formerNames: readonly string[],
+  ])[];
 };
 
 /** The cast is sound because only `snapshot.write` below makes these members. */
@@ -76,20 +145,24 @@ export const ownedRepositories: Facet<OwnedRepositories, OwnedRepositoryEvent> =
   snapshot: {
     write({ repositories }) {
       const owned = [...repositories.entries()].map(
-        ([id, r]) => [id, r.name, r.description, r.initialDefaultBranch, r.storageBucketId, r.createdAt] as const,
+        ([id, r]) =>
+          [id, r.name, r.description, r.initialDefaultBranch, r.storageBucketId, r.createdAt, r.formerNames] as const,
       );
       return { repositories: owned } satisfies RepositoriesSnapshot;
     },
     read(stored) {
       return repositoriesFrom(
-        parseSnapshot(stored).repositories.map(([id, name, description, initialDefaultBranch, bucket, createdAt]) => ({
-          id: uuid<RepositoryId>(id),
-          name,
-          description,
-          initialDefaultBranch,
-          storageBucketId: bucket === null ? null : uuid(bucket),
-          createdAt: timestamp(createdAt),
-        })),
+        parseSnapshot(stored).repositories.map(
+          ([id, name, description, initialDefaultBranch, bucket, createdAt, formerNames]) => ({
+            id: uuid<RepositoryId>(id),
+            name,
+            description,
+            initialDefaultBranch,
+            storageBucketId: bucket === null ? null : uuid(bucket),
+            createdAt: timestamp(createdAt),
+            formerNames,
+          }),
+        ),
       );
     },
   },

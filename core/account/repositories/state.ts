@@ -10,10 +10,14 @@ export interface OwnedRepository {
   readonly initialDefaultBranch: string | null;
   readonly storageBucketId: StorageBucketId | null;
   readonly createdAt: Timestamp;
+  /** Names that it had before and that still lead to it, the newest first. */
+  readonly formerNames: readonly string[];
 }
 
 export interface OwnedRepositories {
   readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
   /** Keyed by `repositoryNameKey`. */
   readonly repositoryNames: PersistentMap<string, RepositoryId>;
+  /** The former names of all repositories, keyed by `repositoryNameKey`. No key is in `repositoryNames` as well. */
+  readonly formerNames: PersistentMap<string, RepositoryId>;
 }

@@ -75,6 +75,10 @@ function startKnowing(): { readonly known: KnownRepositories; add(recorded: Reco
       const now = { name: nameIn(event.data.name), deleted: event.type === 'RepositoryDeleted', bucketMoved: false };
       if (repository !== undefined) known.set(repository.id, { ...repository, ...now });
     }
+    if (event.type === 'RepositoryRenamed') {
+      const repository = known.get(uuid(event.data.repository_id));
+      if (repository !== undefined) known.set(repository.id, { ...repository, name: nameIn(event.data.name) });
+    }
     if (event.type === 'StorageBucketPlaceChanged') {
       for (const id of inBuckets.get(event.data.bucket_id) ?? []) {
         const repository = known.get(id);

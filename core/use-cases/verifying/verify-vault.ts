@@ -230,6 +230,7 @@ function applyAccountEvent(its: Named, recorded: RecordedEvent): void {
     case 'RepositoryRebuilt':
     case 'RepositoryCreated':
     case 'RepositoryDescribed':
+    case 'RepositoryRenamed':
     case 'RepositoryDeleted':
     case 'RepositoryRestored':
       break;

@@ -98,6 +98,13 @@ describe('The filters of the history', () => {
 });
 
 describe('A row of the history', () => {
+  test('shows both names of a repository that was renamed', () => {
+    const data = { repository_id: uuids.next<RepositoryId>(), name: 'kit', previous_name: 'tools' };
+    const event = { ...newEvent({ type: 'RepositoryRenamed', data }), stream: newStream() };
+    const told = textOf(tellEvent(event, { repositories: new Map() }));
+    assert.equal(told, 'Renamed the repository tools to kit');
+  });
+
   test('names refs up to the limit, and counts the others', () => {
     const told = (count: number): string => {
       const updates = list(count).map((n) => ({ ref: `refs/heads/b${n}`, kind: 'create' }));

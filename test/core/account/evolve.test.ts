@@ -28,7 +28,8 @@ function open(...history: readonly AccountEvent[]) {
 
 describe("An account's state", () => {
   test('holds its own facts, and has no repositories, webhooks, MFA tokens, storage buckets and trust rules at first', () => {
-    const { repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, trustRules, ...own } = open();
+    const { repositories, repositoryNames, formerNames, webhooks, mfaTokens, storageBuckets, trustRules, ...own } =
+      open();
     assert.deepEqual(own, {
       status: 'open',
       username: 'ada',
@@ -41,10 +42,10 @@ describe("An account's state", () => {
       sessionsEnded: 0,
       formerEmail: null,
     });
-    const sizes = [repositories, repositoryNames, webhooks, mfaTokens, storageBuckets, trustRules].map(
+    const sizes = [repositories, repositoryNames, formerNames, webhooks, mfaTokens, storageBuckets, trustRules].map(
       ({ size }) => size,
     );
-    assert.deepEqual(sizes, [0, 0, 0, 0, 0, 0]);
+    assert.deepEqual(sizes, [0, 0, 0, 0, 0, 0, 0]);
   });
 
   test('follows changes of plan and password', () => {
@@ -118,7 +119,7 @@ describe("An account's state", () => {
       [state.username, state.emailRef, [...state.repositories.keys()]],
       ['ada', 'e'.repeat(64), [repositoryId(2)]],
     );
-    const kept = ['emailRef', 'formerEmail', 'repositories', 'repositoryNames', 'status', 'username'];
+    const kept = ['emailRef', 'formerEmail', 'formerNames', 'repositories', 'repositoryNames', 'status', 'username'];
     assert.deepEqual(Object.keys(state).sort(), kept);
   });
 

@@ -38,6 +38,7 @@ import {
   repositoryDeleted,
   repositoryDescribed,
   repositoryId,
+  repositoryRenamed,
   totpActivated,
   totpBegun,
   webhookCreated,
@@ -142,6 +143,7 @@ const richAccount = given(
   ...[...bucketEvents, ...ruleEvents],
   { type: 'PlanChanged', data: { plan: 'PRO' } },
   { type: 'PasswordChanged', data: { password_hash_ref: ref('4') } },
+  ...[repositoryRenamed(2, 'second', 'Other'), repositoryRenamed(2, 'Other', 'renamed')],
 );
 
 const richRepository = given<ReturnType<typeof repositories.evolve>, RepositoryEvent>(
@@ -241,11 +243,17 @@ describe('The stored snapshot', () => {
     assert.equal(written(snapshots, richAccount), text);
     const again = await read(snapshots, text);
     assert.ok(again.status === 'open' && richAccount.status === 'open');
-    const { repositories: list, repositoryNames, ...others } = again;
-    const { repositories: givenList, repositoryNames: givenNames, ...givenOthers } = richAccount;
+    const { repositories: list, repositoryNames, formerNames, ...others } = again;
+    const {
+      repositories: givenList,
+      repositoryNames: givenNames,
+      formerNames: givenFormer,
+      ...givenOthers
+    } = richAccount;
     assert.deepEqual(others, givenOthers);
     assert.deepEqual(new Map(list.entries()), new Map(givenList.entries()));
     assert.deepEqual(new Map(repositoryNames.entries()), new Map(givenNames.entries()));
+    assert.deepEqual(new Map(formerNames.entries()), new Map(givenFormer.entries()));
   });
 
   test('of a repository has the bytes of the golden file, and gives the repository', async () => {

@@ -130,7 +130,7 @@ describe("An account's storage buckets", () => {
   test('keep their place while deleted repositories can come back to it, and name those that the caller may see', () => {
     const deleted = [1, 2].map((n) => ({
       ...{ id: repositoryId(n), name: `old ${n}`, description: null, initialDefaultBranch: null },
-      ...{ storageBucketId: bucket_id, createdAt: timestamp('2026-11-21T10:00:00.000Z') },
+      ...{ storageBucketId: bucket_id, createdAt: timestamp('2026-11-21T10:00:00.000Z'), formerNames: [] },
     }));
     const none = { names: [], more: false };
     const fixed = { code: 'storage-bucket-place-fixed', repositories: none } as const;

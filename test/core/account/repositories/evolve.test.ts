@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
+import { REPOSITORY_FORMER_NAMES_MAX } from '../../../../core/account/repositories/limits.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import {
   accountCreated,
@@ -10,6 +11,7 @@ import {
   repositoryDeleted,
   repositoryDescribed,
   repositoryId,
+  repositoryRenamed,
 } from '../../../support/account-history.ts';
 import { FIRST_AT, given } from '../../../support/fold.ts';
 
@@ -32,6 +34,7 @@ describe("An account's list of repositories", () => {
       initialDefaultBranch: 'trunk',
       storageBucketId: null,
       createdAt: plusMs(FIRST_AT, 1_000),
+      formerNames: [],
     });
     assert.equal(state.repositoryNames.get('tools'), id);
   });
@@ -65,12 +68,89 @@ describe("An account's list of repositories", () => {
       initialDefaultBranch: 'trunk',
       storageBucketId: null,
       createdAt: '2026-11-20T10:00:00.000Z',
+      formerNames: [],
     });
     assert.deepEqual([state.repositoryNames.get('tools-again'), state.repositoryNames.get('tools')], [id, undefined]);
   });
 
+  test('has a renamed repository under its new name, to which the old one leads', () => {
+    const state = open(created, repositoryDescribed(1, 'All of them'), repositoryRenamed(1, 'Tools', 'Kit'));
+    assert.deepEqual(
+      [state.repositories.get(id)?.name, state.repositories.get(id)?.description],
+      ['Kit', 'All of them'],
+    );
+    assert.deepEqual([...state.repositoryNames.entries()], [['kit', id]]);
+    assert.deepEqual([...state.formerNames.entries()], [['tools', id]]);
+    assert.deepEqual(state.repositories.get(id)?.formerNames, ['Tools']);
+  });
+
+  test('has no old name of a repository whose name changed in its case alone', () => {
+    const state = open(created, repositoryRenamed(1, 'Tools', 'tOOLS'));
+    assert.equal(state.repositories.get(id)?.name, 'tOOLS');
+    assert.deepEqual([...state.repositoryNames.entries()], [['tools', id]]);
+    assert.equal(state.formerNames.size, 0);
+  });
+
+  test(`keeps the newest ${REPOSITORY_FORMER_NAMES_MAX} old names of a repository, the newest first`, () => {
+    const names = Array.from({ length: REPOSITORY_FORMER_NAMES_MAX + 2 }, (_, n) => `Name-${n}`);
+    const renames = names.slice(1).map((name, n) => repositoryRenamed(1, `Name-${n}`, name));
+    const full = open(repositoryCreated(1, 'Name-0'), ...renames.slice(0, -1));
+    assert.deepEqual(full.repositories.get(id)?.formerNames, names.slice(0, -2).toReversed());
+    assert.equal(full.formerNames.size, REPOSITORY_FORMER_NAMES_MAX);
+    const over = open(repositoryCreated(1, 'Name-0'), ...renames);
+    assert.deepEqual(over.repositories.get(id)?.formerNames, names.slice(1, -1).toReversed());
+    assert.equal(over.formerNames.size, REPOSITORY_FORMER_NAMES_MAX);
+    assert.equal(over.formerNames.get('name-0'), undefined);
+  });
+
+  test('lets an old name lead nowhere once a creation, an undeletion or a rename has taken it', () => {
+    const second = repositoryId(2);
+    const before = [created, repositoryRenamed(1, 'Tools', 'Kit')];
+    const other = repositoryCreated(2, 'other');
+    const restored: AccountEvent = {
+      type: 'RepositoryRestored',
+      data: { ...repositoryCreated(2, 'TOOLS').data, created_at: '2026-11-20T10:00:00.000Z' },
+    };
+    const takers: readonly (readonly AccountEvent[])[] = [
+      [repositoryCreated(2, 'TOOLS')],
+      [other, repositoryDeleted(2, 'other'), restored],
+      [other, repositoryRenamed(2, 'other', 'TOOLS')],
+    ];
+    for (const taker of takers) {
+      const state = open(...before, ...taker);
+      assert.equal(state.repositoryNames.get('tools'), second);
+      assert.equal(state.formerNames.get('tools'), undefined);
+      assert.deepEqual(state.repositories.get(id)?.formerNames, []);
+      // It does not lead on again when whoever took it has another name, but to that one.
+      const left = open(...before, ...taker, repositoryRenamed(2, 'TOOLS', 'third'));
+      assert.equal(left.formerNames.get('tools'), second);
+    }
+  });
+
+  test('gives a repository an old name of its own back, and the old names of a deleted one to nobody', () => {
+    const back = open(created, repositoryRenamed(1, 'Tools', 'Kit'), repositoryRenamed(1, 'Kit', 'tools'));
+    assert.deepEqual([...back.repositoryNames.entries()], [['tools', id]]);
+    assert.deepEqual([...back.formerNames.entries()], [['kit', id]]);
+    assert.deepEqual(back.repositories.get(id)?.formerNames, ['Kit']);
+    const gone = open(created, repositoryRenamed(1, 'Tools', 'Kit'), repositoryDeleted(1, 'Kit'));
+    assert.deepEqual([gone.repositories.size, gone.repositoryNames.size, gone.formerNames.size], [0, 0, 0]);
+    assert.equal(gone.repositories.weight, 0);
+  });
+
+  test('weighs the old names of a repository', () => {
+    const before = accounts.sizeBytes(open(created));
+    const renamed = accounts.sizeBytes(open(created, repositoryRenamed(1, 'Tools', 'tolos')));
+    assert.ok(renamed >= before + 100);
+    const back = open(
+      ...[created, repositoryRenamed(1, 'Tools', 'tolos'), repositoryCreated(2, 'Tools')],
+      repositoryDeleted(2, 'Tools'),
+    );
+    assert.equal(accounts.sizeBytes(back), before);
+  });
+
   test('throws for a change of a repository that does not exist', () => {
     assert.throws(() => open(repositoryDescribed(1, 'x')), TypeError);
+    assert.throws(() => open(repositoryRenamed(1, 'x', 'y')), TypeError);
   });
 
   test('has a greater weight the longer its descriptions are', () => {
