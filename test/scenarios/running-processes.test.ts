@@ -7,7 +7,7 @@ import { test } from 'vitest';
 import { READ_EVENTS } from '../../core/catalogue.ts';
 import { cleanUp, type Ending } from '../support/cleanup.ts';
 import { until } from '../support/read-models.ts';
-import { admin, tryAdmin } from '../support/strata.ts';
+import { admin, api, createAccount, createRepository, tryAdmin } from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -18,10 +18,14 @@ async function connect(context: Ending, { env }: SharedParts): Promise<pg.Client
   return client;
 }
 
-/** Leaves the database as if only a version that does not read version 4 had run on it. */
+/** Leaves the database as if only a version had run on it that reads neither version 4 nor renames. */
 async function runOlder(client: pg.Client): Promise<void> {
-  const older = JSON.stringify({ ...READ_EVENTS, TransferRecorded: 3 });
-  await client.query(`DELETE FROM running_processes; UPDATE written_events SET version = 3 WHERE version = 4`);
+  const { RepositoryRenamed: _, ...known } = READ_EVENTS;
+  const older = JSON.stringify({ ...known, TransferRecorded: 3 });
+  await client.query(`
+    DELETE FROM running_processes;
+    DELETE FROM written_events WHERE type = 'RepositoryRenamed';
+    UPDATE written_events SET version = 3 WHERE version = 4`);
   await client.query(`INSERT INTO running_processes VALUES (gen_random_uuid(), $1, '{}', now())`, [older]);
 }
 
@@ -74,11 +78,34 @@ test('a server writes what a process of an older version reads, until the operat
   assert.equal(await written(), 3);
   const refused = await tryAdmin(second, ['upgrade', 'finish']);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /within the last ten minutes: 1\n.*\n- TransferRecorded in version 4\n.*--yes/);
+  assert.match(refused.stderr, /within the last ten minutes: 1\n.*\n- RepositoryRenamed .* 1\n- Transfer.* 4\n.*--yes/);
   assert.equal(await written(), 3);
-  const finished = { written: [{ type: 'TransferRecorded', version: 4 }] };
-  assert.deepEqual(await admin(second, ['upgrade', 'finish', '--yes']), finished);
+  const newest = ['RepositoryRenamed', 'TransferRecorded'].map((type) => ({ type, version: READ_EVENTS[type] }));
+  assert.deepEqual(await admin(second, ['upgrade', 'finish', '--yes']), { written: newest });
   assert.equal(await written(), 4);
+});
+
+test('a rename is refused, and says why, while a process may run that does not know renames', async (context) => {
+  const shared = await sharedParts(context);
+  const first = await startNode(context, shared);
+  const ada = await createAccount(first, 'ada');
+  await createRepository(first, ada, 'tools');
+  await first.stop();
+  await runOlder(await connect(context, shared));
+  const second = await startNode(context, shared);
+  const changes = { name: 'kit', description: 'Renamed' };
+  const refused = await api(second, ada.token, 'PATCH', '/v1/repos/ada/tools', changes);
+  assert.equal(refused.status, 409);
+  assert.match(refused.text, /Try again in ten minutes; .*`strata-admin upgrade finish`/);
+  const read = await api(second, ada.token, 'GET', '/v1/repos/ada/tools');
+  assert.match(read.text, /"description":null/, 'nothing of a refused request is done');
+  const described = await api(second, ada.token, 'PATCH', '/v1/repos/ada/tools', { description: 'Tools' });
+  assert.equal(described.status, 200);
+  await admin(second, ['upgrade', 'finish', '--yes']);
+  await second.stop();
+  // It has what is written from its start on, and need not be waited for.
+  const third = await startNode(context, shared);
+  assert.equal((await api(third, ada.token, 'PATCH', '/v1/repos/ada/tools', changes)).status, 200);
 });
 
 test('an imported log is written in the newest versions, which the file may hold, whoever ran before', async (context) => {

@@ -63,14 +63,15 @@ export const REPOSITORY_ROUTES: readonly Route[] = [
   repositoryRoute({
     operationId: 'updateRepository',
     tag: 'Repositories',
-    summary: 'Change the description or the default branch',
-    description: 'Fields that are absent stay as they are. The default branch may be one that does not exist yet.',
+    summary: 'Change the name, the description or the default branch',
+    description:
+      'Fields that are absent stay as they are. The default branch may be one that does not exist yet. A token of the scope `SELECTED_REPO` takes no name that leads to another repository.',
     method: 'PATCH',
     path: '/v1/repos/{username}/{name}',
     grant: 'API_REPOS_WRITE',
     schemas: { params: REPOSITORY_PARAMS, body: REPOSITORY_CHANGES },
     answers: { 200: REPOSITORY },
-    problems: [],
+    problems: [409],
     standing: getRepository,
     handle: patchRepository,
   }),
@@ -126,10 +127,13 @@ async function getRepository({ context, repository }: RepositoryCall): Promise<O
 }
 
 async function patchRepository(
-  { context, repository, origin }: RepositoryCall,
+  { context, principal, repository, origin }: RepositoryCall,
   { body }: { readonly body: z.output<typeof REPOSITORY_CHANGES> },
 ): Promise<Outcome> {
+  // Else it could lead what others use elsewhere, beyond the repositories that it was given.
+  const takesFormerNames = selectionOf(principal).scope === 'ALL_REPO';
   const changed = await changeRepository(context, await origin(), repository.id, {
+    ...(body.name === undefined ? {} : { rename: { name: body.name, takesFormerNames } }),
     ...(body.description === undefined ? {} : { description: body.description }),
     ...(body.default_branch === undefined ? {} : { defaultBranch: body.default_branch }),
   });

@@ -47,15 +47,17 @@ const BRANCH_NAME = z.string().meta({
 /** What core/account/repositories accepts, for clients that check a name before they send it. */
 const NAME_PATTERN = '^(?![.-])(?!.*\\.\\.)(?!.*\\.([gG][iI][tT]|[lL][oO][cC][kK])?$)[A-Za-z0-9._-]+$';
 
+const NAME = z.string().meta({
+  description:
+    'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`.',
+  minLength: 1,
+  maxLength: REPOSITORY_NAME_LENGTH_MAX,
+  pattern: NAME_PATTERN,
+  examples: ['engine'],
+});
+
 export const NEW_REPOSITORY = z.strictObject({
-  name: z.string().meta({
-    description:
-      'Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`.',
-    minLength: 1,
-    maxLength: REPOSITORY_NAME_LENGTH_MAX,
-    pattern: NAME_PATTERN,
-    examples: ['engine'],
-  }),
+  name: NAME,
   description: DESCRIPTION.optional(),
   default_branch: BRANCH_NAME.optional(),
   storage_bucket_id: idSchema<StorageBucketId>(
@@ -66,6 +68,7 @@ export const NEW_REPOSITORY = z.strictObject({
 });
 
 export const REPOSITORY_CHANGES = z.strictObject({
+  name: NAME.optional(),
   description: DESCRIPTION.optional(),
   default_branch: BRANCH_NAME.optional(),
 });

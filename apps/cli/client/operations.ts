@@ -1352,7 +1352,7 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: Repository;
   };
-  /** Change the description or the default branch */
+  /** Change the name, the description or the default branch */
   readonly updateRepository: {
     readonly path: {
       /** The owner, without case. */ readonly username: string;
@@ -1361,6 +1361,8 @@ export interface Operations {
     };
     readonly query: undefined;
     readonly body: {
+      /** Unique in the account without case. 1-100 of `A-Za-z0-9._-`, not starting with `.` or `-`, not ending in `.git`, `.lock` or `.`, without `..`. */
+      readonly name?: string;
       readonly description?: string | null;
       /** The short name of a branch, or `refs/heads/<name>`, which means the same and is answered as the short name. The branch need not exist, and its name must be one that a push may create. */
       readonly default_branch?: string;

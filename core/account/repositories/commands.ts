@@ -15,6 +15,13 @@ export type OwnedRepositoryCommand =
       readonly quotas: PlanQuotas;
     }
   | { readonly type: 'DescribeRepository'; readonly id: RepositoryId; readonly description: string | null }
+  | {
+      readonly type: 'RenameRepository';
+      readonly id: RepositoryId;
+      readonly name: string;
+      /** Whether it may take a name that leads to another repository, which is found by that name no more then. */
+      readonly takesFormerNames: boolean;
+    }
   | { readonly type: 'DeleteRepository'; readonly id: RepositoryId }
   | {
       readonly type: 'RestoreRepository';

@@ -18,6 +18,8 @@ export function decideOwnedRepository(account: Account, command: OwnedRepository
       return account.status === 'open' ? decideCreate(account, command) : refuse({ code: 'account-not-found' });
     case 'DescribeRepository':
       return account.status === 'open' ? decideDescribe(account, command) : refuse({ code: 'account-not-found' });
+    case 'RenameRepository':
+      return account.status === 'open' ? decideRename(account, command) : refuse({ code: 'account-not-found' });
     case 'RestoreRepository':
       return account.status === 'open' ? decideRestore(account, command) : refuse({ code: 'account-not-found' });
     case 'DeleteRepository': {
@@ -93,6 +95,23 @@ function decideDescribe(
   if (tooLong(description)) return refuse({ code: 'repository-description-length' });
   if (description === repository.description) return accept<OwnedRepositoryEvent>();
   return accept<OwnedRepositoryEvent>({ type: 'RepositoryDescribed', data: { repository_id: id, description } });
+}
+
+function decideRename(
+  account: OpenAccount,
+  { id, name, takesFormerNames }: Extract<OwnedRepositoryCommand, { type: 'RenameRepository' }>,
+): Decided {
+  const repository = account.repositories.get(id);
+  if (repository === undefined) return refuse({ code: 'repository-not-found' });
+  // Before the form of the name is judged: clients write back what they read, and its rules were others once.
+  if (name === repository.name) return accept<OwnedRepositoryEvent>();
+  const badName = repositoryNameRefusal(name);
+  if (badName !== null) return refuse(badName);
+  const key = repositoryNameKey(name);
+  const holder = account.repositoryNames.get(key) ?? (takesFormerNames ? undefined : account.formerNames.get(key));
+  if (holder !== undefined && holder !== id) return refuse({ code: 'repository-name-taken', name });
+  const data = { repository_id: id, name, previous_name: repository.name };
+  return accept<OwnedRepositoryEvent>({ type: 'RepositoryRenamed', data });
 }
 
 function tooLong(description: string | null): boolean {

@@ -1,20 +1,22 @@
 /**
- * Finds, creates, describes and deletes repositories.
+ * Finds, creates, changes and deletes repositories.
  *
  * Invariants: a deletion first closes the repository's stream, so that racing pushes conflict, and then releases
  * the name. An interrupted deletion is finished by the next request that deletes the repository or creates one of
- * its name, or by finish-deletions.ts.
+ * its name, or gives another its name, or by finish-deletions.ts.
  */
 import type { WantedBucket } from '../../account/buckets/binding.ts';
 import { accounts } from '../../account/evolve.ts';
 import { repositoryNameKey } from '../../account/names.ts';
 import type { Plans } from '../../account/plans.ts';
+import type { OwnedRepositoryCommand } from '../../account/repositories/commands.ts';
 import { decideOwnedRepository } from '../../account/repositories/decide.ts';
+import type { OwnedRepositoryEvent } from '../../account/repositories/events.ts';
 import type { OwnedRepository } from '../../account/repositories/state.ts';
-import type { OpenAccount } from '../../account/state.ts';
+import type { Account, OpenAccount } from '../../account/state.ts';
 import type { Moment } from '../../audit/moment.ts';
 import { type BranchName, parseDefaultBranch } from '../../git/ref-name.ts';
-import { refuse } from '../../kernel/decider.ts';
+import { accept, type Decision, refuse } from '../../kernel/decider.ts';
 import type { Cause } from '../../kernel/envelope.ts';
 import type { AccountId, RepositoryId } from '../../kernel/ids.ts';
 import { type MaybePromise, whenReady } from '../../kernel/maybe-promise.ts';
@@ -192,6 +194,8 @@ async function finishDeletion(context: Context, origin: RepositoryCommandOrigin,
 }
 
 export interface RepositoryChanges {
+  /** The name that stands is taken too. */
+  readonly rename?: Omit<Extract<OwnedRepositoryCommand, { type: 'RenameRepository' }>, 'type' | 'id'>;
   readonly description?: string | null;
   /** A text that `parseDefaultBranch` takes. The name that stands is taken too: clients read, change and write back. */
   readonly defaultBranch?: string;
@@ -203,20 +207,22 @@ export async function changeRepository(
   id: RepositoryId,
   changes: RepositoryChanges,
 ): Promise<FoundRepository | Refused> {
-  const { description } = changes;
+  const { rename } = changes;
   const before = await findRepositoryById(context, origin.account, id);
   if (before === null) return refuse({ code: 'repository-not-found' });
   const chosen = changes.defaultBranch === undefined ? undefined : chosenBranch(changes.defaultBranch);
   const isRefused = chosen !== undefined && typeof chosen !== 'string';
   if (isRefused && changes.defaultBranch !== before.defaultBranch) return chosen;
   const defaultBranch = isRefused ? undefined : chosen;
-  // Two streams need two commits. The description is changed first, because only that can still be refused.
-  if (description !== undefined) {
-    const described = await execute(context, accounts, origin.account, origin, (state) =>
-      decideOwnedRepository(state, { type: 'DescribeRepository', id, description }),
-    );
-    if ('refused' in described) return described;
+  // Two streams need two commits. The account's is first, because only what is on it can still be refused.
+  const change = () =>
+    execute(context, accounts, origin.account, origin, (state) => decideListChanges(state, id, changes));
+  let listed = await change();
+  if ('refused' in listed && listed.refused.code === 'repository-name-taken' && rename !== undefined) {
+    const freed = await finishDeletion(context, origin, rename.name);
+    if (freed) listed = await change();
   }
+  if ('refused' in listed) return listed;
   if (defaultBranch !== undefined) {
     const { initialDefaultBranch } = before.owned;
     const changed = await execute(context, repositories, id, origin, (state) =>
@@ -225,6 +231,25 @@ export async function changeRepository(
     if ('refused' in changed) return changed;
   }
   return (await findRepositoryById(context, origin.account, id)) ?? refuse({ code: 'repository-not-found' });
+}
+
+/** Both changes are on the account's stream, and one append. */
+function decideListChanges(
+  account: Account,
+  id: RepositoryId,
+  { rename, description }: RepositoryChanges,
+): Decision<OwnedRepositoryEvent> {
+  const commands: readonly OwnedRepositoryCommand[] = [
+    ...(rename === undefined ? [] : [{ type: 'RenameRepository', id, ...rename } as const]),
+    ...(description === undefined ? [] : [{ type: 'DescribeRepository', id, description } as const]),
+  ];
+  const events: OwnedRepositoryEvent[] = [];
+  for (const command of commands) {
+    const decided = decideOwnedRepository(account, command);
+    if ('refused' in decided) return decided;
+    events.push(...decided.events);
+  }
+  return accept(...events);
 }
 
 /**

@@ -9,12 +9,14 @@ import { createLogger } from '../../../apps/server/logger.ts';
 import type { RecordedEvent } from '../../../core/kernel/envelope.ts';
 import type { EventStore } from '../../../core/ports/event-store.ts';
 import { readKnownRepositories, readRepositoriesOf } from '../../../core/use-cases/repositories/known-repositories.ts';
-import { closeRepository, releaseName } from '../../../core/use-cases/repositories/repositories.ts';
+import { changeRepository, closeRepository, releaseName } from '../../../core/use-cases/repositories/repositories.ts';
 import { undeleteRepository } from '../../../core/use-cases/undo/undelete-repository.ts';
+import { newAccount, newRepository } from '../../support/accounts.ts';
 import { seesDeletions } from '../../support/deletions.ts';
 import { type GitReading, startGitReading } from '../../support/git-reading.ts';
 import { layersIn } from '../../support/layers-in.ts';
-import { CAUSE } from '../../support/node.ts';
+import { createMemoryEventStore } from '../../support/memory/event-store.ts';
+import { CAUSE, startNode } from '../../support/node.ts';
 
 const BUCKET = randomUUID();
 const log = createLogger('silent', null);
@@ -33,6 +35,23 @@ function inBucket(events: EventStore): EventStore {
     readStream: async (stream, options) => moved(await events.readStream(stream, options)),
   };
 }
+
+describe('A repository that was renamed', () => {
+  test('has its new name, by the whole log and by its account', async () => {
+    const node = await startNode(createMemoryEventStore());
+    const account = await newAccount(node, 'ada');
+    const { id } = await newRepository(node, account, 'tools');
+    const rename = { name: 'kit', takesFormerNames: true };
+    const renamed = await changeRepository(node, { account, cause: CAUSE }, id, { rename });
+    assert.ok(!('refused' in renamed));
+    const all = [...(await readKnownRepositories(node.events)).values()];
+    assert.deepEqual(
+      all.map(({ name, deleted }) => [name, deleted]),
+      [['ada/kit', false]],
+    );
+    assert.deepEqual([...(await readRepositoriesOf(node.events, account)).values()], all);
+  });
+});
 
 describe('A repository that was deleted and came back under another name', () => {
   let reading: GitReading;

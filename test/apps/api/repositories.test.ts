@@ -173,6 +173,60 @@ describe('repositories', () => {
     assert.deepEqual(await patch({}), changed);
   });
 
+  test('are renamed with their other fields as they were, and listed under the new name alone', async () => {
+    const account = await fixture.account('renaming');
+    const all = await fixture.token(account);
+    const { id } = await fixture.repository(account, 'before');
+    const answer = await fixture.request('PATCH', '/v1/repos/renaming/before', all, { body: { name: 'After' } });
+    assert.equal(answer.statusCode, 200);
+    const { name, full_name, html_url, clone_url, ...rest } = answer.json();
+    assert.deepEqual(
+      [rest.id, name, full_name, html_url, clone_url],
+      [
+        ...[id, 'After', 'renaming/After', 'http://localhost:8080/renaming/After'],
+        'http://localhost:8080/r/renaming/After.git',
+      ],
+    );
+    assert.deepEqual((await fixture.request('GET', '/v1/repos/renaming/after', all)).json(), answer.json());
+    const list = (await fixture.request('GET', '/v1/repositories', all)).json();
+    assert.deepEqual(list.repositories, [answer.json()]);
+    const back = await fixture.request('PATCH', '/v1/repos/renaming/after', all, { body: { name: 'before' } });
+    assert.equal(back.json().name, 'before', 'a rename is undone by a rename');
+  });
+
+  test('are not renamed to a name in use, or to one that is not valid', async () => {
+    await create({ name: 'in-use' });
+    await create({ name: 'stays' });
+    const patch = (name: string) => fixture.request('PATCH', '/v1/repos/ada/stays', token, { body: { name } });
+    const taken = await patch('IN-USE');
+    assert.deepEqual([taken.statusCode, taken.json()], [409, { detail: 'A repository with this name exists already' }]);
+    const invalid = await patch('a..b');
+    assert.equal(invalid.statusCode, 422);
+    assert.deepEqual(invalid.json().detail[0].loc, ['body', 'name']);
+    assert.equal((await fixture.request('GET', '/v1/repos/ada/stays', token)).statusCode, 200);
+  });
+
+  // The attack: a token of few repositories takes the name by which others still reach another one.
+  test('take an old name of another only by a token of all repositories, also of one that the token sees', async () => {
+    const account = await fixture.account('leading');
+    const all = await fixture.token(account);
+    const moved = await fixture.repository(account, 'moved');
+    const mine = await fixture.repository(account, 'mine');
+    await fixture.request('PATCH', '/v1/repos/leading/moved', all, { body: { name: 'moved-on' } });
+    const body = { name: 'MOVED' };
+    for (const repositoryIds of [[mine.id], [mine.id, moved.id]]) {
+      const selected = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds });
+      const refused = await fixture.request('PATCH', '/v1/repos/leading/mine', selected, { body });
+      assert.equal(refused.statusCode, 409);
+      assert.deepEqual(refused.json(), { detail: 'A repository with this name exists already' });
+    }
+    const own = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds: [moved.id] });
+    const back = await fixture.request('PATCH', '/v1/repos/leading/moved-on', own, { body });
+    assert.equal(back.statusCode, 200, 'its own old name is its to take');
+    await fixture.request('PATCH', '/v1/repos/leading/moved', all, { body: { name: 'moved-on' } });
+    assert.equal((await fixture.request('PATCH', '/v1/repos/leading/mine', all, { body })).statusCode, 200);
+  });
+
   test('are deleted, and their name is then free for a new repository', async () => {
     const first = (await create({ name: 'gone' })).json();
     const selected = await fixture.token(owner, { scope: 'SELECTED_REPO', repositoryIds: [first.id] });

@@ -14,6 +14,7 @@ import {
   repositoryDeleted,
   repositoryDescribed,
   repositoryId,
+  repositoryRenamed,
 } from '../../../support/account-history.ts';
 import { given } from '../../../support/fold.ts';
 
@@ -25,6 +26,10 @@ function create(n: number, name: string, more: Partial<CreateRepository> = {}): 
 }
 
 const reposOf = (repos: number | null): PlanQuotas => ({ ...DEFAULT_PLANS.FREE, repos });
+
+function rename(n: number, name: string, takesFormerNames = true): OwnedRepositoryCommand {
+  return { type: 'RenameRepository', id: repositoryId(n), name, takesFormerNames };
+}
 
 /** Returns the events, or the code of the refusal. */
 function decide(history: readonly AccountEvent[], command: OwnedRepositoryCommand) {
@@ -99,11 +104,38 @@ describe("An account's repositories", () => {
     assert.deepEqual(decide(history, describe(null)), [repositoryDescribed(1, null)]);
   });
 
+  test('get another name by an event that has both; the same name again makes no event', () => {
+    const history = [accountCreated, repositoryCreated(1, 'Tools')];
+    assert.deepEqual(decide(history, rename(1, 'Kit')), [repositoryRenamed(1, 'Tools', 'Kit')]);
+    assert.deepEqual(decide(history, rename(1, 'tools')), [repositoryRenamed(1, 'Tools', 'tools')]);
+    assert.deepEqual(decide(history, rename(1, 'Tools')), []);
+  });
+
+  test('take no name that is not valid, or that another repository has', () => {
+    const history = [accountCreated, repositoryCreated(1, 'Tools'), repositoryCreated(2, 'Kit')];
+    assert.equal(decide(history, rename(1, 'a..b')), 'repository-name-invalid');
+    assert.equal(decide(history, rename(1, 'kIT')), 'repository-name-taken');
+    const legacy = [accountCreated, repositoryCreated(1, 'con')];
+    assert.deepEqual(decide(legacy, rename(1, 'con')), [], 'the name that it has may be written back');
+  });
+
+  test('take an old name of another repository only where that is asked for, and one of their own always', () => {
+    const history = [
+      ...[accountCreated, repositoryCreated(1, 'Tools'), repositoryRenamed(1, 'Tools', 'Kit')],
+      repositoryCreated(2, 'other'),
+    ];
+    assert.deepEqual(decide(history, rename(2, 'tools')), [repositoryRenamed(2, 'other', 'tools')]);
+    assert.equal(decide(history, rename(2, 'tools', false)), 'repository-name-taken');
+    assert.deepEqual(decide(history, rename(1, 'tools', false)), [repositoryRenamed(1, 'Kit', 'tools')]);
+    assert.equal(typeof decide(history, create(3, 'tools')), 'object');
+  });
+
   test('are neither described nor deleted if they do not exist', () => {
     for (const history of [[accountCreated], [accountCreated, repositoryCreated(1, 'a'), repositoryDeleted(1, 'a')]]) {
       const id = repositoryId(1);
       assert.equal(decide(history, { type: 'DescribeRepository', id, description: null }), 'repository-not-found');
       assert.equal(decide(history, { type: 'DeleteRepository', id }), 'repository-not-found');
+      assert.equal(decide(history, rename(1, 'b')), 'repository-not-found');
     }
   });
 
@@ -128,6 +160,7 @@ describe("An account's repositories", () => {
     assert.equal(decide(history, create(2, 'a')), 'account-not-found');
     const described = { type: 'DescribeRepository', id: repositoryId(1), description: null } as const;
     assert.equal(decide(history, described), 'account-not-found');
+    assert.equal(decide(history, rename(1, 'b')), 'account-not-found');
   });
 
   test('need an existing account', () => {
@@ -135,6 +168,7 @@ describe("An account's repositories", () => {
       for (const command of [
         create(1, 'a'),
         { type: 'DescribeRepository', id: repositoryId(1), description: null },
+        rename(1, 'b'),
         { type: 'DeleteRepository', id: repositoryId(1) },
       ] satisfies OwnedRepositoryCommand[]) {
         assert.equal(decide(history, command), 'account-not-found');

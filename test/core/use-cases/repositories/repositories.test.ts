@@ -117,6 +117,62 @@ describe('A repository', () => {
   });
 });
 
+describe('A rename', () => {
+  const to = (name: string, takesFormerNames = true) => ({ rename: { name, takesFormerNames } });
+
+  test('is one append, also with a description, and keeps the repository', async () => {
+    const { log, node, account, origin, create } = await started();
+    const { id } = accepted(await create('tools'));
+    const before = (await node.entities.reload(accounts, account)).revision;
+    const changed = accepted(await changeRepository(node, origin, id, { ...to('Kit'), description: 'All' }));
+    assert.deepEqual([changed.id, changed.owned.name, changed.owned.description], [id, 'Kit', 'All']);
+    const after = await node.entities.reload(accounts, account);
+    assert.equal(Number(after.revision) - Number(before), 2);
+    const types = (await log.readStream(after.stream, { direction: 'backwards', limit: 2 })).map(({ type }) => type);
+    assert.deepEqual(types, ['RepositoryDescribed', 'RepositoryRenamed']);
+    const positions = await log.readStream(after.stream, { direction: 'backwards', limit: 2 });
+    assert.equal(new Set(positions.map(({ occurredAt }) => occurredAt)).size, 1);
+    assert.equal((await findRepository(node, 'ada', 'kit'))?.id, id);
+    assert.equal(await findRepository(node, 'ada', 'tools'), null, 'for who may see all, old names lead nowhere');
+  });
+
+  test('changes nothing at all where one of its changes is refused', async () => {
+    const { node, account, origin, create } = await started();
+    const { id } = accepted(await create('tools'));
+    accepted(await create('taken'));
+    const { revision } = await node.entities.reload(accounts, account);
+    for (const [changes, code] of [
+      [{ ...to('TAKEN'), description: 'x' }, 'repository-name-taken'],
+      [{ ...to('kit'), description: 'x'.repeat(1_001) }, 'repository-description-length'],
+      [{ ...to('a..b'), defaultBranch: 'trunk' }, 'repository-name-invalid'],
+    ] as const) {
+      assert.equal(codeOf(await changeRepository(node, origin, id, changes)), code);
+    }
+    assert.equal((await node.entities.reload(accounts, account)).revision, revision);
+    assert.equal((await findRepositoryById(node, account, id))?.defaultBranch, 'master');
+  });
+
+  test('takes the name that an interrupted deletion still holds', async () => {
+    const { node, account, origin, create } = await started();
+    const { id } = accepted(await create('tools'));
+    const gone = accepted(await create('gone'));
+    const failpoint: Failpoint = async () => Promise.reject(new Error('the process dies'));
+    await assert.rejects(deleteRepository({ ...node, failpoint }, origin, gone.id), /the process dies/);
+    assert.equal(accepted(await changeRepository(node, origin, id, to('gone'))).owned.name, 'gone');
+    const { state } = await node.entities.reload(accounts, account);
+    assert.ok(state.status === 'open' && state.repositories.size === 1);
+  });
+
+  test('of many to one name, at the same moment, is one', async () => {
+    const { node, origin, create } = await started();
+    const made = [];
+    for (const n of [1, 2, 3, 4]) made.push(accepted(await create(`r${n}`)).id);
+    const results = await Promise.all(made.map((id) => changeRepository(node, origin, id, to('one'))));
+    const codes = results.flatMap((result) => ('refused' in result ? [result.refused.code] : []));
+    assert.deepEqual(codes, Array(3).fill('repository-name-taken'));
+  });
+});
+
 describe('A deletion', () => {
   test('closes the repository before it releases the name', async () => {
     const { log, node, account, origin, create } = await started();
