@@ -6,7 +6,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import type { Principal } from '../../core/use-cases/callers/principal.ts';
-import type { FoundRepository } from '../../core/use-cases/repositories/repositories.ts';
+import { type FoundRepository, isFormerName } from '../../core/use-cases/repositories/repositories.ts';
 import {
   admitToRepository,
   type Denial,
@@ -60,12 +60,21 @@ export async function admit(
   const path = pathNames(request.params);
   const repository = await permittedOn(context, principal, route, path);
   if (repository !== null && 'denied' in repository) return denialAnswer(repository);
+  if (repository !== null && isFormerName(repository, path.name)) return movedAnswer(repository, request.originalUrl);
   if (READING.has(route.method) || route.push === true) return { ...identified, repository };
   // A request that may append.
   const passes = route.method === 'DELETE' || route.beyondQuota === true;
   const used = passes ? null : await refusedChange(context, principal);
   const refusal = used ?? context.callers.record(principal, 0);
   return refusal === null ? { ...identified, repository } : rateAnswer(refusal);
+}
+
+const OF_REPOSITORY = /^(\/v1\/repos\/)[^/?#]+\/[^/?#]+/;
+
+/** Leads to the same target under the repository's name of today, with the same method and body. */
+function movedAnswer({ account, owned }: FoundRepository, target: string): Answer {
+  const name = `${account.username}/${owned.name}`;
+  return problem(308, `The repository is ${name} now`, { location: target.replace(OF_REPOSITORY, `$1${name}`) });
 }
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);

@@ -13,6 +13,7 @@ import { ERROR } from './schemas/common.ts';
 
 const PROBLEMS: Readonly<Record<number, string>> = {
   304: 'What the client has is current (If-None-Match)',
+  308: 'The repository has another name now, which `Location` has: send the request there',
   400: 'The request is not well formed: HTTP headers, content type or JSON',
   401: 'No access token, or one that is malformed, unknown, expired or revoked',
   403: 'The token lacks the grant or the scope that the text names, or a quota or limit is reached',
@@ -86,7 +87,7 @@ function problems(route: Route): Record<string, unknown> {
     400,
     ...(route.kind === 'public' ? [] : [401, 429, 503]),
     ...(route.requirement?.grant == null ? [] : [403]),
-    ...(route.kind === 'repository' ? [404] : []),
+    ...(route.kind === 'repository' ? [308, 404] : []),
     ...(route.schemas.body === undefined ? [] : [408, 413, 429, 503]),
     ...(takesInput ? [422] : []),
     ...route.problems,

@@ -12,7 +12,7 @@ import type { Uuid } from '../../core/kernel/ids.ts';
 import { REQUEST_POINTS } from '../../core/kernel/limits.ts';
 import { lackOf } from '../../core/use-cases/callers/permission.ts';
 import { actorOf } from '../../core/use-cases/callers/principal.ts';
-import { type FoundRepository, isUsernameOf } from '../../core/use-cases/repositories/repositories.ts';
+import { type FoundRepository, isFormerName, isUsernameOf } from '../../core/use-cases/repositories/repositories.ts';
 import { admitToRepository, type Identified, identify } from '../front-door/admission.ts';
 import { closedSignal } from '../front-door/closed-signal.ts';
 import { gitToken } from '../front-door/credentials.ts';
@@ -120,7 +120,11 @@ async function repositoryOf(
   const found = admitting instanceof Promise ? await admitting : admitting;
   const { username, name, moment } = target;
   const asOf = { seen: position, signal };
-  if (!('denied' in found)) return moment === null ? found : repositoryAsOf(context, found, moment, asOf);
+  if (!('denied' in found)) {
+    if (moment !== null) return repositoryAsOf(context, found, moment, asOf);
+    if (target.path === INFO_REFS && isFormerName(found, name)) throw movedError(found, target);
+    return found;
+  }
   if (found.denied === 'repository-not-found' && moment !== null && lackOf(requirement, principal, '') === null) {
     const { account } = principal;
     const isOwn = await isUsernameOf(context, account, username);
@@ -128,6 +132,18 @@ async function repositoryOf(
     if (reason !== null) throw reason;
   }
   throw denialError(found);
+}
+
+const INFO_REFS = 'info/refs';
+
+/**
+ * Leads git on before its exchange begins, which is all that it follows by default. The location has no host, so that
+ * git keeps what it was given before the host: the credentials.
+ */
+function movedError({ account, owned }: FoundRepository, { query }: GitTarget): GitHttpError {
+  const name = `${account.username}/${owned.name}`;
+  const location = `/r/${name}.git/${INFO_REFS}?${query}`;
+  return new GitHttpError(301, `The repository is ${name} now`, { Location: location });
 }
 
 const NO_REPOSITORY = { denied: 'repository-not-found' } as const;

@@ -211,7 +211,7 @@ export function send(
     }
     case 'redirect':
       if (answer.flash !== null) leaveFlash(cookies, reply, answer.flash);
-      return reply.redirect(answer.path, 303);
+      return reply.redirect(answer.path, answer.status);
     case 'content': {
       const { body } = answer;
       const refusal = body instanceof Readable ? null : hold(context, reply, body);

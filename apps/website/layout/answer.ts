@@ -19,7 +19,7 @@ type Headers = Readonly<Record<string, string>>;
 
 export type SiteAnswer =
   | { readonly kind: 'page'; readonly status: number; readonly headers: Headers; readonly html: Html }
-  | { readonly kind: 'redirect'; readonly path: string; readonly flash: Flash | null }
+  | { readonly kind: 'redirect'; readonly status: 301 | 303; readonly path: string; readonly flash: Flash | null }
   | { readonly kind: 'content'; readonly status: number; readonly headers: Headers; readonly body: Content };
 
 type Content = Buffer | string | Readable;
@@ -31,7 +31,12 @@ export function showPage(html: Html, status = 200, headers: Headers = {}): SiteA
 /** Sends the person on with 303. `path` is percent-encoded. `text` is shown once on the page that they reach. */
 export function redirectTo(path: string, text: string | null = null, kind: Flash['kind'] = 'done'): SiteAnswer {
   if (localPath(path) !== path) throw new TypeError('A redirect leaves the site');
-  return { kind: 'redirect', path, flash: text === null ? null : { kind, text } };
+  return { kind: 'redirect', status: 303, path, flash: text === null ? null : { kind, text } };
+}
+
+/** Sends the person from an old address of a page to its new one; null if the path leaves the site. */
+export function movedTo(path: string): SiteAnswer | null {
+  return localPath(path) === path ? { kind: 'redirect', status: 301, path, flash: null } : null;
 }
 
 /** Answers something other than a page, such as a raw file. Its headers name its type and its own policy. */

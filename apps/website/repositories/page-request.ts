@@ -7,10 +7,10 @@
 import type { Refusal, RefusalCode } from '../../../core/kernel/refusal.ts';
 import type { Requirement } from '../../../core/use-cases/callers/permission.ts';
 import { type RefPath, splitRefPath } from '../../../core/use-cases/reading/ref-path.ts';
-import type { FoundRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { type FoundRepository, isFormerName } from '../../../core/use-cases/repositories/repositories.ts';
 import { admitToRepository } from '../../front-door/admission.ts';
 import type { SiteContext } from '../context.ts';
-import type { SiteAnswer } from '../layout/answer.ts';
+import { movedTo, type SiteAnswer } from '../layout/answer.ts';
 import { type Fields, NO_FIELDS } from '../layout/forms.ts';
 import { notFound, showProblem } from '../layout/problems.ts';
 import type { PersonVisit } from '../layout/visit.ts';
@@ -36,8 +36,15 @@ export function onRepository(
     const { username = '', repository: name = '' } = visit.params;
     const names = { username, name };
     const repository = await admitToRepository(context, visit.person.principal, SEEN, names, 'sight');
-    return 'denied' in repository ? notFound(visit) : handler({ context, visit, repository }, fields);
+    if ('denied' in repository) return notFound(visit);
+    // A form that was open while the repository was renamed is taken where it was sent.
+    const moved = fields === NO_FIELDS && isFormerName(repository, name) ? movedPage(visit, repository) : null;
+    return moved ?? handler({ context, visit, repository }, fields);
   };
+}
+
+function movedPage({ target }: PersonVisit, repository: FoundRepository): SiteAnswer | null {
+  return movedTo(target.replace(/^\/[^/?#]+\/[^/?#]+/, repositoryAddress(repository)));
 }
 
 /** Does what `onRepository` does, for pages that show the repository as of the moment that the address names. */

@@ -67,7 +67,8 @@ export async function findRepository(
 }
 
 /**
- * Finds a repository of this account by the names in a URL. Null if it has none, or if `sees` is false for its id.
+ * Finds a repository of this account by the names in a URL, the old ones that lead on to it included (`isFormerName`).
+ * Null if it has none, or if `sees` is false for its id.
  * Nothing of another account, and no repository that is out of sight, is loaded: what that takes would tell whether it
  * exists.
  */
@@ -79,12 +80,18 @@ export function findOwnRepository(
 ): MaybePromise<FoundRepository | null> {
   const idOf = (account: OpenAccount): RepositoryId | undefined => {
     if (account.username !== asciiLowerCase(username)) return undefined;
-    const id = account.repositoryNames.get(repositoryNameKey(name));
+    const key = repositoryNameKey(name);
+    const id = account.repositoryNames.get(key) ?? account.formerNames.get(key);
     return id !== undefined && sees(id) ? id : undefined;
   };
   return whenReady(listedRepository(context, accountId, idOf), (listed) =>
     listed === null ? null : openRepository(context, listed),
   );
+}
+
+/** Whether a name by which a repository was found is one that it had before. */
+export function isFormerName({ owned }: Pick<ListedRepository, 'owned'>, name: string): boolean {
+  return repositoryNameKey(owned.name) !== repositoryNameKey(name);
 }
 
 /** Whether a name in a URL is that of this account, which must be open, without regard to case. */

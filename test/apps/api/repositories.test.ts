@@ -227,6 +227,58 @@ describe('repositories', () => {
     assert.equal((await fixture.request('PATCH', '/v1/repos/leading/mine', all, { body })).statusCode, 200);
   });
 
+  test('are reached by old names with 308, whatever the method, by whoever sees them and nobody else', async () => {
+    const account = await fixture.account('moving');
+    const all = await fixture.token(account);
+    const { id } = await fixture.repository(account, 'old');
+    const other = await fixture.repository(account, 'other');
+    const rename = (from: string, name: string) =>
+      fixture.request('PATCH', `/v1/repos/moving/${from}`, all, { body: { name } });
+    await rename('old', 'older');
+    await rename('older', 'new');
+    for (const [method, from, to] of [
+      ['GET', '/v1/repos/moving/old', '/v1/repos/moving/new'],
+      ['GET', '/v1/repos/MOVING/OLD/branches?limit=1&page=%30', '/v1/repos/moving/new/branches?limit=1&page=%30'],
+      ['GET', '/v1/repos/moving/older/contents/%ff%2f?ref=a', '/v1/repos/moving/new/contents/%ff%2f?ref=a'],
+      ['PATCH', '/v1/repos/moving/ol%64', '/v1/repos/moving/new'],
+      ['DELETE', '/v1/repos/moving/old', '/v1/repos/moving/new'],
+      ['POST', '/v1/repos/moving/old/refs', '/v1/repos/moving/new/refs'],
+    ] as const) {
+      const answer = await fixture.request(method, from, all, method === 'GET' ? {} : { body: {} });
+      assert.deepEqual([answer.statusCode, answer.headers.location], [308, to], from);
+      assert.deepEqual(answer.json(), { detail: 'The repository is moving/new now' });
+      assert.equal(answer.headers['cache-control'], 'no-store');
+    }
+    assert.equal((await fixture.request('GET', '/v1/repos/moving/new', all)).json().id, id, 'DELETE deleted nothing');
+    const seen = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds: [id] });
+    assert.equal((await fixture.request('GET', '/v1/repos/moving/old', seen)).statusCode, 308);
+    const unseen = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds: [other.id] });
+    const stranger = await fixture.token(await fixture.account('stranger'));
+    for (const caller of [unseen, stranger]) {
+      const [hidden, missing] = [
+        await fixture.request('GET', '/v1/repos/moving/old', caller),
+        await fixture.request('GET', '/v1/repos/moving/nothing', caller),
+      ];
+      assert.deepEqual([hidden.statusCode, hidden.json()], [404, missing.json()]);
+      assert.equal(hidden.headers.location, undefined);
+    }
+    assert.equal((await fixture.request('GET', '/v1/repos/moving/old', null)).statusCode, 401);
+    const powerless = await fixture.token(account, { grants: ['GIT_HTTP_READ'] });
+    assert.equal((await fixture.request('GET', '/v1/repos/moving/old', powerless)).statusCode, 403);
+  });
+
+  test('are not reached by an old name that another one took, even after that one is gone', async () => {
+    const account = await fixture.account('taking');
+    const all = await fixture.token(account);
+    await fixture.repository(account, 'old');
+    await fixture.request('PATCH', '/v1/repos/taking/old', all, { body: { name: 'new' } });
+    const made = await fixture.request('POST', '/v1/repositories', all, { body: { name: 'OLD' } });
+    assert.equal(made.statusCode, 201);
+    assert.equal((await fixture.request('GET', '/v1/repos/taking/old', all)).json().id, made.json().id);
+    assert.equal((await fixture.request('DELETE', '/v1/repos/taking/old', all)).statusCode, 204);
+    assert.equal((await fixture.request('GET', '/v1/repos/taking/old', all)).statusCode, 404);
+  });
+
   test('are deleted, and their name is then free for a new repository', async () => {
     const first = (await create({ name: 'gone' })).json();
     const selected = await fixture.token(owner, { scope: 'SELECTED_REPO', repositoryIds: [first.id] });

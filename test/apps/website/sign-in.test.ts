@@ -1,6 +1,7 @@
 /** Signing up, signing in and signing out, as people do it with a browser. */
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { redirectTo } from '../../../apps/website/layout/answer.ts';
 import { SESSION_KEPT_LENGTH_MAX } from '../../../apps/website/sessions/browser-sessions.ts';
 import { createWebsiteFixture, PASSWORD, type WebsiteFixture } from '../../support/website.ts';
 
@@ -143,16 +144,16 @@ describe('Sign-in', () => {
           routes(site) {
             site.publicForm('/begin', async (visit) => {
               await visit.session.awaitSecondFactor({ account, epoch: 0, next: '/settings' });
-              return { kind: 'redirect', path: '/state', flash: null };
+              return redirectTo('/state');
             });
             site.publicForm('/finish', async (visit) => {
-              if (visit.pending === null) return { kind: 'redirect', path: '/sign-in', flash: null };
+              if (visit.pending === null) return redirectTo('/sign-in');
               await visit.session.signIn(visit.pending);
-              return { kind: 'redirect', path: visit.pending.next, flash: null };
+              return redirectTo(visit.pending.next);
             });
             site.publicForm('/keep', async (visit, fields) => {
               await visit.session.keep('challenge', fields.text('challenge'));
-              return { kind: 'redirect', path: '/state', flash: null };
+              return redirectTo('/state');
             });
             site.publicPage('/state', async (visit) => ({
               kind: 'content',
