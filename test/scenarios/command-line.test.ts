@@ -126,6 +126,13 @@ describe('The command line', () => {
     assert.match(await text(['repo', 'edit', 'one', '--description', 'Changed']), /^description\tChanged$/m);
     const edited = await json<{ default_branch: string }>(['repo', 'edit', 'one', '--default-branch', 'main']);
     assert.equal(edited.default_branch, 'main');
+    assert.match(
+      await text(['repo', 'rename', 'one', 'First']),
+      /^Renamed ada\/one to ada\/First\nhttp.*\/r\/ada\/First\.git\n$/,
+    );
+    await fails(1, /The repository is ada\/First now/, ['repo', 'get', 'one']);
+    await fails(1, /A repository with this name exists already/, ['repo', 'rename', 'first', 'two']);
+    assert.equal((await json<{ id: string }>(['repo', 'rename', 'first', 'one'])).id, made.id);
     assert.equal(await text(['repo', 'url', 'one']), `${made.clone_url}\n`);
     assert.match(await text(['repo', 'url', 'one', '--web']), /\/ada\/one\n$/);
     assert.equal((await json<{ id: string }>(['repo', 'url', 'one'])).id, made.id);

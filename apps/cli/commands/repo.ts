@@ -106,6 +106,15 @@ export async function edit(context: Context, given: Given): Promise<void> {
   await show(context, 'updateRepository', { path, body }, (found) => repositoryText(context, found), session);
 }
 
+export async function rename(context: Context, given: Given): Promise<void> {
+  const session = await signedIn(context);
+  const path = await repositoryNamed(context, session, given.argument('repository'));
+  const body = { name: given.argument('name') };
+  const renamed = (found: Repository): string =>
+    `Renamed ${showable(`${path.username}/${path.name}`)} to ${showable(found.full_name)}\n${showable(found.clone_url)}\n`;
+  await show(context, 'updateRepository', { path, body }, renamed, session);
+}
+
 export async function url(context: Context, given: Given): Promise<void> {
   const session = await signedIn(context);
   const path = await repositoryNamed(context, session, given.optionalArgument('repository'));

@@ -75,6 +75,14 @@ export const REPO_COMMANDS: readonly CommandDefinition[] = [
     load: async () => (await import('../commands/repo.ts')).edit,
   },
   {
+    name: 'repo rename',
+    summary: 'Rename a repository',
+    arguments: [REPOSITORY, { name: 'name', description: 'its new name' }],
+    notes: ['git reaches it at its old addresses until another repository takes the name; strata wants the new one.'],
+    examples: ['strata repo rename engine difference-engine'],
+    load: async () => (await import('../commands/repo.ts')).rename,
+  },
+  {
     name: 'repo url',
     summary: 'Print the address to clone from',
     arguments: [REPOSITORY_OR_HERE],

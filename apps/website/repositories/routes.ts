@@ -20,7 +20,7 @@ import { onPlace, onRepository, onRepositoryAsOf } from './page-request.ts';
 import { askToPurge, purgeFromForm } from './purge.ts';
 import { showRaw } from './raw.ts';
 import { askToRestore, restoreFromForm } from './restore.ts';
-import { removeRepository, saveSettings, showSettings } from './settings.ts';
+import { removeRepository, renameFromForm, saveSettings, showSettings } from './settings.ts';
 import { switchRef } from './switch.ts';
 import { showTags } from './tags.ts';
 import { showTree } from './tree.ts';
@@ -55,6 +55,7 @@ export const repositoriesRoom: Room = {
       onRepository(context, async (asked) => showSettings(asked)),
     );
     site.form('/:username/:repository/settings', onRepository(context, saveSettings));
+    site.form('/:username/:repository/rename', onRepository(context, renameFromForm));
     site.formBeyondQuota('/:username/:repository/delete', onRepository(context, removeRepository));
     site.page('/:username/:repository/restore', onRepository(context, askToRestore));
     site.form('/:username/:repository/restore', onRepository(context, restoreFromForm));

@@ -1,5 +1,8 @@
-/** The settings of a repository: its description, its default branch, and its deletion, for which its name is typed. */
-import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../../core/kernel/limits.ts';
+/**
+ * The settings of a repository: its description, its default branch, its name, and its deletion, for which its name is
+ * typed.
+ */
+import { REPOSITORY_DESCRIPTION_LENGTH_MAX, REPOSITORY_NAME_LENGTH_MAX } from '../../../core/kernel/limits.ts';
 import {
   changeRepository,
   deleteRepository,
@@ -17,7 +20,7 @@ import type { PageRequest } from './page-request.ts';
 export function showSettings(asked: PageRequest, fields: Fields = NO_FIELDS, errors: FieldErrors = {}): SiteAnswer {
   const content = html`<div class="stack middle start"><h1>Settings</h1>${about(asked, fields, errors)}${storage(
     asked,
-  )}${purge(asked)}${deletion(asked, fields, errors)}</div>`;
+  )}${naming(asked, fields, errors)}${purge(asked)}${deletion(asked, fields, errors)}</div>`;
   const status = Object.keys(errors).length === 0 ? 200 : 422;
   return showRepositoryPage(asked, { title: 'Settings', tab: 'Settings', status }, content);
 }
@@ -58,6 +61,26 @@ function storedIn({ account, owned: { storageBucketId } }: PageRequest['reposito
   return html`<a href="/storage-buckets/${storageBucketId}">${name ?? storageBucketId}</a>`;
 }
 
+/** A form of its own: who changes the description of a page that was open for long must not give an old name back. */
+function naming({ visit, repository }: PageRequest, fields: Fields, errors: FieldErrors): Html {
+  const isSent = fields.has('name');
+  const own = isSent ? errors : {};
+  const form = postForm(
+    { action: `${repositoryAddress(repository)}/rename`, csrf: visit.csrf(), errors: own },
+    html`<p>Links and clones go on to work with the old name, until another repository takes it.</p>${textField({
+      name: 'name',
+      label: 'Name',
+      value: isSent ? fields.text('name') : repository.owned.name,
+      error: own['name'],
+      required: true,
+      lengthMax: REPOSITORY_NAME_LENGTH_MAX,
+      autocomplete: 'off',
+      verbatim: true,
+    })}<div class="row"><button class="button">Rename repository</button></div>`,
+  );
+  return html`<section class="box"><header><h2>Rename</h2></header><div class="stack part">${form}</div></section>`;
+}
+
 function purge({ repository }: PageRequest): Html {
   return html`<section class="box"><header><h2>Purge</h2></header><div class="stack part"><p>Removes for good what no branch and no tag reaches any more, such as a secret that you pushed and forced away.</p><div class="row"><a class="button" href="${purgeAddress(
     repository,
@@ -96,6 +119,14 @@ export async function saveSettings(asked: PageRequest, fields: Fields): Promise<
   const changed = await changeRepository(context, await visit.origin(repository), repository.id, changes);
   if ('refused' in changed) return showSettings(asked, fields, errorsOf(changed.refused));
   return redirectTo(`${repositoryAddress(changed)}/settings`, 'The settings are saved.');
+}
+
+export async function renameFromForm(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {
+  const { context, visit, repository } = asked;
+  const rename = { name: fields.text('name').trim(), takesFormerNames: true };
+  const renamed = await changeRepository(context, await visit.origin(repository), repository.id, { rename });
+  if ('refused' in renamed) return showSettings(asked, fields, errorsOf(renamed.refused));
+  return redirectTo(`${repositoryAddress(renamed)}/settings`, `The repository is ${renamed.owned.name} now.`);
 }
 
 export async function removeRepository(asked: PageRequest, fields: Fields): Promise<SiteAnswer> {

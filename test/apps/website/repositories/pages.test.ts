@@ -314,6 +314,33 @@ describe('The pages of repositories', () => {
     assert.equal((await api(strata, ada.token, 'GET', '/v1/repos/ada/changing')).status, 404);
   });
 
+  test('rename a repository in its settings by a form of its own, and say what is wrong with a name', async () => {
+    await createRepository(strata, ada, 'named');
+    await createRepository(strata, ada, 'other-name');
+    const [settings, form] = ['/ada/named/settings', '/ada/named/rename'];
+    for (const [name, message] of [
+      ['OTHER-name', /<a href="#name">A repository with this name exists already/],
+      ['a..b', /<a href="#name">A repository name does not hold/],
+      ['', /<a href="#name">A repository name has 1 to 100 characters/],
+    ] as const) {
+      const refused = await browser.submit(form, { name }, settings);
+      assert.equal(refused.status, 422, name);
+      assert.match(refused.html, message);
+    }
+    const renamed = await browser.submit(form, { name: ' Renamed ' }, settings);
+    assert.deepEqual([renamed.status, renamed.location], [303, '/ada/Renamed/settings']);
+    assert.match(textOf(await browser.follow(renamed)), /The repository is Renamed now\./);
+    // A page that was open before the rename changes the description, and gives no old name back.
+    const late = await browser.submit(
+      settings,
+      { description: 'late', default_branch: 'main' },
+      '/ada/Renamed/settings',
+    );
+    assert.equal(late.location, '/ada/Renamed/settings');
+    const { body } = await api(strata, ada.token, 'GET', '/v1/repos/ada/renamed');
+    assert.equal((body as { description: string }).description, 'late');
+  });
+
   test('make a repository, and keep what was entered when it is refused', async () => {
     const bad = await browser.submit('/new', { name: '.hidden', description: 'mine', default_branch: 'main' });
     assert.equal(bad.status, 422);
