@@ -104,7 +104,7 @@ export function manifestText(manifest: Manifest): string {
     '{',
     '"format": 1,',
     `"repository_id": ${JSON.stringify(manifest.repository)},`,
-    `"repository": ${JSON.stringify(manifest.name)},`,
+    manifestNameLine(manifest.name),
     `"revision": ${manifest.revision},`,
     manifestEventLine(manifest.eventId),
     `"as_of": ${JSON.stringify(manifest.asOf)},`,
@@ -116,6 +116,11 @@ export function manifestText(manifest: Manifest): string {
     '}',
     '',
   ].join('\n');
+}
+
+/** A rename leaves the repository's own revision as it is. */
+export function manifestNameLine(name: string): string {
+  return `"repository": ${JSON.stringify(name)},`;
 }
 
 /** Tells apart equal revisions of two logs, of which one was restored to an earlier state. */

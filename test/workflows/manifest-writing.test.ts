@@ -10,6 +10,7 @@ import { type AccountId, plusMs, type Timestamp, uuid } from '../../core/kernel/
 import { MANIFEST_DELAY_MS } from '../../core/kernel/limits.ts';
 import { type LayerStore, LayerStoreError } from '../../core/ports/layer-store.ts';
 import type { ManifestWrites } from '../../core/ports/manifest-writes.ts';
+import { manifestKey } from '../../core/repository/manifest.ts';
 import { requestManifests } from '../../core/use-cases/manifests/request-manifests.ts';
 import { changeRepository } from '../../core/use-cases/repositories/repositories.ts';
 import {
@@ -123,6 +124,23 @@ describe('A manifest is wanted', () => {
     clock.advance(MANIFEST_DELAY_MS);
     await runDue();
     assert.deepEqual(await revisions(), [1]);
+  });
+
+  test('after a rename, whose name it has', async (context) => {
+    const { node, account, repository, clock, policy, pushOnce, runDue, dueAt, layers } = await start(context);
+    await pushOnce();
+    await policy();
+    clock.advance(MANIFEST_DELAY_MS);
+    await runDue();
+    assert.equal(await dueAt(), null);
+    const rename = { name: 'renamed', takesFormerNames: true };
+    accepted(await changeRepository(node, { account, cause: CAUSE }, repository, { rename }));
+    await policy();
+    assert.equal(await dueAt(), plusMs(clock.now(), MANIFEST_DELAY_MS));
+    clock.advance(MANIFEST_DELAY_MS);
+    await runDue();
+    const text = Buffer.concat(await Array.fromAsync(await layers.get(manifestKey(repository, 0)))).toString();
+    assert.match(text, /"repository": "ada\/renamed"/);
   });
 
   test('after a deletion of a branch and after another default branch as well', async (context) => {

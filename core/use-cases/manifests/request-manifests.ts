@@ -1,9 +1,12 @@
 /**
- * The policy that asks for a manifest after each change of a repository's refs, layers or default branch.
+ * The policy that asks for a manifest after each change of a repository's refs, layers, default branch or name.
  *
  * Invariants: a change is passed only after the request for its manifest is stored, so none is forgotten, whichever
  * process dies. Many changes of one repository are one request. No push waits for it. Any number of nodes may run it.
  */
+import type { AccountEvent } from '../../account/events.ts';
+import { accounts } from '../../account/evolve.ts';
+import { readEvent } from '../../kernel/decider.ts';
 import { categoryOf, entityIdOf, type RecordedEvent } from '../../kernel/envelope.ts';
 import { plusMs, type RepositoryId, type Timestamp, uuid } from '../../kernel/ids.ts';
 import { MANIFEST_DELAY_MS } from '../../kernel/limits.ts';
@@ -47,10 +50,20 @@ export async function requestManifests(
   await store();
 }
 
-/** Any event of a repository's stream raises its revision. Null for events of other streams. */
-function requestOf({ stream, accountId, occurredAt }: RecordedEvent, now: Timestamp): WantedManifest | null {
-  if (categoryOf(stream) !== repositories.category || accountId === null) return null;
+function requestOf(recorded: RecordedEvent, now: Timestamp): WantedManifest | null {
+  const { accountId, occurredAt } = recorded;
+  const repository = changedBy(recorded);
+  if (repository === null || accountId === null) return null;
   // The clock of the node that appended the event may be ahead.
   const changedAt = occurredAt < now ? occurredAt : now;
-  return { account: accountId, repository: uuid(entityIdOf(stream)), dueAt: plusMs(changedAt, MANIFEST_DELAY_MS) };
+  return { account: accountId, repository, dueAt: plusMs(changedAt, MANIFEST_DELAY_MS) };
+}
+
+/** Any event of a repository's stream raises its revision. */
+function changedBy(recorded: RecordedEvent): RepositoryId | null {
+  const { stream, type } = recorded;
+  if (categoryOf(stream) === repositories.category) return uuid(entityIdOf(stream));
+  if (categoryOf(stream) !== accounts.category || type !== 'RepositoryRenamed') return null;
+  const event = readEvent<AccountEvent>(accounts.kinds, recorded);
+  return event.type === 'RepositoryRenamed' ? uuid(event.data.repository_id) : null;
 }

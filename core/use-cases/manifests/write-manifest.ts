@@ -6,7 +6,8 @@
  * - a manifest is stored after its refs, and both after every layer that it names, so that whoever finds it finds all;
  * - of two writers that race, the newer revision is the newest manifest, in whatever order they store;
  * - only manifests at revisions that the log has stay: others are of a log that was restored to an earlier state;
- * - a manifest is removed before its refs. The newest is never removed before a newer one is stored;
+ * - a manifest is removed before its refs. The newest is never removed before a newer one is stored, but one of this
+ *   revision with an earlier name is, right before it is stored again: who dies in between does it once more;
  * - the last manifest of a deleted repository whose layers were let go names none of them, and stays for the retention.
  *   By it, whoever restored an older log knows that these layers are not lost.
  */
@@ -31,6 +32,7 @@ import {
   manifestEventLine,
   manifestFilesIn,
   manifestKey,
+  manifestNameLine,
   manifestPrefix,
   manifestRefLines,
   manifestRefsFile,
@@ -236,10 +238,12 @@ async function storeManifest(
   const repository = owned.id;
   const key = manifestKey(repository, revision);
   const isThere = files.some((file) => file.key === key);
-  if (isThere && (await isOfEvent(store, key, found.eventId))) return [];
+  if (isThere && (await holdsLines(store, key, [manifestEventLine(found.eventId), manifestNameLine(found.name)]))) {
+    return [];
+  }
   const refs = await storeRefs(context, store, found);
   await context.failpoint('manifest-refs-stored');
-  // It is of another log, in which this revision was another event.
+  // It is of another log, in which this revision was another event, or has an earlier name.
   if (isThere) await store.delete(key);
   const text = encodeUtf8(
     manifestText({
@@ -259,11 +263,11 @@ async function storeManifest(
   return [{ key, sizeBytes: text.length, storedAt, repository, revision, kind: 'manifest' }];
 }
 
-/** The line of the event is among the first bytes. Whoever owns the bucket may have written anything there. */
-const EVENT_LINE_WITHIN_BYTES = 1_024;
+/** The lines are among the first bytes. Whoever owns the bucket may have written anything there. */
+const LINES_WITHIN_BYTES = 1_024;
 
-async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Promise<boolean> {
-  const start = new Uint8Array(EVENT_LINE_WITHIN_BYTES);
+async function holdsLines(store: LayerStore, key: LayerKey, lines: readonly string[]): Promise<boolean> {
+  const start = new Uint8Array(LINES_WITHIN_BYTES);
   let length = 0;
   for await (const part of await store.get(key, { start: 0, end: start.length })) {
     const room = part.subarray(0, start.length - length);
@@ -272,7 +276,8 @@ async function isOfEvent(store: LayerStore, key: LayerKey, event: EventId): Prom
     if (length === start.length) break;
   }
   // The cut may be in the middle of a character.
-  return decodeUtf8Lossy(start.subarray(0, length)).includes(manifestEventLine(event));
+  const text = decodeUtf8Lossy(start.subarray(0, length));
+  return lines.every((line) => text.includes(line));
 }
 
 /** Never holds the text of all refs: it makes each part again for each reading, the digest's and the store's. */

@@ -20,7 +20,11 @@ import {
   writeManifest,
 } from '../../../../core/use-cases/manifests/write-manifest.ts';
 import { letLayersGo } from '../../../../core/use-cases/repositories/expire-layers-early.ts';
-import { closeRepository, deleteRepository } from '../../../../core/use-cases/repositories/repositories.ts';
+import {
+  changeRepository,
+  closeRepository,
+  deleteRepository,
+} from '../../../../core/use-cases/repositories/repositories.ts';
 import { expireLayers, type LayerExpiryContext } from '../../../../core/use-cases/sweeping/expire-layers.ts';
 import { accepted } from '../../../support/accounts.ts';
 import { copyStore, rebuildByScript } from '../../../support/bucket-script.ts';
@@ -435,6 +439,26 @@ describe('Manifests leave the store', () => {
     const written = await write({ ...contextOf(), layers: layersIn(hostile) });
     assert.deepEqual([written.outcome, listed], ['written', MANIFEST_FILES_LISTED_MAX]);
     assert.deepEqual(revisionsIn(await names(), '.json'), [0]);
+  });
+
+  test('if they have an earlier name of their repository, and then only to be stored again with its name', async (context) => {
+    const { node, account, push, write, names, store, id, current, context: contextOf } = await start(context);
+    await push('first');
+    await write();
+    const before = await names();
+    const rename = { name: 'renamed', takesFormerNames: true };
+    accepted(await changeRepository(node, { account, cause: CAUSE }, id, { rename }));
+    const dying = contextOf(async (point) => {
+      if (point === 'manifest-refs-stored') throw new Error('the process dies');
+    });
+    await assert.rejects(write(dying), /the process dies/);
+    await write();
+    assert.deepEqual(await names(), before);
+    const { revision } = await current();
+    const text = await textOf(store, manifestKey(id, revision));
+    assert.match(text, /"repository": "ada\/renamed"/);
+    await write(contextOf(async () => assert.fail('it stores or removes something again')));
+    assert.equal(await textOf(store, manifestKey(id, revision)), text);
   });
 
   test('if the log does not have their revisions, since it was restored to an earlier state', async (context) => {
