@@ -21,12 +21,14 @@ describe('A repository that was renamed', () => {
   let strata: Strata;
   let ada: Account;
   let work: string;
+  let beforeRename: string;
 
   beforeAll(async () => {
     strata = await startNode(ending, await sharedParts(ending));
     ada = await createAccount(strata, 'ada');
     work = await newWorkTree(ending);
     await git(work, ['push', '--quiet', await createRepository(strata, ada, 'tools'), 'main']);
+    beforeRename = new Date().toISOString();
     await rename('tools', 'kit');
   });
 
@@ -116,5 +118,13 @@ describe('A repository that was renamed', () => {
     await createRepository(strata, ada, 'tools');
     const listed = await git(work, ['ls-remote', remote('/r/ada/tools.git')]);
     assert.equal(listed, '');
+  });
+
+  test('is led to from its own pages of earlier moments, though another repository has its old name', async () => {
+    const browser = await signIn(strata, ada);
+    const page = await browser.get(`/ada/kit?at=${encodeURIComponent(beforeRename)}`);
+    assert.equal(page.status, 200);
+    assert.match(page.html, /href="\/ada\/kit\/commits\?at/);
+    assert.doesNotMatch(page.html, /\/ada\/tools/);
   });
 });

@@ -199,7 +199,10 @@ async function check(
  * The refs of that moment, over today's layers. These hold more than the refs reach, so a want is never allowed just
  * because its object exists, unless today's refs are the same and reach every object.
  */
-function withRefsOf(repository: FoundRepository, { owned, entity: then, defaultBranch }: KeptPast): FoundRepository {
+function withRefsOf(repository: FoundRepository, past: KeptPast): FoundRepository {
+  const { entity: then, defaultBranch } = past;
+  // Its addresses have the current name. The one that it had then may be another repository's by now.
+  const owned = { ...past.owned, name: repository.owned.name };
   const { state: now, revision } = repository.entity;
   if (then.revision === revision) {
     return { ...repository, owned, entity: { ...repository.entity, state: { ...now, onceReached: false } } };
