@@ -84,8 +84,10 @@ function evolveOwn(state: Account, event: AccountOwnEvent, at: Timestamp): Accou
     case 'RepositoryRebuilt':
       return state;
     case 'AccountErased': {
-      const { username, emailRef, formerEmail, repositories, repositoryNames, formerNames } = openOrClosed(state);
-      return { status: 'erased', username, emailRef, formerEmail, repositories, repositoryNames, formerNames };
+      const { username, emailRef, formerEmail, ...facets } = openOrClosed(state);
+      const { repositories, repositoryNames, formerNames, deletedFormerNames } = facets;
+      const lists = { repositories, repositoryNames, formerNames, deletedFormerNames };
+      return { status: 'erased', username, emailRef, formerEmail, ...lists };
     }
   }
 }

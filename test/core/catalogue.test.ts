@@ -158,6 +158,7 @@ describe('The golden events', () => {
         repositories: 1,
         repositoryNames: 1,
         formerNames: ['tools-again'],
+        deletedFormerNames: [],
         webhooks: 0,
         mfaTokens: 0,
         storageBuckets: 0,

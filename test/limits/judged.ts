@@ -464,6 +464,7 @@ export const LIMIT_TESTS: LimitTests = {
   'test/core/account/repositories/evolve.test.ts': {
     'keeps the newest ${REPOSITORY_FORMER_NAMES_MAX} old names of a repository, the newest first':
       'REPOSITORY_FORMER_NAMES_MAX',
+    'keeps what led to the newest ${DELETED_FORMER_NAMES_MAX} deleted repositories': 'DELETED_FORMER_NAMES_MAX',
   },
   'test/core/account/trust-rules/conditions.test.ts': {
     'are taken at their limits, and refused one past them':

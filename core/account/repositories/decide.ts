@@ -1,5 +1,6 @@
 /** Decides the commands of an account's list of repositories. */
 import { accept, type Decision, refuse } from '../../kernel/decider.ts';
+import type { RepositoryId } from '../../kernel/ids.ts';
 import { REPOSITORY_DESCRIPTION_LENGTH_MAX } from '../../kernel/limits.ts';
 import type { Refusal } from '../../kernel/refusal.ts';
 import { codePointCount } from '../../kernel/text.ts';
@@ -108,10 +109,16 @@ function decideRename(
   const badName = repositoryNameRefusal(name);
   if (badName !== null) return refuse(badName);
   const key = repositoryNameKey(name);
-  const holder = account.repositoryNames.get(key) ?? (takesFormerNames ? undefined : account.formerNames.get(key));
+  const holder = account.repositoryNames.get(key) ?? (takesFormerNames ? undefined : ledTo(account, key));
   if (holder !== undefined && holder !== id) return refuse({ code: 'repository-name-taken', name });
   const data = { repository_id: id, name, previous_name: repository.name };
   return accept<OwnedRepositoryEvent>({ type: 'RepositoryRenamed', data });
+}
+
+/** What led to a deleted repository leads nowhere. */
+function ledTo(account: OpenAccount, key: string): RepositoryId | undefined {
+  const id = account.formerNames.get(key);
+  return id !== undefined && account.repositories.has(id) ? id : undefined;
 }
 
 function tooLong(description: string | null): boolean {

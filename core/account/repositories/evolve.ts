@@ -10,19 +10,22 @@ import {
   type RepositoryCreated,
   type RepositoryRenamed,
 } from './events.ts';
-import { REPOSITORY_FORMER_NAMES_MAX } from './limits.ts';
-import type { OwnedRepositories, OwnedRepository } from './state.ts';
+import { DELETED_FORMER_NAMES_MAX, REPOSITORY_FORMER_NAMES_MAX } from './limits.ts';
+import type { DeletedFormerNames, OwnedRepositories, OwnedRepository } from './state.ts';
 
 function evolveRepositories(state: OwnedRepositories, event: OwnedRepositoryEvent, at: Timestamp): OwnedRepositories {
   const id = uuid<RepositoryId>(event.data.repository_id);
   switch (event.type) {
     case 'RepositoryCreated':
       return withRepository(withoutFormerName(state, event.data.name), listed(id, event.data, at));
-    case 'RepositoryRestored':
+    case 'RepositoryRestored': {
+      const freed = withoutFormerName(state, event.data.name);
+      const formerNames = freed.deletedFormerNames.find((deleted) => deleted.id === id)?.formerNames ?? [];
       return withRepository(
-        withoutFormerName(state, event.data.name),
-        listed(id, event.data, timestamp(event.data.created_at)),
+        { ...freed, deletedFormerNames: freed.deletedFormerNames.filter((deleted) => deleted.id !== id) },
+        { ...listed(id, event.data, timestamp(event.data.created_at)), formerNames },
       );
+    }
     case 'RepositoryDescribed': {
       const repository = state.repositories.get(id);
       if (repository === undefined) throw new TypeError('RepositoryDescribed of a repository that is not there');
@@ -31,12 +34,13 @@ function evolveRepositories(state: OwnedRepositories, event: OwnedRepositoryEven
     case 'RepositoryRenamed':
       return renamed(state, id, event.data);
     case 'RepositoryDeleted': {
-      const former = state.repositories.get(id)?.formerNames ?? [];
-      return {
+      const formerNames = state.repositories.get(id)?.formerNames ?? [];
+      const left = {
+        ...state,
         repositories: state.repositories.with([[id, undefined]]),
         repositoryNames: state.repositoryNames.with([[repositoryNameKey(event.data.name), undefined]]),
-        formerNames: state.formerNames.with(former.map((name) => [repositoryNameKey(name), undefined])),
       };
+      return formerNames.length === 0 ? left : withDeleted(left, { id, formerNames });
     }
   }
 }
@@ -64,18 +68,33 @@ function renamed(
   );
 }
 
-/** A name that is taken leads to no repository that had it before. */
+/** Keeps what led to a deleted repository until that is undeleted, or deletions after it are too many. */
+function withDeleted(state: OwnedRepositories, deleted: DeletedFormerNames): OwnedRepositories {
+  const all = [deleted, ...state.deletedFormerNames];
+  const forgotten = all.slice(DELETED_FORMER_NAMES_MAX).flatMap(({ formerNames }) => formerNames);
+  return {
+    ...state,
+    formerNames: state.formerNames.with(forgotten.map((name) => [repositoryNameKey(name), undefined])),
+    deletedFormerNames: all.slice(0, DELETED_FORMER_NAMES_MAX),
+  };
+}
+
+/** A name that is taken leads to no repository that had it before, also if that is undeleted. */
 function withoutFormerName(state: OwnedRepositories, name: string): OwnedRepositories {
   const key = repositoryNameKey(name);
   const id = state.formerNames.get(key);
-  const repository = id === undefined ? undefined : state.repositories.get(id);
-  if (repository === undefined) return state;
-  const formerNames = repository.formerNames.filter((former) => repositoryNameKey(former) !== key);
-  return {
-    ...state,
-    repositories: state.repositories.with([[repository.id, { ...repository, formerNames }]]),
-    formerNames: state.formerNames.with([[key, undefined]]),
-  };
+  if (id === undefined) return state;
+  const without = <Led extends DeletedFormerNames>(led: Led): Led => ({
+    ...led,
+    formerNames: led.formerNames.filter((former) => repositoryNameKey(former) !== key),
+  });
+  const repository = state.repositories.get(id);
+  const formerNames = state.formerNames.with([[key, undefined]]);
+  if (repository !== undefined) {
+    return { ...state, formerNames, repositories: state.repositories.with([[id, without(repository)]]) };
+  }
+  const deleted = state.deletedFormerNames.map((one) => (one.id === id ? without(one) : one));
+  return { ...state, formerNames, deletedFormerNames: deleted.filter((one) => one.formerNames.length > 0) };
 }
 
 function listed(id: RepositoryId, data: RepositoryCreated['data'], createdAt: Timestamp): OwnedRepository {
@@ -99,7 +118,10 @@ function withRepository(state: OwnedRepositories, repository: OwnedRepository): 
 }
 
 /** Maps ids to repositories. The weight of each is the memory it takes in bytes, its entries in the names included. */
-function repositoriesFrom(owned: readonly OwnedRepository[]): OwnedRepositories {
+function repositoriesFrom(
+  owned: readonly OwnedRepository[],
+  deletedFormerNames: readonly DeletedFormerNames[],
+): OwnedRepositories {
   return {
     repositories: PersistentMap.from(
       owned.map((repository) => [repository.id, repository]),
@@ -108,8 +130,11 @@ function repositoriesFrom(owned: readonly OwnedRepository[]): OwnedRepositories 
     ),
     repositoryNames: PersistentMap.from(owned.map(({ id, name }) => [repositoryNameKey(name), id])),
     formerNames: PersistentMap.from(
-      owned.flatMap(({ id, formerNames }) => formerNames.map((name) => [repositoryNameKey(name), id] as const)),
+      [...owned, ...deletedFormerNames].flatMap(({ id, formerNames }) =>
+        formerNames.map((name) => [repositoryNameKey(name), id] as const),
+      ),
     ),
+    deletedFormerNames,
   };
 }
 
@@ -131,6 +156,7 @@ type RepositoriesSnapshot = {
     createdAt: string,
     formerNames: readonly string[],
   ])[];
+  readonly deletedFormerNames: readonly (readonly [id: string, formerNames: readonly string[]])[];
 };
 
 /** The cast is sound because only `snapshot.write` below makes these members. */
@@ -140,31 +166,33 @@ function parseSnapshot(stored: JsonValue): RepositoriesSnapshot {
 
 export const ownedRepositories: Facet<OwnedRepositories, OwnedRepositoryEvent> = {
   kinds: ownedRepositoryEventKinds,
-  initial: repositoriesFrom([]),
+  initial: repositoriesFrom([], []),
   evolve: evolveRepositories,
   snapshot: {
-    write({ repositories }) {
+    write({ repositories, deletedFormerNames }) {
       const owned = [...repositories.entries()].map(
         ([id, r]) =>
           [id, r.name, r.description, r.initialDefaultBranch, r.storageBucketId, r.createdAt, r.formerNames] as const,
       );
-      return { repositories: owned } satisfies RepositoriesSnapshot;
+      const deleted = deletedFormerNames.map(({ id, formerNames }) => [id, formerNames] as const);
+      return { repositories: owned, deletedFormerNames: deleted } satisfies RepositoriesSnapshot;
     },
     read(stored) {
+      const { repositories, deletedFormerNames } = parseSnapshot(stored);
       return repositoriesFrom(
-        parseSnapshot(stored).repositories.map(
-          ([id, name, description, initialDefaultBranch, bucket, createdAt, formerNames]) => ({
-            id: uuid<RepositoryId>(id),
-            name,
-            description,
-            initialDefaultBranch,
-            storageBucketId: bucket === null ? null : uuid(bucket),
-            createdAt: timestamp(createdAt),
-            formerNames,
-          }),
-        ),
+        repositories.map(([id, name, description, initialDefaultBranch, bucket, createdAt, formerNames]) => ({
+          id: uuid<RepositoryId>(id),
+          name,
+          description,
+          initialDefaultBranch,
+          storageBucketId: bucket === null ? null : uuid(bucket),
+          createdAt: timestamp(createdAt),
+          formerNames,
+        })),
+        deletedFormerNames.map(([id, formerNames]) => ({ id: uuid<RepositoryId>(id), formerNames })),
       );
     },
   },
-  sizeBytes: ({ repositories }) => repositories.weight,
+  sizeBytes: ({ repositories, deletedFormerNames }) =>
+    deletedFormerNames.reduce((sum, { formerNames }) => formerNames.reduce(formerNameWeight, sum), repositories.weight),
 };

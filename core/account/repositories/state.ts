@@ -18,6 +18,13 @@ export interface OwnedRepositories {
   readonly repositories: PersistentMap<RepositoryId, OwnedRepository>;
   /** Keyed by `repositoryNameKey`. */
   readonly repositoryNames: PersistentMap<string, RepositoryId>;
-  /** The former names of all repositories, keyed by `repositoryNameKey`. No key is in `repositoryNames` as well. */
+  /**
+   * The former names of all repositories, and of those in `deletedFormerNames`, keyed by `repositoryNameKey`. No key is
+   * in `repositoryNames` as well.
+   */
   readonly formerNames: PersistentMap<string, RepositoryId>;
+  /** What led to deleted repositories and leads to them again when they are undeleted; the newest deletion first. */
+  readonly deletedFormerNames: readonly DeletedFormerNames[];
 }
+
+export type DeletedFormerNames = Pick<OwnedRepository, 'id' | 'formerNames'>;

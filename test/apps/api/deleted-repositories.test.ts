@@ -103,6 +103,28 @@ describe('A deleted repository', () => {
     );
   });
 
+  test('comes back with the old names that led to it and that nobody has taken since', async () => {
+    const rename = (from: string, name: string) =>
+      fixture.request('PATCH', `/v1/repos/ada/${from}`, token, { body: { name } });
+    for (const [from, to] of [
+      ['project', 'second'],
+      ['second', 'third'],
+    ] as const) {
+      assert.equal((await rename(from, to)).statusCode, 200);
+    }
+    await remove('third');
+    for (const name of ['project', 'second', 'third']) assert.equal((await read(name)).statusCode, 404, name);
+    const selected = await fixture.repository(account, 'other');
+    const few = await fixture.token(account, { scope: 'SELECTED_REPO', repositoryIds: [selected.id] });
+    const body = { name: 'second' };
+    const taken = await fixture.request('PATCH', '/v1/repos/ada/other', few, { body });
+    assert.equal(taken.statusCode, 200, 'a name that leads nowhere is free');
+    assert.equal((await post('restore')).statusCode, 200);
+    const old = await read('project');
+    assert.deepEqual([old.statusCode, old.headers.location], [308, '/v1/repos/ada/third']);
+    assert.equal((await read('second')).json().id, selected.id);
+  });
+
   test('does not come back beyond the quota of repositories', async () => {
     await remove();
     for (const name of ['one', 'two', 'three']) await fixture.repository(account, name);

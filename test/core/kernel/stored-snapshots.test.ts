@@ -144,6 +144,7 @@ const richAccount = given(
   { type: 'PlanChanged', data: { plan: 'PRO' } },
   { type: 'PasswordChanged', data: { password_hash_ref: ref('4') } },
   ...[repositoryRenamed(2, 'second', 'Other'), repositoryRenamed(2, 'Other', 'renamed')],
+  ...[repositoryCreated(5, 'fifth'), repositoryRenamed(5, 'fifth', 'last'), repositoryDeleted(5, 'last')],
 );
 
 const richRepository = given<ReturnType<typeof repositories.evolve>, RepositoryEvent>(

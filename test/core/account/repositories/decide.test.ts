@@ -128,6 +128,8 @@ describe("An account's repositories", () => {
     assert.equal(decide(history, rename(2, 'tools', false)), 'repository-name-taken');
     assert.deepEqual(decide(history, rename(1, 'tools', false)), [repositoryRenamed(1, 'Kit', 'tools')]);
     assert.equal(typeof decide(history, create(3, 'tools')), 'object');
+    const deleted = [...history, repositoryDeleted(1, 'Kit')];
+    assert.deepEqual(decide(deleted, rename(2, 'tools', false)), [repositoryRenamed(2, 'other', 'tools')]);
   });
 
   test('are neither described nor deleted if they do not exist', () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { AccountEvent } from '../../../../core/account/events.ts';
 import { accounts } from '../../../../core/account/evolve.ts';
-import { REPOSITORY_FORMER_NAMES_MAX } from '../../../../core/account/repositories/limits.ts';
+import { DELETED_FORMER_NAMES_MAX, REPOSITORY_FORMER_NAMES_MAX } from '../../../../core/account/repositories/limits.ts';
 import { plusMs } from '../../../../core/kernel/ids.ts';
 import {
   accountCreated,
@@ -17,6 +17,11 @@ import { FIRST_AT, given } from '../../../support/fold.ts';
 
 const id = repositoryId(1);
 const created = repositoryCreated(1, 'Tools', { default_branch: 'trunk' });
+
+function restored(n: number, name: string): AccountEvent {
+  const created_at = '2026-11-20T10:00:00.000Z';
+  return { type: 'RepositoryRestored', data: { ...repositoryCreated(n, name).data, created_at } };
+}
 
 function open(...history: readonly AccountEvent[]) {
   const state = given(accounts, accountCreated, ...history);
@@ -53,14 +58,14 @@ describe("An account's list of repositories", () => {
   });
 
   test('holds a restored repository as it was listed before, under its new name', () => {
-    const restored: AccountEvent = {
+    const again: AccountEvent = {
       type: 'RepositoryRestored',
       data: {
         ...repositoryCreated(1, 'Tools-again', { description: 'All of them', default_branch: 'trunk' }).data,
         created_at: '2026-11-20T10:00:00.000Z',
       },
     };
-    const state = open(created, repositoryDeleted(1, 'Tools'), restored);
+    const state = open(created, repositoryDeleted(1, 'Tools'), again);
     assert.deepEqual(state.repositories.get(id), {
       id,
       name: 'Tools-again',
@@ -107,13 +112,9 @@ describe("An account's list of repositories", () => {
     const second = repositoryId(2);
     const before = [created, repositoryRenamed(1, 'Tools', 'Kit')];
     const other = repositoryCreated(2, 'other');
-    const restored: AccountEvent = {
-      type: 'RepositoryRestored',
-      data: { ...repositoryCreated(2, 'TOOLS').data, created_at: '2026-11-20T10:00:00.000Z' },
-    };
     const takers: readonly (readonly AccountEvent[])[] = [
       [repositoryCreated(2, 'TOOLS')],
-      [other, repositoryDeleted(2, 'other'), restored],
+      [other, repositoryDeleted(2, 'other'), restored(2, 'TOOLS')],
       [other, repositoryRenamed(2, 'other', 'TOOLS')],
     ];
     for (const taker of takers) {
@@ -127,14 +128,65 @@ describe("An account's list of repositories", () => {
     }
   });
 
-  test('gives a repository an old name of its own back, and the old names of a deleted one to nobody', () => {
+  test('gives a repository an old name of its own back', () => {
     const back = open(created, repositoryRenamed(1, 'Tools', 'Kit'), repositoryRenamed(1, 'Kit', 'tools'));
     assert.deepEqual([...back.repositoryNames.entries()], [['tools', id]]);
     assert.deepEqual([...back.formerNames.entries()], [['kit', id]]);
     assert.deepEqual(back.repositories.get(id)?.formerNames, ['Kit']);
-    const gone = open(created, repositoryRenamed(1, 'Tools', 'Kit'), repositoryDeleted(1, 'Kit'));
-    assert.deepEqual([gone.repositories.size, gone.repositoryNames.size, gone.formerNames.size], [0, 0, 0]);
-    assert.equal(gone.repositories.weight, 0);
+  });
+
+  test('lets the old names of a deleted repository lead on again when it is undeleted, under whichever name', () => {
+    const deleted = [created, repositoryRenamed(1, 'Tools', 'Kit'), repositoryDeleted(1, 'Kit')];
+    const gone = open(...deleted);
+    assert.deepEqual([gone.repositories.size, gone.repositoryNames.size, gone.repositories.weight], [0, 0, 0]);
+    assert.deepEqual(gone.deletedFormerNames, [{ id, formerNames: ['Tools'] }]);
+    for (const name of ['Kit', 'other']) {
+      const back = open(...deleted, restored(1, name));
+      assert.deepEqual([...back.formerNames.entries()], [['tools', id]]);
+      assert.deepEqual([back.repositories.get(id)?.formerNames, back.deletedFormerNames], [['Tools'], []]);
+    }
+    const own = open(...deleted, restored(1, 'TOOLS'));
+    assert.deepEqual([own.repositories.get(id)?.formerNames, own.formerNames.size], [[], 0]);
+    const again = open(...deleted, restored(1, 'Kit'), repositoryDeleted(1, 'Kit'), restored(1, 'Kit'));
+    assert.deepEqual(again.repositories.get(id)?.formerNames, ['Tools']);
+  });
+
+  test('lets no old name lead to an undeleted repository that another one has taken since', () => {
+    const renames = [repositoryRenamed(1, 'Tools', 'Kit'), repositoryRenamed(1, 'Kit', 'Set')];
+    const deleted = [created, ...renames, repositoryDeleted(1, 'Set')];
+    const takers: readonly (readonly AccountEvent[])[] = [
+      [repositoryCreated(2, 'TOOLS'), repositoryDeleted(2, 'TOOLS')],
+      [repositoryCreated(2, 'x'), repositoryRenamed(2, 'x', 'TOOLS'), repositoryRenamed(2, 'TOOLS', 'x')],
+    ];
+    for (const taker of takers) {
+      const back = open(...deleted, ...taker, restored(1, 'Set'));
+      assert.deepEqual(back.repositories.get(id)?.formerNames, ['Kit']);
+      assert.notEqual(back.formerNames.get('tools'), id);
+    }
+    const none = open(...deleted, repositoryCreated(2, 'tools'), repositoryCreated(3, 'kit'));
+    assert.deepEqual([none.deletedFormerNames, none.formerNames.size], [[], 0]);
+  });
+
+  test(`keeps what led to the newest ${DELETED_FORMER_NAMES_MAX} deleted repositories`, () => {
+    const gone = (n: number): readonly AccountEvent[] => [
+      repositoryCreated(n, `before-${n}`),
+      repositoryRenamed(n, `before-${n}`, `after-${n}`),
+      repositoryDeleted(n, `after-${n}`),
+    ];
+    const numbers = Array.from({ length: DELETED_FORMER_NAMES_MAX }, (_, n) => n + 1);
+    const full = open(...numbers.flatMap(gone));
+    assert.equal(full.deletedFormerNames.length, DELETED_FORMER_NAMES_MAX);
+    assert.equal(full.formerNames.get('before-1'), id);
+    // A deletion of a repository that was never renamed takes no place.
+    const over = [...numbers.flatMap(gone), repositoryCreated(90, 'x'), repositoryDeleted(90, 'x'), ...gone(91)];
+    const { deletedFormerNames, formerNames } = open(...over);
+    assert.deepEqual(
+      deletedFormerNames.map((deleted) => deleted.id),
+      [91, ...numbers.slice(1).toReversed()].map(repositoryId),
+    );
+    assert.deepEqual([formerNames.get('before-1'), formerNames.size], [undefined, DELETED_FORMER_NAMES_MAX]);
+    assert.deepEqual(open(...over, restored(1, 'after-1')).repositories.get(id)?.formerNames, []);
+    assert.ok(accounts.sizeBytes(full) >= accounts.sizeBytes(open()) + 200 * DELETED_FORMER_NAMES_MAX);
   });
 
   test('weighs the old names of a repository', () => {
