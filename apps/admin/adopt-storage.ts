@@ -24,6 +24,7 @@ import {
   planAdoption,
 } from '../../core/use-cases/manifests/adopt-manifest.ts';
 import { type KnownRepository, readKnownRepositories } from '../../core/use-cases/repositories/known-repositories.ts';
+import { findRepositoryLedTo } from '../../core/use-cases/repositories/repositories.ts';
 import { newerManifest } from '../../core/use-cases/verifying/explain-missing-layer.ts';
 import { closer } from '../server/closer.ts';
 import { causeOf } from './commands.ts';
@@ -57,7 +58,7 @@ export interface AdoptionSetup extends ObjectsOf {
   readonly context: Omit<AdoptionContext, 'objects'> & Pick<AdminContext, 'vault' | 'operator'>;
 }
 
-/** Resolves to null if no repository has the name. */
+/** Resolves to null if no repository has the name, and none is led to by it. */
 export async function adoptStorage(
   setup: AdoptionSetup,
   { name, yes }: { /** `<username>/<name>`; null for all. */ readonly name: string | null; readonly yes: boolean },
@@ -65,7 +66,7 @@ export async function adoptStorage(
   const { context, layers } = setup;
   await context.entities.barrier();
   const known = [...(await readKnownRepositories(context.events)).values()];
-  const wanted = known.filter((repository) => name === null || repository.name === name);
+  const wanted = name === null ? known : await namedAmong(known, context, name);
   if (name !== null && wanted.length === 0) return null;
   const erased = new Set(await Array.fromAsync(recordedErasures(layers.platform)));
   const adopted: AdoptedRepository[] = [];
@@ -85,6 +86,19 @@ export async function adoptStorage(
     await parts.close();
   }
   return { adopted, refused };
+}
+
+/** Prefers the name that a repository has or had last, since a deleted one is known by no other. */
+async function namedAmong(
+  known: readonly KnownRepository[],
+  context: AdoptionSetup['context'],
+  name: string,
+): Promise<readonly KnownRepository[]> {
+  const named = known.filter((repository) => repository.name === name);
+  if (named.length > 0) return named;
+  const [username = '', ofRepository = ''] = name.split('/');
+  const led = await findRepositoryLedTo(context, username, ofRepository);
+  return known.filter(({ id }) => id === led?.id);
 }
 
 async function isErased(

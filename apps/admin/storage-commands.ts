@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseUuid, type RepositoryId } from '../../core/kernel/ids.ts';
 import { type KnownRepository, readRepositoriesOf } from '../../core/use-cases/repositories/known-repositories.ts';
-import { findRepository } from '../../core/use-cases/repositories/repositories.ts';
+import { findRepositoryLedTo } from '../../core/use-cases/repositories/repositories.ts';
 import { type AdoptedRepository, adoptStorage } from './adopt-storage.ts';
 import { type Act, Refused } from './answer.ts';
 import { type AdminContext, callersFolder } from './context.ts';
@@ -185,7 +185,7 @@ function revisionNumber(text: string): number {
 }
 
 async function existingRepository(context: AdminContext, { username, name }: RepositoryName): Promise<KnownRepository> {
-  const found = await findRepository(context, username, name);
+  const found = await findRepositoryLedTo(context, username, name);
   const known = found === null ? undefined : (await readRepositoriesOf(context.events, found.accountId)).get(found.id);
   if (known === undefined) throw new Refused(`There is no repository ${JSON.stringify(`${username}/${name}`)}`);
   return known;

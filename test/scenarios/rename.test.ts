@@ -11,6 +11,7 @@ import {
   git,
   newWorkTree,
   type Strata,
+  tryAdmin,
   tryGit,
 } from '../support/strata.ts';
 import { sharedParts, startNode } from '../support/strata-on-postgres.ts';
@@ -88,6 +89,14 @@ describe('A repository that was renamed', () => {
     const now = encodeURIComponent(new Date().toISOString().replace(/\.\d+/, ''));
     for (const name of ['tools', 'kit']) {
       assert.match(await git(work, ['ls-remote', remote(`/r/ada/${name}@${now}.git`)]), /refs\/heads\/main/, name);
+    }
+  });
+
+  test('is verified by an operator who types any of its names', async () => {
+    for (const name of ['ada/tools', 'ADA/Kit']) {
+      const verified = await tryAdmin(strata, ['storage', 'verify', '--repository', name]);
+      assert.equal(verified.code, 0, verified.stderr);
+      assert.match(verified.stdout, /^1 repositories, /m);
     }
   });
 

@@ -9,7 +9,7 @@ import { RECORD_TYPES } from '../../../core/catalogue.ts';
 import type { StreamName } from '../../../core/kernel/envelope.ts';
 import { parseTimestamp, parseUuid, type RepositoryId, type Timestamp } from '../../../core/kernel/ids.ts';
 import type { EntryFilter } from '../../../core/ports/account-log.ts';
-import { findRepository } from '../../../core/use-cases/repositories/repositories.ts';
+import { findRepositoryLedTo } from '../../../core/use-cases/repositories/repositories.ts';
 import { listAccessTokens } from '../../../core/use-cases/tokens/list-access-tokens.ts';
 import type { SiteContext } from '../context.ts';
 import { choiceField, type FieldErrors, textField } from '../layout/forms.ts';
@@ -75,7 +75,7 @@ async function repositoryNamed(
   const id = parseUuid<RepositoryId>(text);
   if (id !== null) return id;
   const name = text.startsWith(`${person.username}/`) ? text.slice(person.username.length + 1) : text;
-  return (await findRepository(context, person.username, name))?.id ?? null;
+  return (await findRepositoryLedTo(context, person.username, name))?.id ?? null;
 }
 
 /** A day is its first moment, and a time without an offset is UTC. */

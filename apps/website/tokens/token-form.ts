@@ -145,7 +145,9 @@ export function repositoriesChosen(
     .map((name) => name.trim())
     .filter((name) => name !== '');
   const ids: string[] = own.length > BOXES_MAX ? [] : [...repositoryIds];
-  const byName = new Map(own.map(({ id, name }) => [name.toLowerCase(), id]));
+  const byName = new Map(
+    own.flatMap(({ id, name, formerNames }) => [name, ...formerNames].map((one) => [one.toLowerCase(), id] as const)),
+  );
   for (const name of names) {
     const id = byName.get(name.toLowerCase());
     if (id === undefined) return { error: `You have no repository ${name}` };

@@ -26,7 +26,7 @@ export function grantsText(grants: readonly Grant[]): string {
 
 export function repositoriesText(
   { scope, repositoryIds }: { readonly scope: Scope; readonly repositoryIds: readonly RepositoryId[] },
-  own: readonly OwnRepository[],
+  own: readonly Pick<OwnRepository, 'id' | 'name'>[],
 ): string {
   if (scope === 'ALL_REPO') return 'All';
   const wanted = new Set(repositoryIds);

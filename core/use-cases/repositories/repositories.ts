@@ -66,6 +66,16 @@ export async function findRepository(
   return listed === null ? null : openRepository(context, listed);
 }
 
+/** Finds one also by an old name that leads on to it: for names that a person types who may see all. */
+export async function findRepositoryLedTo(
+  context: Context,
+  username: string,
+  name: string,
+): Promise<FoundRepository | null> {
+  const accountId = await findAccount(context, asciiLowerCase(username));
+  return accountId === null ? null : findOwnRepository(context, accountId, { username, name }, () => true);
+}
+
 /**
  * Finds a repository of this account by the names in a URL, the old ones that lead on to it included (`isFormerName`).
  * Null if it has none, or if `sees` is false for its id.

@@ -16,7 +16,11 @@ import { dropUnreached } from '../../../core/use-cases/compacting/drop-unreached
 import { recordErasure } from '../../../core/use-cases/erasing/erasure-records.ts';
 import { writeManifest } from '../../../core/use-cases/manifests/write-manifest.ts';
 import { letLayersGo } from '../../../core/use-cases/repositories/expire-layers-early.ts';
-import { deleteRepository, findRepositoryById } from '../../../core/use-cases/repositories/repositories.ts';
+import {
+  changeRepository,
+  deleteRepository,
+  findRepositoryById,
+} from '../../../core/use-cases/repositories/repositories.ts';
 import { cleanUp, suiteEnding } from '../../support/cleanup.ts';
 import { contextOf, found, NEVER, ofRepository, RETENTION_MS } from '../../support/deleted-branch.ts';
 import { type GitReading, startGitReading } from '../../support/git-reading.ts';
@@ -330,7 +334,10 @@ describe('Adopting the layers of a newer manifest', () => {
     await purgeSide();
     const node = await restore();
     assert.equal(await adoptStorage(setUp(node), { name: 'ada/other', yes: true }), null);
-    assert.equal((await adopt(node, { name: 'ada/r' })).adopted.length, 1);
+    assert.equal((await adopt(node, { name: 'ada/r', yes: false })).adopted.length, 1);
+    const rename = { name: 'renamed', takesFormerNames: true };
+    await changeRepository(node, origin(), id, { rename });
+    assert.equal((await adopt(node, { name: 'ada/r' })).adopted.length, 1, 'an old name leads on');
   });
 
   test('the operator stands in the log', async () => {

@@ -90,8 +90,10 @@ describe('The history', () => {
     assert.deepEqual(await found(`repository=${repository.id}`), [PUSH, MADE]);
     assert.deepEqual(await found('repository=ada/engine&type=RefsUpdated'), [PUSH]);
     assert.deepEqual(await found(`by=${token.id}`), [PUSH + 2]);
+    await fixture.api.request('PATCH', '/v1/repos/ada/engine', token, { body: { name: 'motor' } });
+    for (const name of ['motor', 'ENGINE']) assert.deepEqual(await found(`repository=${name}`), [PUSH + 3, PUSH, MADE]);
     assert.deepEqual(await found('until=2026-01-01'), []);
-    assert.deepEqual((await found('since=2026-01-01T00:00')).length, PUSH + 3);
+    assert.deepEqual((await found('since=2026-01-01T00:00')).length, PUSH + 4);
     assert.match(
       (await browser.get(`/history?by=${token.id}`)).html,
       new RegExp(`/access-tokens/${token.id}/activity`),

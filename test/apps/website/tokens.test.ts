@@ -211,6 +211,12 @@ describe('The pages of access tokens', () => {
     const chosen = { scope: 'SELECTED_REPO', repository_names: 'Repository-7\r\n\r\n repository-100 ' };
     assert.equal((await make(chosen)).status, 200);
     assert.equal((await tokens())[0]?.repositoryIds.length, 2);
+    const all = await fixture.api.token(ada);
+    await fixture.api.request('PATCH', '/v1/repos/ada/repository-7', all, { body: { name: 'seven' } });
+    const renamed = await make({ ...chosen, repository_names: 'repository-7\nSeven\nrepository-100' });
+    assert.equal(renamed.status, 200, 'old names lead on');
+    const counts = (await tokens()).map(({ repositoryIds }) => repositoryIds.length);
+    assert.equal(counts.filter((count) => count === 2).length, 2);
     const unknown = await make({ ...chosen, repository_names: 'elsewhere' });
     assert.match(unknown.html, /You have no repository elsewhere/);
   });
