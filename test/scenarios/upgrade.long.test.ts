@@ -19,7 +19,15 @@ import { olderVersion, whyNoOlderVersion } from '../support/older-version.ts';
 import { readRegister, setRegister } from '../support/register.ts';
 import { createDice, type Dice } from '../support/seeded.ts';
 import { skippedFor } from '../support/skipped.ts';
-import { type Account, admin, createAccount, createRepository, type Strata, startStrata } from '../support/strata.ts';
+import {
+  type Account,
+  admin,
+  api,
+  createAccount,
+  createRepository,
+  type Strata,
+  startStrata,
+} from '../support/strata.ts';
 import { type SharedParts, sharedParts, startNode } from '../support/strata-on-postgres.ts';
 
 const ROUNDS = Number(process.env['STRATA_UPGRADE_ROUNDS'] ?? 1);
@@ -155,10 +163,13 @@ async function upgradesAndGoesBack(context: TestContext, dice: Dice): Promise<vo
   await Promise.all(working);
   const histories = registers.map(({ recorder }) => recorder.history);
   expectSingleCopy(histories);
+  await expectRename(operator, ada, 409);
   await expectEventsReadBy(readByOlder, shared);
   for (const log of operator.logs()) assert.doesNotMatch(log, FAULTS);
   await expectModelsOfTheLog(operator);
   await expectNoOlderVersionAfterFinish(operator, startOlder);
+  await operator.start('newer');
+  await expectRename(operator, ada, 200);
   const { started, stopped, killed } = operator.counts;
   const nodes = `${started} nodes started, ${stopped} stopped, ${killed} killed`;
   noteFigure(context, `upgrade: ${histories.flat().length} pushes and reads; ${nodes}`);
@@ -212,6 +223,15 @@ async function expectNoOlderVersionAfterFinish(operator: Operator, startOlder: (
   const { written } = (await admin(node.strata, ['upgrade', 'finish', '--yes'])) as { written: readonly unknown[] };
   if (written.length === 0) await (await startOlder()).stop();
   else await assert.rejects(startOlder(), /made by a newer version/);
+}
+
+/** The newest node has what is written from its start on. */
+async function expectRename(operator: Operator, ada: Account, status: number): Promise<void> {
+  const node = operator.running().at(-1);
+  assert.ok(node !== undefined);
+  const body = { name: `renamed-${status}` };
+  const answer = await api(node.strata, ada.token, 'PATCH', '/v1/repos/ada/register-0', body);
+  assert.equal(answer.status, status, answer.text);
 }
 
 interface Client {
