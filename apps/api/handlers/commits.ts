@@ -67,7 +67,7 @@ export const COMMIT_ROUTES: readonly Route[] = [
   }),
   repositoryRoute({
     operationId: 'writeCommit',
-    tag: 'Code',
+    tag: 'Git data',
     summary: 'Write a commit',
     description:
       'Writes, deletes and moves files on a branch, which may be new: one push of one commit. It is decided against `expected`, the head that the caller saw. 200 if nothing was to be changed, and for a dry run; 409 if the head, or what a change expects at its path, is another. The commit is not signed.',
