@@ -35,7 +35,7 @@ import { BUCKET_ENV, newUserBucket, type UserBucket } from '../support/user-buck
 import { type S3Server, startS3Server } from '../support/versitygw.ts';
 import { type Cell, OPERATIONS, type ProviderRow } from './cells.ts';
 import { type Play, play, type Seen } from './play.ts';
-import { PROVIDERS, type Provider } from './rows.ts';
+import type { Provider } from './rows.ts';
 
 /** An account verifies two buckets at the same time. */
 const PROVIDERS_AT_ONCE = 2;
@@ -46,6 +46,7 @@ const QUICK_INTERVALS = path.resolve(import.meta.dirname, '../support/quick-inte
 
 interface Ground {
   readonly ending: Ending;
+  /** It knows addresses with the bucket's name in the path alone. */
   readonly s3: S3Server;
   readonly shared: SharedParts;
   readonly pool: pg.Pool;
@@ -61,6 +62,7 @@ interface Ground {
 /** What becomes of one provider. */
 interface Trial {
   readonly provider: Provider;
+  readonly s3: S3Server;
   readonly played: Play;
   /** Its repository, and its objects below the folder of the bucket. */
   readonly name: string;
@@ -72,7 +74,7 @@ interface Trial {
 
 export async function tryProviders(ending: Ending, providers: readonly Provider[]): Promise<readonly ProviderRow[]> {
   const ground = await prepare(ending);
-  const trials = providers.map((provider, index) => newTrial(ground, provider, index + 1));
+  const trials = await Promise.all(providers.map((provider, index) => newTrial(ground, provider, index + 1)));
   const waiting = [...trials];
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await tryOne(ground, next);
@@ -83,8 +85,7 @@ export async function tryProviders(ending: Ending, providers: readonly Provider[
 }
 
 async function prepare(ending: Ending): Promise<Ground> {
-  const virtualDomain = PROVIDERS.find(({ host }) => host !== undefined)?.host ?? '';
-  const [s3, shared] = [await startS3Server(ending, { virtualDomain }), await sharedParts(ending, 'postgres')];
+  const [s3, shared] = [await startS3Server(ending), await sharedParts(ending, 'postgres')];
   const env = { ...BUCKET_ENV, NODE_OPTIONS: `--import ${OWN_NAMES}` };
   const [first, second] = await Promise.all([
     startNode(ending, shared, env),
@@ -103,13 +104,17 @@ async function prepare(ending: Ending): Promise<Ground> {
   return { ending, s3, shared, pool, first, second, account, work, commits: { small, large, last } };
 }
 
-function newTrial({ s3 }: Ground, provider: Provider, number: number): Trial {
+/** The server knows the bucket's name before one host, so that each provider with a host has a server of its own. */
+async function newTrial(ground: Ground, provider: Provider, number: number): Promise<Trial> {
+  const { host: virtualDomain } = provider;
+  const s3 = virtualDomain === undefined ? ground.s3 : await startS3Server(ground.ending, { virtualDomain });
   const name = `provider-${number}`;
-  return { provider, played: play(provider, s3), name, prefix: `of-${name}`, cells: [], repository: null };
+  return { provider, s3, played: play(provider, s3), name, prefix: `of-${name}`, cells: [], repository: null };
 }
 
 async function tryOne(ground: Ground, trial: Trial): Promise<void> {
-  const { ending, s3, first, account } = ground;
+  const { ending, first, account } = ground;
+  const { s3 } = trial;
   const proxy = await startS3Proxy(ending, s3.port);
   proxy.fault = trial.played.fault;
   const url = new URL(proxy.url);
@@ -211,7 +216,7 @@ async function tryDeletions(ground: Ground, trials: readonly Trial[]): Promise<v
     NODE_OPTIONS: `--import ${OWN_NAMES} --import ${SET_CLOCK} --import ${QUICK_INTERVALS}`,
     TEST_CLOCK_FILE: clockFile,
   });
-  const removals = made.map((trial) => tried(ground, trial, () => removed(ground, trial)));
+  const removals = made.map((trial) => tried(ground, trial, () => removed(trial)));
   await writeFile(clockFile, String(2 * REPLACED_LAYERS_KEPT_MS_MIN));
   await Promise.all(removals);
   for (const { cells } of trials) while (cells.length < OPERATIONS.length) cells.push({ is: 'no bucket' });
@@ -222,7 +227,7 @@ async function accepted(strata: Strata, account: Account, method: string, target
   if (status >= 300) throw new Error(`${method} ${target}: ${status} ${text}`);
 }
 
-async function removed({ s3 }: Ground, { name, prefix, repository }: Trial): Promise<Without> {
+async function removed({ s3, name, prefix, repository }: Trial): Promise<Without> {
   const folder = path.join(s3.folder, prefix, 'repositories', String(repository), 'layers');
   await until(`the layers of ${name} are removed`, async () => (await filesBelow(folder)).length === 0);
   return [];

@@ -274,4 +274,34 @@ export const PROVIDERS: readonly Provider[] = [
       },
     },
   },
+  {
+    name: 'Tencent Cloud COS',
+    host: 'cos.ap-guangzhou.myqcloud.com',
+    facts: {
+      // Buckets from before 2024 are said to take both.
+      address: {
+        is: {
+          status: 403,
+          code: 'PathStyleDomainForbidden',
+          message: 'The bucket you are attempting to access must be addressed using COS virtual-styled domain.',
+        },
+        source: 'https://github.com/gobackup/gobackup/issues/268',
+      },
+      objects: { is: 'kept', source: 'https://www.tencentcloud.com/document/product/436/10687' },
+      parts: UNKNOWN,
+      // It has `x-cos-forbid-overwrite`; of the header of S3 nothing was found.
+      condition: UNKNOWN,
+      race: UNKNOWN,
+      completion: UNKNOWN,
+      hashes: UNKNOWN,
+      checksums: {
+        is: {
+          status: 400,
+          code: 'NotImplemented',
+          message: 'Aws MultiChunkedEncoding STREAMING-UNSIGNED-PAYLOAD-TRAILER is not supported.',
+        },
+        source: 'https://github.com/multica-ai/multica/pull/6261',
+      },
+    },
+  },
 ];
