@@ -138,16 +138,25 @@ async function* resuming(object: StoredObject, first: OpenAnswer, firstLease: Le
 
 /** Returns null if all bytes had arrived, which is found out only here where no answer named the length. */
 async function resume(object: StoredObject, range: ByteRange, etag: string | undefined): Promise<OpenAnswer | null> {
+  let answer: OpenAnswer;
   try {
-    return await request(object, range, etag);
+    answer = await request(object, range, etag);
   } catch (error) {
     const failure = failureOf('GetObject', error);
     // The condition held before the range was looked at, so that this version has no byte after those that arrived.
     if (failure.code === 'range-not-satisfiable' && range.end === UNKNOWN && etag !== undefined) return null;
     // A failed condition, or a shorter object.
     if (failure.code !== 'object-there-already' && failure.code !== 'range-not-satisfiable') throw failure;
-    throw new S3Failure('object-altered', 'The object was replaced while it was read');
+    throw replaced();
   }
+  if (etag === undefined || answer.etag === undefined || answer.etag === etag) return answer;
+  // The bucket ignores the condition.
+  answer.body.destroy();
+  throw replaced();
+}
+
+function replaced(): S3Failure {
+  return new S3Failure('object-altered', 'The object was replaced while it was read');
 }
 
 /** The chunks of a body; fails if none arrives within the span. */

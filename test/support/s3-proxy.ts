@@ -22,6 +22,8 @@ export type S3Fault =
       readonly code: string | null;
       readonly message?: string;
       readonly headers?: Readonly<Record<string, string>>;
+      /** In place of an error in S3's form. */
+      readonly body?: Buffer;
     }
   | { readonly kind: 'no-answer' }
   /** Something happens before the server gets the request. */
@@ -104,7 +106,7 @@ async function carryOut(
     const text = `<?xml version="1.0"?><Error><Code>${fault.code}</Code><Message>${fault.message ?? fault.code}</Message></Error>`;
     answer
       .writeHead(fault.status, { 'content-type': 'application/xml', ...fault.headers })
-      .end(asked.method === 'HEAD' || fault.code === null ? '' : text);
+      .end(fault.body ?? (asked.method === 'HEAD' || fault.code === null ? '' : text));
     return;
   }
   if (fault?.kind === 'endless') {
