@@ -143,6 +143,9 @@ function putSmall({ bucket, key }: Trial, bytes: Buffer): Promise<'stored' | 'ex
   return putNew({ ...objectIn(bucket, key), sizeBytes: bytes.length }, once(bytes));
 }
 
+/** In a race: another put was under way, or had stored an object that could not be seen when this one looked. */
+const LOST: ReadonlySet<FailureCode> = new Set<FailureCode>(['conflict', 'object-there-already']);
+
 /** Returns whether of several that put a new key at the same moment one alone succeeds. */
 async function tryRace(trial: Trial): Promise<boolean> {
   trial.begin('conditional-put');
@@ -150,7 +153,7 @@ async function tryRace(trial: Trial): Promise<boolean> {
     try {
       return await putSmall(trial, randomBytes(CANARY_BYTES));
     } catch (error) {
-      if (error instanceof S3Failure && error.code === 'conflict') return 'exists';
+      if (error instanceof S3Failure && LOST.has(error.code)) return 'exists';
       throw error;
     }
   };

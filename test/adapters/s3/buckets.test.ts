@@ -527,6 +527,18 @@ describe('A bucket whose provider lacks something', needs('versitygw'), () => {
     assert.deepEqual(await allowed.findings(named()), { conditionalWrites: true, checksBodies: true });
   });
 
+  test('counts a racing put as lost that is refused for an object which cannot be seen then', async () => {
+    const puts = new Map<string, number>();
+    proxy.fault = ({ method, url }) => {
+      const key = url.replace(/[?].*/, '');
+      if (method === 'PUT') puts.set(key, (puts.get(key) ?? 0) + 1);
+      // S3Mock 5.2.0 loses sight of an object while it stores it again. Only in a race a key is put more than twice.
+      return method === 'HEAD' && (puts.get(key) ?? 0) > 2 ? { kind: 'answer', status: 404, code: null } : null;
+    };
+    assert.deepEqual(await allowed.findings(named()), { conditionalWrites: true, checksBodies: true });
+    assert.deepEqual(await filesBelow(server.folder), []);
+  });
+
   test('fails its check for a conditional put that it fails', async () => {
     const puts = new Map<string, number>();
     proxy.fault = ({ method, url, headers }) => {
