@@ -19,6 +19,8 @@ const LOOKING = { GIT_NO_LAZY_FETCH: '1' };
 const OUTAGE = /error: 5\d\d|early EOF|hung up|unexpected disconnect|RPC failed/;
 /** What git writes when it was refused by an ERR packet; it can then say as well that the remote hung up. */
 const REFUSED = /remote error: (.*)/;
+/** What git writes when it ends an exchange itself: the helper that speaks HTTP then says that the remote hung up. */
+const ENDED_ITSELF = /fatal: (?:error in object|object not found): (?:un)?shallow /;
 
 export interface Ran {
   readonly observation: Observation;
@@ -58,7 +60,7 @@ export async function runClient(folder: string, side: Side, { protocol, reposito
   return {
     observation,
     messages: messages.replaceAll(url, 'URL'),
-    isOutage: OUTAGE.test(messages) && told === '',
+    isOutage: OUTAGE.test(messages) && told === '' && !ENDED_ITSELF.test(messages),
     told,
   };
 }
